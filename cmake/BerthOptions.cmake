@@ -1,0 +1,23 @@
+# Compile flags of every target: warnings are errors, no fused multiply-add (scores and figures are
+# the same on every machine), ccache when it is there.
+add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
+                    -ffp-contract=off -fno-math-errno)
+if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  # False positives of g++ 12 at -O2 inside libstdc++ (std::variant, std::string).
+  add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
+else()
+  add_compile_options(-Wthread-safety)
+endif()
+
+find_program(CCACHE ccache)
+if(CCACHE)
+  set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
+endif()
+
+if(BERTH_SANITIZE)
+  add_compile_options(-fsanitize=${BERTH_SANITIZE} -fno-omit-frame-pointer -fno-sanitize-recover=all)
+  add_link_options(-fsanitize=${BERTH_SANITIZE})
+endif()
+if(BERTH_FUZZ)
+  add_compile_options(-fsanitize=fuzzer-no-link)
+endif()

@@ -1,0 +1,27 @@
+# berth_library(NAME LINK a b ...): the library of this folder and, from *_test.cc, its test program.
+#
+# One folder is one library; what it may include is what it links, so the include rule of
+# ARCHITECTURE.md is a build fact (test/tidy checks the #include lines as well).
+function(berth_library name)
+  cmake_parse_arguments(ARG "" "" "LINK;TEST_LINK" ${ARGN})
+  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  set(tests ${sources})
+  list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  add_library(berth_${name} STATIC ${sources})
+  target_include_directories(berth_${name} PUBLIC ${CMAKE_SOURCE_DIR}/src)
+  target_link_libraries(berth_${name} PUBLIC ${ARG_LINK})
+  if(BERTH_TESTS AND tests)
+    add_executable(${name}_test ${tests})
+    target_link_libraries(${name}_test PRIVATE berth_${name} ${ARG_TEST_LINK} GTest::gtest_main)
+    add_test(NAME ${name} COMMAND ${name}_test)
+  endif()
+endfunction()
+
+# berth_program(NAME SOURCES LINK a b ... DIR sub): a program at build/<preset>/DIR/NAME.
+function(berth_program name)
+  cmake_parse_arguments(ARG "" "DIR" "SOURCES;LINK" ${ARGN})
+  add_executable(${name} ${ARG_SOURCES})
+  target_link_libraries(${name} PRIVATE ${ARG_LINK})
+  set_target_properties(${name} PROPERTIES RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/${ARG_DIR})
+endfunction()
