@@ -4,12 +4,18 @@ namespace berth {
 
 std::string_view name(Code code) {
   switch (code) {
-    case Code::kInvalid: return "invalid";
-    case Code::kNotFound: return "not found";
-    case Code::kConflict: return "conflict";
-    case Code::kExhausted: return "exhausted";
-    case Code::kUnavailable: return "unavailable";
-    case Code::kInternal: return "internal";
+    case Code::kInvalid:
+      return "invalid";
+    case Code::kNotFound:
+      return "not found";
+    case Code::kConflict:
+      return "conflict";
+    case Code::kExhausted:
+      return "exhausted";
+    case Code::kUnavailable:
+      return "unavailable";
+    case Code::kInternal:
+      return "internal";
   }
   return "unknown";
 }

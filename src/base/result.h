@@ -2,9 +2,10 @@
 //
 // A function that can fail returns Result<T>; nothing in berth throws across its own functions.
 // An Error says what is wrong in a sentence an operator can act on; callers add where it happened
-// with context(), outermost last, so that it prints as "file a.yaml: document 2: cpu: not a number".
+// with context(), outermost last, and it prints as "file a.yaml: document 2: cpu: not a number".
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <optional>
 #include <string>
@@ -12,6 +13,8 @@
 #include <utility>
 #include <variant>
 #include <vector>
+
+#include "base/check.h"
 
 namespace berth {
 
@@ -35,7 +38,7 @@ class Error {
   const std::vector<std::string>& contexts() const { return contexts_; }  // innermost first
 
   // Adds where the error happened; the last added is printed first.
-  Error&& context(std::string where) && {
+  Error context(std::string where) && {
     contexts_.push_back(std::move(where));
     return std::move(*this);
   }
@@ -60,31 +63,37 @@ inline Error invalid(std::string message) { return {Code::kInvalid, std::move(me
 template <class T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}     // NOLINT: implicit
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT: implicit
   Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT: implicit
 
   bool ok() const { return state_.index() == 0; }
   explicit operator bool() const { return ok(); }
 
-  T& value() & { return std::get<0>(state_); }
-  const T& value() const& { return std::get<0>(state_); }
-  T&& value() && { return std::get<0>(std::move(state_)); }
+  T& value() & { return *read<0>(state_); }
+  const T& value() const& { return *read<0>(state_); }
+  T&& value() && { return std::move(*read<0>(state_)); }
   T& operator*() & { return value(); }
   const T& operator*() const& { return value(); }
   T&& operator*() && { return std::move(*this).value(); }
   T* operator->() { return &value(); }
   const T* operator->() const { return &value(); }
 
-  Error& error() & { return std::get<1>(state_); }
-  const Error& error() const& { return std::get<1>(state_); }
-  Error&& error() && { return std::get<1>(std::move(state_)); }
+  Error& error() & { return *read<1>(state_); }
+  const Error& error() const& { return *read<1>(state_); }
+  Error&& error() && { return std::move(*read<1>(state_)); }
 
-  Result&& context(std::string where) && {
+  Result context(std::string where) && {  // a value: "r = std::move(r).context(...)" must work
     if (!ok()) error().context(std::move(where));
     return std::move(*this);
   }
 
  private:
+  template <std::size_t kSide, class State>
+  static auto* read(State& state) {
+    BERTH_ASSERT(state.index() == kSide, "ok() must be asked before value() or error()");
+    return std::get_if<kSide>(&state);
+  }
+
   std::variant<T, Error> state_;
 };
 
@@ -96,16 +105,22 @@ class [[nodiscard]] Result<void> {
 
   bool ok() const { return !error_.has_value(); }
   explicit operator bool() const { return ok(); }
-  Error& error() & { return error_.value(); }
-  const Error& error() const& { return error_.value(); }
-  Error&& error() && { return std::move(error_).value(); }
+  Error& error() & { return *read(error_); }
+  const Error& error() const& { return *read(error_); }
+  Error&& error() && { return std::move(*read(error_)); }
 
-  Result&& context(std::string where) && {
+  Result context(std::string where) && {
     if (!ok()) error_->context(std::move(where));
     return std::move(*this);
   }
 
  private:
+  template <class State>
+  static State& read(State& state) {
+    BERTH_ASSERT(state.has_value(), "ok() must be asked before error()");
+    return state;
+  }
+
   std::optional<Error> error_;
 };
 
@@ -117,15 +132,15 @@ using Status = Result<void>;
 // A macro because only a macro can return from its caller.
 #define BERTH_TRY_CAT2(a, b) a##b
 #define BERTH_TRY_CAT(a, b) BERTH_TRY_CAT2(a, b)
-#define BERTH_TRY(decl, expr)                                      \
-  auto BERTH_TRY_CAT(try_, __LINE__) = (expr);                     \
-  if (!BERTH_TRY_CAT(try_, __LINE__).ok()) {                       \
-    return std::move(BERTH_TRY_CAT(try_, __LINE__)).error();       \
-  }                                                                \
+#define BERTH_TRY(decl, expr)                                \
+  auto BERTH_TRY_CAT(try_, __LINE__) = (expr);               \
+  if (!BERTH_TRY_CAT(try_, __LINE__).ok()) {                 \
+    return std::move(BERTH_TRY_CAT(try_, __LINE__)).error(); \
+  }                                                          \
   decl = std::move(BERTH_TRY_CAT(try_, __LINE__)).value()
-#define BERTH_CHECK(expr)                                          \
-  do {                                                             \
+#define BERTH_CHECK(expr)                                                                 \
+  do {                                                                                    \
     if (auto BERTH_TRY_CAT(st_, __LINE__) = (expr); !BERTH_TRY_CAT(st_, __LINE__).ok()) { \
-      return std::move(BERTH_TRY_CAT(st_, __LINE__)).error();      \
-    }                                                              \
+      return std::move(BERTH_TRY_CAT(st_, __LINE__)).error();                             \
+    }                                                                                     \
   } while (false)
