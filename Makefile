@@ -1,0 +1,62 @@
+# The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
+.DEFAULT_GOAL := help
+.PHONY: help build run test bench soak asan ubsan tsan tidy fuzz format format-check
+
+FUZZ_SECONDS ?= 60
+TIDY_SECONDS ?= 0
+export NINJA_STATUS = [%f/%t, %es] $(empty)
+
+sources = $$(git ls-files --cached --others --exclude-standard -- 'src/*.cc' 'src/*.h' 'test/*.cc' \
+  'test/*.h' 'bench/*.cc' 'bench/*.h')
+ctest = ctest --output-on-failure -j $$(nproc) --test-dir
+
+help:  ## this list
+	@sed -n 's|^\([a-z -]*\):.*## \(.*\)|  make \1\t\2|p' Makefile | expand -t 26
+
+build:  ## the program, build/release/berth, and the benchmarks
+	@scripts/install-deps build
+	@scripts/configure release -DBERTH_TESTS=OFF
+	ninja -C build/release
+
+run: build  ## plan the example cluster (exit code 10 only says that some workloads wait)
+	@build/release/berth plan -f examples/team-cluster || { rc=$$?; [ $$rc -eq 10 ] || exit $$rc; }
+
+test:  ## all tests, on the release build
+	@scripts/install-deps build test
+	@scripts/configure release -DBERTH_TESTS=ON
+	ninja -C build/release
+	$(ctest) build/release
+
+bench: build  ## all benchmarks
+	@for program in build/release/bench/*; do \
+	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
+	  echo "== $$program"; "$$program" || exit 1; done
+
+asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer
+	@scripts/install-deps build test analysis
+	@scripts/configure $@
+	ninja -C build/$@
+	$(ctest) build/$@
+
+fuzz:  ## every fuzz target for FUZZ_SECONDS (60)
+	@scripts/install-deps build test analysis
+	@scripts/configure fuzz
+	ninja -C build/fuzz
+	@scripts/fuzz $(FUZZ_SECONDS)
+
+soak: export BERTH_SOAK = 1
+soak: asan  ## hours: long property runs under sanitizers, then half an hour per fuzz target
+	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
+
+tidy:  ## clang-tidy over the sources, newest changes first (TIDY_SECONDS limits it)
+	@scripts/install-deps build analysis
+	@UNITY=OFF scripts/configure tidy
+	@scripts/tidy $(TIDY_SECONDS)
+
+format:  ## clang-format every source in place
+	@scripts/install-deps analysis
+	@clang-format-19 -i $(sources)
+
+format-check:  ## fail when a source is not formatted
+	@scripts/install-deps analysis
+	@clang-format-19 --dry-run -Werror $(sources)
