@@ -1,0 +1,127 @@
+#include <algorithm>
+
+#include "rules.h"
+
+namespace berth::tidy {
+namespace {
+
+struct Banned {
+  std::vector<std::string_view> words;
+  std::string_view instead;
+};
+
+constexpr std::string_view kTakeClock = "take a WallClock or MonotonicClock (base/clock.h)";
+constexpr std::string_view kTakeRandom = "take a Random split from the run's seed (base/random.h)";
+constexpr std::string_view kPort = "declare a port here and implement it at an edge";
+constexpr std::string_view kLoop =
+    "the loop in app/ owns threads; work on snapshots, or post to it";
+
+// Folders that compute and do nothing else: the same input gives the same output, on a laptop, in a
+// cluster and in the simulator.
+constexpr std::string_view kPureFolders[] = {
+    "base",   "text",     "model",   "objects", "discover", "advertise", "admit",  "schedule",
+    "decide", "allocate", "monitor", "react",   "account",  "explain",   "operate"};
+
+// The few places whose task it is.
+constexpr std::string_view kImpureAllowed[] = {
+    "src/base/system_clock.cc",  // the real clocks, for app/
+    "src/base/mutex.h",          // what threads share: the queue and the metrics
+    "src/base/check.cc",         // prints the last words before abort
+};
+
+const std::vector<Banned>& banned_headers() {
+  static const std::vector<Banned> table = {
+      {{"thread", "future", "stop_token", "semaphore", "latch", "barrier", "pthread.h"}, kLoop},
+      {{"mutex", "shared_mutex", "condition_variable"}, "use base/mutex.h, which clang checks"},
+      {{"fstream", "filesystem", "fcntl.h", "dirent.h", "unistd.h", "sys/*", "dlfcn.h"}, kPort},
+      {{"netinet/*", "arpa/*", "netdb.h", "curl/*", "sqlite3.h", "poll.h"}, kPort},
+      {{"random"}, kTakeRandom},
+      {{"base/system_clock.h"}, kTakeClock},
+  };
+  return table;
+}
+
+const std::vector<Banned>& banned_words() {
+  static const std::vector<Banned> table = {
+      {{"system_clock", "steady_clock", "high_resolution_clock", "gettimeofday", "clock_gettime",
+        "std::time", "::time(", "time(nullptr", "time(0", "time(NULL", "localtime", "gmtime"},
+       kTakeClock},
+      {{"getenv", "secure_getenv", "setenv"}, "app/ reads the environment and passes values in"},
+      {{"std::thread", "std::jthread", "std::async", "this_thread", "pthread_create",
+        "thread_local"},
+       kLoop},
+      {{"std::filesystem", "ifstream", "ofstream", "fopen", "std::system", "popen", "dlopen"},
+       kPort},
+      {{"socket(", "recvfrom(", "sendto("}, kPort},
+      {{"std::cout", "std::cerr", "std::clog", "printf", "fprintf", "puts", "fputs"},
+       "return text, or log through base/log.h; app/ prints"},
+  };
+  return table;
+}
+
+const std::vector<Banned>& banned_everywhere() {
+  static const std::vector<Banned> table = {
+      {{"rand(", "srand", "drand48", "random_device", "default_random_engine",
+        "uniform_int_distribution", "uniform_real_distribution", "normal_distribution",
+        "std::shuffle", "random_shuffle"},
+       kTakeRandom},
+      {{"sleep_for", "sleep_until", "usleep", "nanosleep", "sleep("},
+       "wait for the event, or advance a FakeClock (base/clock.h)"},
+      {{"strtok", "std::setlocale", "gets("}, "use text/ and string_view"},
+  };
+  return table;
+}
+
+bool is_pure(const SourceText& source) {
+  if (!source.is_cpp() || source.is_test() || !source.path.starts_with("src/")) return false;
+  std::string folder = source.folder();
+  return std::find(std::begin(kPureFolders), std::end(kPureFolders), folder) !=
+             std::end(kPureFolders) &&
+         std::find(std::begin(kImpureAllowed), std::end(kImpureAllowed), source.path) ==
+             std::end(kImpureAllowed);
+}
+
+void find_words(const SourceText& source, const std::vector<Banned>& table, std::string_view rule,
+                Violations& found) {
+  for (std::size_t i = 0; i < source.code.size(); ++i) {
+    for (const Banned& banned : table) {
+      for (std::string_view word : banned.words) {
+        if (find_word(source.code[i], word) == std::string_view::npos) continue;
+        found.push_back({source.path, i + 1, std::string(rule),
+                         "'" + std::string(word) + "': " + std::string(banned.instead)});
+      }
+    }
+  }
+}
+
+void find_headers(const SourceText& source, Violations& found) {
+  for (const Include& include : includes_of(source)) {
+    for (const Banned& banned : banned_headers()) {
+      for (std::string_view header : banned.words) {
+        if (!matches(header, include.name)) continue;
+        found.push_back({source.path, include.line, "pure-stages",
+                         "<" + include.name + ">: " + std::string(banned.instead)});
+      }
+    }
+  }
+}
+
+}  // namespace
+
+Violations pure_stages(const SourceText& source) {
+  if (!is_pure(source)) return {};
+  Violations found;
+  find_headers(source, found);
+  find_words(source, banned_words(), "pure-stages", found);
+  find_words(source, {{{"throw"}, "return an Error (base/result.h)"}}, "pure-stages", found);
+  return found;
+}
+
+Violations determinism(const SourceText& source) {
+  if (!source.is_cpp()) return {};
+  Violations found;
+  find_words(source, banned_everywhere(), "determinism", found);
+  return found;
+}
+
+}  // namespace berth::tidy

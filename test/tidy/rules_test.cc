@@ -1,0 +1,226 @@
+// Each rule on a snippet that breaks it and on one that keeps it.
+#include "rules.h"
+
+#include <gtest/gtest.h>
+
+namespace berth::tidy {
+namespace {
+
+Violations check(Violations (*rule)(const SourceText&), const char* path, std::string_view text) {
+  return rule(SourceText(path, text));
+}
+
+bool breaks(Violations (*rule)(const SourceText&), const char* path, std::string_view text) {
+  return !check(rule, path, text).empty();
+}
+
+bool may_include(const char* path, const std::string& header) {
+  return !breaks(direction, path, "#include \"" + header + "\"\n");
+}
+
+TEST(SourceText, BlanksCommentsAndLiteralsButKeepsLines) {
+  SourceText source("src/base/a.cc",
+                    "int a = 1'000; // sleep(1)\n"
+                    "/* rand()\n rand() */ int b;\n"
+                    "auto s = \"a \\\" rand()\"; char c = '\"'; f();\n"
+                    "auto r = R\"x(rand()\n\" )\" rand())x\"; g();\n");
+  ASSERT_EQ(source.code.size(), 6U);
+  for (const auto& line : source.code) EXPECT_EQ(find_word(line, "rand("), std::string::npos);
+  EXPECT_NE(source.code[0].find("int a = 1'000;"), std::string::npos);
+  EXPECT_NE(source.code[2].find("int b;"), std::string::npos);
+  EXPECT_NE(source.code[3].find("f();"), std::string::npos);
+  EXPECT_NE(source.code[5].find("g();"), std::string::npos);
+}
+
+TEST(SourceText, FindsIncludes) {
+  auto found = includes_of(SourceText("src/base/a.cc",
+                                      "#include <map>\n  #  include \"base/b.h\"\n"
+                                      "// #include <set>\nauto s = \"#include <list>\";\n"));
+  ASSERT_EQ(found.size(), 2U);
+  EXPECT_EQ(found[0].name, "map");
+  EXPECT_FALSE(found[0].quoted);
+  EXPECT_EQ(found[1].name, "base/b.h");
+  EXPECT_EQ(found[1].line, 2U);
+  EXPECT_TRUE(found[1].quoted);
+}
+
+TEST(SourceText, MatchesWordsAndPatterns) {
+  EXPECT_TRUE(matches("src/*.cc", "src/app/main.cc"));
+  EXPECT_TRUE(matches("grpc*", "grpcpp/grpcpp.h"));
+  EXPECT_FALSE(matches("yaml.h", "text/yaml.h"));
+  EXPECT_EQ(find_word("xrand(1) rand(2)", "rand("), 9U);
+  EXPECT_EQ(find_word("system_clocks", "system_clock"), std::string::npos);
+}
+
+TEST(Rules, AViolationSaysWhereWhatAndWhatInstead) {
+  auto found = check(direction, "src/model/a.h", "// a\n#include \"schedule/b.h\"\n");
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_TRUE(
+      found[0].to_string().starts_with("src/model/a.h:2: direction: model/ may not include"));
+  EXPECT_NE(found[0].fix.find("port"), std::string::npos);
+}
+
+TEST(Rules, KnownFolder) {
+  EXPECT_TRUE(breaks(known_folder, "src/helpers/a.cc", ""));
+  EXPECT_TRUE(breaks(known_folder, "src/a.cc", ""));
+  EXPECT_TRUE(breaks(known_folder, "tools/a.cc", ""));
+  for (const char* path : {"src/base/a.cc", "src/sim/a.h", "test/tidy/a.cc", "bench/a.cc"}) {
+    EXPECT_FALSE(breaks(known_folder, path, "")) << path;
+  }
+  EXPECT_FALSE(breaks(known_folder, "docs/a.md", ""));
+}
+
+TEST(Rules, DirectionDownIsAllowed) {
+  EXPECT_TRUE(may_include("src/base/a.cc", "base/b.h"));
+  EXPECT_TRUE(may_include("src/text/a.cc", "base/b.h"));
+  EXPECT_TRUE(may_include("src/model/a.cc", "text/b.h"));
+  EXPECT_TRUE(may_include("src/objects/a.cc", "model/b.h"));
+  EXPECT_TRUE(may_include("src/advertise/a.cc", "objects/b.h"));
+  EXPECT_TRUE(may_include("src/kube/a.cc", "decide/b.h"));
+  EXPECT_TRUE(may_include("src/sim/a.cc", "kube/b.h"));
+  EXPECT_TRUE(may_include("src/app/a.cc", "sim/b.h"));
+  EXPECT_TRUE(may_include("bench/a.cc", "app/b.h"));
+}
+
+TEST(Rules, DirectionUpAndSidewaysIsNot) {
+  EXPECT_FALSE(may_include("src/base/a.cc", "text/b.h"));
+  EXPECT_FALSE(may_include("src/text/a.cc", "model/b.h"));
+  EXPECT_FALSE(may_include("src/model/a.cc", "objects/b.h"));
+  EXPECT_FALSE(may_include("src/objects/a.cc", "schedule/b.h"));
+  EXPECT_FALSE(may_include("src/react/a.cc", "monitor/b.h"));
+  EXPECT_FALSE(may_include("src/decide/a.cc", "kube/b.h"));
+  EXPECT_FALSE(may_include("src/kube/a.cc", "store/b.h"));
+  EXPECT_FALSE(may_include("src/kube/a.cc", "sim/b.h"));
+  EXPECT_FALSE(may_include("src/sim/a.cc", "app/b.h"));
+  EXPECT_FALSE(may_include("src/base/a_test.cc", "model/b.h"));
+  EXPECT_FALSE(may_include("src/base/a.cc", "b.h"));  // not from the root
+}
+
+TEST(Rules, DirectionExceptionsOfTheDecision) {
+  EXPECT_TRUE(may_include("src/admit/a.cc", "schedule/placement.h"));
+  EXPECT_FALSE(may_include("src/admit/a.cc", "schedule/gang.h"));
+  EXPECT_FALSE(may_include("src/schedule/a.cc", "admit/b.h"));
+  EXPECT_TRUE(may_include("src/decide/a.cc", "admit/b.h"));
+  EXPECT_TRUE(may_include("src/decide/a.cc", "schedule/b.h"));
+  EXPECT_TRUE(may_include("src/explain/a.cc", "decide/b.h"));
+  EXPECT_FALSE(may_include("src/explain/a.cc", "schedule/b.h"));
+  EXPECT_FALSE(may_include("src/schedule/a.cc", "objects/b.h"));
+  EXPECT_FALSE(may_include("src/decide/a.cc", "objects/b.h"));
+}
+
+TEST(Rules, HeavyHeaders) {
+  EXPECT_TRUE(breaks(heavy_headers, "src/model/a.cc", "#include <simdjson.h>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/text/json.h", "#include <simdjson.h>\n"));
+  EXPECT_FALSE(breaks(heavy_headers, "src/text/json.cc", "#include <simdjson.h>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/objects/a.cc", "#include <yaml.h>\n"));
+  EXPECT_FALSE(breaks(heavy_headers, "src/objects/a.cc", "#include \"text/yaml.h\"\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/app/a.h", "#include <CLI/CLI.hpp>\n"));
+  EXPECT_FALSE(breaks(heavy_headers, "src/app/main.cc", "#include <CLI/CLI.hpp>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/kube/a.cc", "#include <boost/beast/http.hpp>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/kube/a.cc", "#include <grpcpp/grpcpp.h>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/base/a.cc", "#include <rapidcheck.h>\n"));
+  EXPECT_FALSE(breaks(heavy_headers, "src/base/a_test.cc", "#include <rapidcheck/gtest.h>\n"));
+  EXPECT_TRUE(breaks(heavy_headers, "src/base/a.cc", "#include <iostream>\n"));
+}
+
+TEST(Rules, PureStagesByHeader) {
+  for (const char* header : {"<thread>", "<mutex>", "<fstream>", "<filesystem>", "<sys/socket.h>",
+                             "<random>", "<future>", "\"base/system_clock.h\""}) {
+    std::string text = std::string("#include ") + header + "\n";
+    EXPECT_TRUE(breaks(pure_stages, "src/schedule/a.cc", text)) << header;
+    EXPECT_FALSE(breaks(pure_stages, "src/app/a.cc", text)) << header;
+    EXPECT_FALSE(breaks(pure_stages, "src/schedule/a_test.cc", text)) << header;
+  }
+  EXPECT_FALSE(breaks(pure_stages, "src/base/mutex.h", "#include <mutex>\n"));
+  EXPECT_FALSE(breaks(pure_stages, "src/base/system_clock.cc", "auto n = system_clock::now();\n"));
+}
+
+TEST(Rules, PureStagesByWord) {
+  for (const char* code : {"auto n = std::chrono::system_clock::now();", "steady_clock::now();",
+                           "auto n = time(nullptr);", "std::getenv(\"HOME\");", "std::thread t;",
+                           "std::ifstream in;", "fopen(p, m);", "std::cout << 1;", "printf(f);",
+                           "throw 1;", "int s = socket(a, b, c);", "std::filesystem::path p;"}) {
+    EXPECT_TRUE(breaks(pure_stages, "src/decide/a.cc", code)) << code;
+    EXPECT_FALSE(breaks(pure_stages, "src/host/a.cc", code)) << code;
+  }
+  for (const char* code :
+       {"// std::thread", "auto s = \"getenv\";", "int wait_time(int);",
+        "Duration time(end - start);", "std::snprintf(a, b, c);", "int getenvs;"}) {
+    EXPECT_FALSE(breaks(pure_stages, "src/decide/a.cc", code)) << code;
+  }
+}
+
+TEST(Rules, DeterminismEverywhere) {
+  for (const char* code :
+       {"int r = rand();", "std::random_device d;", "std::normal_distribution<double> d;",
+        "std::this_thread::sleep_for(s);", "sleep(1);", "std::shuffle(a, b, g);"}) {
+    EXPECT_TRUE(breaks(determinism, "src/app/a.cc", code)) << code;
+    EXPECT_TRUE(breaks(determinism, "src/base/a_test.cc", code)) << code;
+  }
+  EXPECT_FALSE(breaks(determinism, "src/app/a.cc", "int operand(int); operand(1);"));
+  // Engines with a fixed seed are the same everywhere; only the distributions differ.
+  EXPECT_FALSE(breaks(determinism, "src/base/a_test.cc", "std::mt19937 engine(7);"));
+}
+
+TEST(Rules, FileLength) {
+  auto lines = [](std::size_t n) {
+    std::string text;
+    for (std::size_t i = 0; i < n; ++i) text += "\n";
+    return text;
+  };
+  EXPECT_FALSE(breaks(file_length, "src/base/a.cc", lines(800)));
+  EXPECT_TRUE(breaks(file_length, "src/base/a.cc", lines(801)));
+  EXPECT_FALSE(breaks(file_length, "src/base/a_test.cc", lines(1'200)));
+  EXPECT_TRUE(breaks(file_length, "src/base/a_test.cc", lines(1'201)));
+}
+
+TEST(Rules, LineLengthCountsCharacters) {
+  EXPECT_FALSE(breaks(line_length, "src/base/a.cc", std::string(100, 'x')));
+  EXPECT_TRUE(breaks(line_length, "src/base/a.cc", std::string(101, 'x')));
+  std::string wide;
+  for (int i = 0; i < 100; ++i) wide += "\xC3\xA9";
+  EXPECT_FALSE(breaks(line_length, "src/base/a.cc", wide));
+}
+
+TEST(Rules, Unfinished) {
+  for (const char* mark : {"TO"
+                           "DO",
+                           "FIX"
+                           "ME",
+                           "X"
+                           "XX"}) {
+    EXPECT_TRUE(breaks(unfinished, "src/base/a.cc", std::string("// ") + mark + ": later\n"));
+    EXPECT_TRUE(breaks(unfinished, "docs/a.md", mark));
+  }
+  EXPECT_FALSE(breaks(unfinished, "src/base/a.cc", "int kTODOS_LEFT;"));
+}
+
+TEST(Rules, RegistryHosts) {
+  EXPECT_TRUE(breaks(registry_hosts, "docs/a.md",
+                     "from https://pypi"
+                     ".org/simple"));
+  EXPECT_TRUE(breaks(registry_hosts, "scripts/x",
+                     "curl registry.npmjs"
+                     ".org"));
+  EXPECT_FALSE(breaks(registry_hosts, "docs/a.md", "from the Debian package libfmt-dev"));
+}
+
+TEST(Rules, MarkdownTitle) {
+  EXPECT_FALSE(breaks(markdown_title, "a.md", "# One\n\n## Part\n\n```\n# shell\n```\n"));
+  EXPECT_TRUE(breaks(markdown_title, "a.md", "## Part\n"));
+  EXPECT_TRUE(breaks(markdown_title, "a.md", "# One\n# Two\n"));
+}
+
+TEST(Rules, HeaderForm) {
+  EXPECT_FALSE(breaks(header_form, "src/base/a.h", "// What it is.\n#pragma once\n"));
+  EXPECT_EQ(check(header_form, "src/base/a.h", "#include <map>\n").size(), 2U);
+  EXPECT_FALSE(breaks(header_form, "src/base/a.cc", ""));
+}
+
+TEST(Rules, AllRulesRunTogether) {
+  EXPECT_EQ(all_rules(SourceText("src/base/a.h", "#include <thread>\n")).size(), 3U);
+  EXPECT_TRUE(all_rules(SourceText("src/base/a.h", "// a\n#pragma once\n")).empty());
+}
+
+}  // namespace
+}  // namespace berth::tidy
