@@ -24,11 +24,12 @@ TEST(Utf8, RefusesWhatIsNotWellFormed) {
 }
 
 TEST(Utf8, KnowsWhatATerminalActsOn) {
-  for (char32_t code : {0x00, 0x0A, 0x1B, 0x7F, 0x85, 0x9B, 0x2028, 0x202E, 0x2066, 0xFEFF}) {
-    EXPECT_TRUE(is_unprintable(code)) << static_cast<unsigned>(code);
+  for (std::uint32_t code :
+       {0x00U, 0x0AU, 0x1BU, 0x7FU, 0x85U, 0x9BU, 0x2028U, 0x202EU, 0x2066U, 0xFEFFU}) {
+    EXPECT_TRUE(is_unprintable(code)) << code;
   }
-  for (char32_t code : {0x20, 0x41, 0xA0, 0xE9, 0x20AC, 0x1F6A2}) {
-    EXPECT_FALSE(is_unprintable(code)) << static_cast<unsigned>(code);
+  for (std::uint32_t code : {0x20U, 0x41U, 0xA0U, 0xE9U, 0x20ACU, 0x1F6A2U}) {
+    EXPECT_FALSE(is_unprintable(code)) << code;
   }
 }
 
