@@ -55,6 +55,19 @@ void Builder::end() {
   add(Value::make_object({to, count}, frame.line));
 }
 
+Member Builder::pop_member() {
+  if (failed() || members_.empty()) return {};
+  const Member member = members_.back();
+  members_.pop_back();
+  places_.pop_back();
+  return member;
+}
+
+std::span<const Member> Builder::open_members() const {
+  if (frames_.empty() || frames_.back().kind != Kind::kObject) return {};
+  return std::span<const Member>(members_).subspan(frames_.back().first);
+}
+
 void Builder::check_duplicates(std::size_t first) {
   const std::size_t count = members_.size() - first;
   const Member* members = members_.data() + first;

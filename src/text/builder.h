@@ -39,6 +39,7 @@ class Builder {
   void add(const Value& value) {
     if (++nodes_ > limits_.max_nodes) over_nodes();
     if (failure_ != Failure::kNone) return;
+    last_ = value;
     if (frames_.empty()) {
       root_ = value;
     } else if (frames_.back().kind == Kind::kObject) {
@@ -47,6 +48,13 @@ class Builder {
       items_.push_back(value);
     }
   }
+
+  // The value that was completed last; its memory stays where it is until the Document goes.
+  Value last() const { return last_; }
+  // Takes the newest member of the open object out again. Only right after its value.
+  Member pop_member();
+  // The members of the open object so far; valid until the next call.
+  std::span<const Member> open_members() const;
 
   std::string_view copy(std::string_view text) { return arena_.copy(text); }
   Arena& arena() { return arena_; }
@@ -81,6 +89,7 @@ class Builder {
   Limits limits_;
   Arena arena_;
   Value root_;
+  Value last_;
   std::vector<Frame> frames_;
   std::vector<Value> items_;
   std::vector<Member> members_;
