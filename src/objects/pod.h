@@ -1,0 +1,35 @@
+// v1 Pod, and the pod template of a Job.
+//
+// service: the controlling owner is a ReplicaSet, StatefulSet, Deployment or ReplicationController.
+// A pod without an owner has no replicas to keep apart, so it is none, whatever its restartPolicy.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "objects/meta.h"
+#include "objects/volume.h"
+
+namespace berth::objects {
+
+struct PodObject {
+  Meta meta;
+  model::PodSpec spec;  // all that the object itself says; see resolve.h for the rest
+  std::string phase;
+  std::string restart_policy = "Always";
+  std::optional<int> priority;             // spec.priority
+  std::optional<bool> preempts;            // spec.preemptionPolicy
+  std::string scheduling_group;            // spec.schedulingGroup.podGroupName
+  std::vector<ClaimRef> claims;
+
+  bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
+};
+
+void decode(const text::Value& v, PodObject& out, text::Decoder& d);
+
+// {metadata, spec} inside another object; ns is that object's namespace. The name may be missing.
+void decode_template(const text::Value& v, const std::string& ns, PodObject& out,
+                     text::Decoder& d);
+
+}  // namespace berth::objects

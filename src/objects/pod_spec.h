@@ -1,0 +1,30 @@
+// The fields of a pod's spec as written, before they are given their meaning (pod.cc).
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/spec.h"
+#include "objects/resources.h"
+#include "objects/volume.h"
+
+namespace berth::objects {
+
+struct RawPodSpec {
+  Containers containers;
+  std::optional<Resources> pod_level;
+  model::Amounts overhead;
+  model::Labels node_selector;
+  std::vector<model::Toleration> tolerations;
+  std::vector<ClaimRef> claims;
+  std::string node_name, priority_class, restart_policy = "Always", scheduling_group;
+  std::optional<int> priority;
+  std::optional<bool> preempts;
+  bool host_network = false, gated = false;
+  const text::Value* affinity = nullptr;  // read when labels and namespace are known
+  const text::Value* spread = nullptr;
+};
+void decode(const text::Value& v, RawPodSpec& out, text::Decoder& d);
+
+}  // namespace berth::objects
