@@ -1,7 +1,8 @@
 # Compile flags of every target: warnings are errors, no fused multiply-add (scores and figures are
 # the same on every machine), ccache when it is there.
 add_compile_options(-Wall -Wextra -Wpedantic -Wconversion -Wshadow -Wnon-virtual-dtor -Werror
-                    -ffp-contract=off -fno-math-errno)
+                    -ffp-contract=off -fno-math-errno
+                    -Wno-missing-field-initializers)  # designated initialisers leave defaults on purpose
 if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of g++ 12 at -O2 inside libstdc++ (std::variant, std::string).
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)

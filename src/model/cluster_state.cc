@@ -1,0 +1,164 @@
+#include "model/cluster_state.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "model/fit.h"
+
+namespace berth::model {
+
+ClusterState::ClusterState()
+    : inventory_(std::make_shared<const Inventory>(std::vector<NodeInfoRef>{}, ShapeBook{}, 0)),
+      gangs_(std::make_shared<const GangTable>()),
+      budgets_(std::make_shared<const std::vector<BudgetSpec>>()),
+      versions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
+
+std::uint64_t ClusterState::next_version() {
+  return versions_->fetch_add(1, std::memory_order_relaxed) + 1;
+}
+
+MigFree ClusterState::mig_free(std::size_t slot, const Demand& demand) const {
+  MigFree free{};
+  if (demand.kind != GpuDemandSpec::Kind::kMig) return free;
+  auto resource = inventory_->strings().text(demand.mig);
+  for (const auto& gpu : info(slot).gpus) {
+    for (const auto& slots : gpu.mig) {
+      if (slots.resource == resource) {
+        free[static_cast<std::size_t>(gpu.index)] = static_cast<std::uint8_t>(slots.count);
+      }
+    }
+  }
+  for_each_pod_on(slot, [&](PodId id) {
+    const PodEntry& pod = pods_[id];
+    const Demand& other = *pod.shape->demand;
+    if (other.kind != GpuDemandSpec::Kind::kMig || other.mig != demand.mig) return;
+    for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+      free[g] = static_cast<std::uint8_t>(free[g] - std::min(free[g], pod.gpus.take[g]));
+    }
+  });
+  return free;
+}
+
+void ClusterState::bump(std::uint16_t counter, std::size_t slot, int by) {
+  auto& counts = counts_[counter];
+  if (counts->owner != owner_) {
+    counts = std::make_shared<Counts>(*counts);
+    counts->owner = owner_;
+  }
+  auto& count = counts->pages.write(slot, next_version());
+  count = static_cast<std::uint16_t>(count + by);
+}
+
+void ClusterState::raise(const Shape& shape, std::size_t slot, int by) {
+  for (auto counter : links_[shape.index].raises) bump(counter, slot, by);
+}
+
+void ClusterState::link_node(PodId id, std::int32_t slot) {
+  auto at = static_cast<std::size_t>(slot);
+  std::int32_t head = node_heads_[at];
+  PodEntry& entry = pods_.write(id, 0);
+  entry.slot = slot;
+  entry.node_prev = -1;
+  entry.node_next = head;
+  if (head >= 0) pods_.write(static_cast<std::size_t>(head), 0).node_prev = static_cast<std::int32_t>(id);
+  node_heads_.write(at, 0) = static_cast<std::int32_t>(id);
+}
+
+void ClusterState::unlink_node(PodId id) {
+  PodEntry& entry = pods_.write(id, 0);
+  if (entry.node_prev >= 0) {
+    pods_.write(static_cast<std::size_t>(entry.node_prev), 0).node_next = entry.node_next;
+  } else {
+    node_heads_.write(static_cast<std::size_t>(entry.slot), 0) = entry.node_next;
+  }
+  if (entry.node_next >= 0) {
+    pods_.write(static_cast<std::size_t>(entry.node_next), 0).node_prev = entry.node_prev;
+  }
+  entry.node_prev = entry.node_next = -1;
+  entry.slot = kPending;
+}
+
+void ClusterState::link_gang(PodId id, std::int32_t gang) {
+  auto at = static_cast<std::size_t>(gang);
+  std::int32_t head = gang_heads_[at];
+  PodEntry& entry = pods_.write(id, 0);
+  entry.gang_prev = -1;
+  entry.gang_next = head;
+  if (head >= 0) pods_.write(static_cast<std::size_t>(head), 0).gang_prev = static_cast<std::int32_t>(id);
+  gang_heads_.write(at, 0) = static_cast<std::int32_t>(id);
+}
+
+void ClusterState::unlink_gang(PodId id) {
+  PodEntry& entry = pods_.write(id, 0);
+  if (entry.gang_prev >= 0) {
+    pods_.write(static_cast<std::size_t>(entry.gang_prev), 0).gang_next = entry.gang_next;
+  } else {
+    gang_heads_.write(static_cast<std::size_t>(entry.info->gang), 0) = entry.gang_next;
+  }
+  if (entry.gang_next >= 0) {
+    pods_.write(static_cast<std::size_t>(entry.gang_next), 0).gang_prev = entry.gang_prev;
+  }
+  entry.gang_prev = entry.gang_next = -1;
+}
+
+void ClusterState::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
+  link_node(id, static_cast<std::int32_t>(slot));
+  PodEntry& entry = pods_.write(id, 0);
+  entry.gpus = gpus;
+  auto version = next_version();
+  NodeState& state = nodes_.write(slot, version);
+  take(info(slot), state, *entry.shape->demand, gpus);
+  state.version = version;
+  raise(*entry.shape, slot, +1);
+}
+
+void ClusterState::unbind(PodId id) {
+  const PodEntry& entry = pods_[id];
+  auto slot = static_cast<std::size_t>(entry.slot);
+  auto version = next_version();
+  NodeState& state = nodes_.write(slot, version);
+  give(info(slot), state, *entry.shape->demand, entry.gpus);
+  state.version = version;
+  raise(*entry.shape, slot, -1);
+  unlink_node(id);
+  pods_.write(id, 0).gpus = {};
+}
+
+std::string ClusterState::dump() const {
+  std::string out;
+  for (std::size_t i = 0; i < nodes(); ++i) {
+    const NodeState& n = nodes_[i];
+    out += fmt::format("node {} cpu {} memory {} ephemeral {} pods {} whole {} gpu", info(i).name,
+                       n.cpu, n.memory, n.ephemeral, n.pods, n.whole);
+    for (auto g : n.gpu) out += fmt::format(" {}", g);
+    for (std::size_t e = 0; e < info(i).extended.size(); ++e) {
+      out += fmt::format(" {}={}", inventory_->strings().text(info(i).extended[e].first), n.extended[e]);
+    }
+    out += '\n';
+  }
+  std::vector<std::string> lines;
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    const PodEntry& p = pods_[id];
+    if (!p.info) continue;
+    lines.push_back(fmt::format(
+        "pod {} priority {} gang {} node {} unit {} take {} assumed {}\n", p.info->name,
+        p.info->priority, p.info->gang < 0 ? "-" : gang(p.info->gang).name,
+        p.slot >= 0 ? info(static_cast<std::size_t>(p.slot)).name : std::to_string(p.slot),
+        p.gpus.unit, fmt::join(p.gpus.indices(), ","), p.assumed));
+  }
+  for (const auto& counts : counts_) {
+    std::string line = fmt::format("counter {}:", static_cast<int>(counts->counter->kind));
+    int sum = 0;
+    for (std::size_t i = 0; i < counts->pages.size(); ++i) {
+      sum += counts->pages[i];
+      line += fmt::format(" {}", counts->pages[i]);
+    }
+    if (sum > 0) lines.push_back(line + '\n');
+  }
+  std::sort(lines.begin(), lines.end());
+  for (const auto& line : lines) out += line;
+  return out;
+}
+
+}  // namespace berth::model

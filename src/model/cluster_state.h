@@ -1,0 +1,138 @@
+// The cluster as one value: nodes, what is free on them, pods, gangs, and counts of pods per node.
+//
+// One class in three roles. SnapshotBuilder owns one and changes it; ClusterSnapshot is an immutable
+// one shared by pointer; an overlay ("what if") is a copy of a snapshot that is changed and dropped.
+// A copy costs O(pages), the first write to a page copies that page, so a dropped overlay leaves the
+// snapshot bit-identical. bind() and unbind() are the only changes an overlay needs.
+//
+// Every change gives the touched NodeState a version from a counter common to the whole family, so
+// that (slot, version) names its contents in every copy: caches of any copy are valid for all.
+// Thread-safety: one writer per object; a const ClusterState may be read and copied on any thread.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/device_choice.h"
+#include "model/inventory.h"
+#include "model/pages.h"
+#include "model/shape.h"
+
+namespace berth::model {
+
+using PodId = std::uint32_t;
+inline constexpr std::int32_t kPending = -1;
+inline constexpr std::int32_t kNoNode = -2;  // bound to a node that is not in the cluster
+
+// A pod's identity and standing; constant while the object is unchanged.
+struct PodInfo {
+  std::string name;  // "ns/name"
+  std::string uid;
+  int priority = 0;
+  bool preempts = true;
+  bool gated = false, terminating = false, service = false;
+  std::int32_t gang = -1;  // index into ClusterState::gangs()
+  std::string subgroup;
+  std::string volume_missing;
+  std::int64_t created_ns = 0, started_ns = 0;
+};
+
+struct PodEntry {
+  std::shared_ptr<const PodInfo> info;  // null: the id is not in use
+  ShapeRef shape;
+  std::int32_t slot = kPending;
+  GpuTake gpus;
+  bool assumed = false;                 // its devices are our guess
+  std::int32_t node_prev = -1, node_next = -1;
+  std::int32_t gang_prev = -1, gang_next = -1;
+};
+
+// Which counters a pod of a shape raises on its node, and which bar it from a domain.
+struct ShapeLinks {
+  std::vector<std::uint16_t> raises, barred_by;
+};
+
+struct GangTable {
+  std::vector<GangSpec> gangs;  // an empty name: not in use
+};
+
+class ClusterState {
+ public:
+  ClusterState();
+
+  const Inventory& inventory() const { return *inventory_; }
+  std::size_t nodes() const { return inventory_->size(); }
+  const NodeInfo& info(std::size_t slot) const { return inventory_->node(slot); }
+  const NodeState& node(std::size_t slot) const { return nodes_[slot]; }
+  const Pages<NodeState>& node_pages() const { return nodes_; }
+
+  std::size_t pod_ids() const { return pods_.size(); }  // ids are below this
+  const PodEntry& pod(PodId id) const { return pods_[id]; }
+  const GangSpec& gang(std::int32_t index) const {
+    return gangs_->gangs[static_cast<std::size_t>(index)];
+  }
+  std::size_t gangs() const { return gangs_->gangs.size(); }
+  const std::vector<BudgetSpec>& budgets() const { return *budgets_; }
+
+  template <class F>
+  void for_each_pod_on(std::size_t slot, F&& f) const {
+    for (std::int32_t id = node_heads_[slot]; id >= 0; id = pods_[static_cast<PodId>(id)].node_next) {
+      f(static_cast<PodId>(id));
+    }
+  }
+  template <class F>
+  void for_each_in_gang(std::int32_t gang, F&& f) const {
+    for (std::int32_t id = gang_heads_[static_cast<std::size_t>(gang)]; id >= 0;
+         id = pods_[static_cast<PodId>(id)].gang_next) {
+      f(static_cast<PodId>(id));
+    }
+  }
+
+  using CountPages = Pages<std::uint16_t, 64>;
+  const CountPages& counts(const Counter& counter) const { return counts_[counter.index]->pages; }
+  const Counter& counter(std::uint16_t index) const { return *counts_[index]->counter; }
+  const ShapeLinks& links(const Shape& shape) const { return links_[shape.index]; }
+
+  MigFree mig_free(std::size_t slot, const Demand& demand) const;
+
+  // Pending pod onto a node with these devices; bound pod off its node, pending again.
+  void bind(PodId id, std::uint32_t slot, const GpuTake& gpus);
+  void unbind(PodId id);
+
+  // Equal in everything that a user could see; ids and versions may differ. Slow: for tests.
+  std::string dump() const;
+
+ private:
+  friend class SnapshotBuilder;
+  struct Counts {
+    std::uint64_t owner = 0;
+    CounterRef counter;  // a copy of the book's, so that the book sees when no shape needs it
+    CountPages pages;
+  };
+
+  std::uint64_t next_version();
+  void raise(const Shape& shape, std::size_t slot, int by);
+  void bump(std::uint16_t counter, std::size_t slot, int by);
+  void link_node(PodId id, std::int32_t slot);
+  void unlink_node(PodId id);
+  void link_gang(PodId id, std::int32_t gang);
+  void unlink_gang(PodId id);
+
+  std::shared_ptr<const Inventory> inventory_;
+  Pages<NodeState> nodes_;
+  Pages<std::int32_t, 256> node_heads_, gang_heads_;
+  Pages<PodEntry> pods_;
+  std::vector<std::shared_ptr<Counts>> counts_;
+  std::uint64_t owner_ = next_owner();  // of Counts
+  Pages<ShapeLinks> links_;
+  std::shared_ptr<const GangTable> gangs_;
+  std::shared_ptr<const std::vector<BudgetSpec>> budgets_;
+  std::shared_ptr<std::atomic<std::uint64_t>> versions_;  // common to the family
+};
+
+using ClusterSnapshot = std::shared_ptr<const ClusterState>;
+
+}  // namespace berth::model

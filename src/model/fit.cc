@@ -1,0 +1,210 @@
+#include "model/fit.h"
+
+#include <algorithm>
+#include <vector>
+
+#include "model/device_choice.h"
+
+namespace berth::model {
+namespace {
+
+// NUMA nodes of a machine as device masks, by ascending NUMA number.
+std::vector<std::uint16_t> numa_masks(const NodeInfo& info) {
+  std::vector<std::pair<int, std::uint16_t>> masks;
+  for (const auto& gpu : info.gpus) {
+    auto bit = static_cast<std::uint16_t>(1u << gpu.index);
+    if ((info.devices & bit) == 0) continue;
+    auto it = std::find_if(masks.begin(), masks.end(),
+                           [&](const auto& m) { return m.first == gpu.numa; });
+    if (it == masks.end()) {
+      masks.emplace_back(gpu.numa, bit);
+    } else {
+      it->second = static_cast<std::uint16_t>(it->second | bit);
+    }
+  }
+  std::sort(masks.begin(), masks.end());
+  std::vector<std::uint16_t> out;
+  for (const auto& [numa, mask] : masks) out.push_back(mask);
+  return out;
+}
+
+// The fewest NUMA nodes that hold n devices on the empty machine.
+int needed_width(const std::vector<std::uint16_t>& masks, int n) {
+  std::vector<int> sizes;
+  for (auto mask : masks) sizes.push_back(std::popcount(mask));
+  std::sort(sizes.rbegin(), sizes.rend());
+  int width = 0;
+  for (int left = n; left > 0 && width < static_cast<int>(sizes.size());) {
+    left -= sizes[static_cast<std::size_t>(width++)];
+  }
+  return std::max(width, 1);
+}
+
+// Serves n devices from the lowest set of width NUMA nodes that has enough; false when none has.
+bool serve_from(const std::vector<std::uint16_t>& masks, int width, int n, std::uint16_t& free) {
+  for (unsigned set = 1; set < (1u << masks.size()); ++set) {
+    if (std::popcount(set) != width) continue;
+    std::uint16_t pool = 0;
+    for (std::size_t i = 0; i < masks.size(); ++i) {
+      if ((set >> i & 1) != 0) pool = static_cast<std::uint16_t>(pool | (masks[i] & free));
+    }
+    if (std::popcount(pool) < n) continue;
+    for (std::size_t i = 0; i < masks.size() && n > 0; ++i) {
+      for (auto bits = static_cast<unsigned>(pool & masks[i]); bits != 0 && n > 0;
+           bits &= bits - 1, --n) {
+        free = static_cast<std::uint16_t>(free & ~(1u << std::countr_zero(bits)));
+      }
+    }
+    return true;
+  }
+  return false;
+}
+
+int share_slots(const NodeState& state, std::uint16_t mask, int milli) {
+  int slots = 0;
+  for (auto bits = static_cast<unsigned>(mask); bits != 0; bits &= bits - 1) {
+    int free = state.gpu[static_cast<std::size_t>(std::countr_zero(bits))];
+    if (free > 0) slots += free / milli;
+  }
+  return slots;
+}
+
+}  // namespace
+
+bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand,
+               std::uint16_t mask) {
+  if (demand.kind == GpuDemandSpec::Kind::kMig) {
+    int column = info.extended_column(demand.mig);
+    return column >= 0 && state.extended[static_cast<std::size_t>(column)] >= demand.count;
+  }
+  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) {
+    return std::popcount(static_cast<unsigned>(state.whole & mask)) >= demand.count;
+  }
+  int milli = device_milli(info, demand);
+  if (milli <= 0) return false;
+  if (takes_shares(info, demand)) return share_slots(state, mask, milli) >= demand.count;
+  int devices = 0;
+  for (auto bits = static_cast<unsigned>(mask); bits != 0; bits &= bits - 1) {
+    devices += state.gpu[static_cast<std::size_t>(std::countr_zero(bits))] >= milli ? 1 : 0;
+  }
+  return devices >= demand.count;
+}
+
+bool numa_admits(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand) {
+  auto masks = numa_masks(info);
+  if (masks.size() > 8) return true;  // the kubelet itself gives up beyond 8 NUMA nodes
+  std::vector<int> requests = demand.gpus_by_container;
+  if (info.numa_scope == NumaScope::kPod || requests.empty()) requests = {demand.count};
+  for (int n : requests) {
+    if (n <= 0) continue;
+    int width = info.numa_policy == NumaPolicy::kSingleNumaNode ? 1 : needed_width(masks, n);
+    if (!serve_from(masks, width, n, free_whole)) return false;
+  }
+  return true;
+}
+
+bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& demand) {
+  for (const auto& [resource, amount] : demand.extended) {
+    int column = info.extended_column(resource);
+    if (column < 0 || state.extended[static_cast<std::size_t>(column)] < amount) return false;
+  }
+  return true;
+}
+
+int fit_count(const NodeInfo& info, NodeState state, const Demand& demand, int limit) {
+  int count = std::min(limit, state.pods);
+  auto bound = [&](std::int64_t free, std::int64_t need) {
+    if (need > 0) count = static_cast<int>(std::min<std::int64_t>(count, std::max<std::int64_t>(free, 0) / need));
+  };
+  bound(state.cpu, demand.cpu);
+  bound(state.memory, demand.memory);
+  bound(state.ephemeral, demand.ephemeral);
+  for (const auto& [resource, amount] : demand.extended) {
+    int column = info.extended_column(resource);
+    bound(column < 0 ? 0 : state.extended[static_cast<std::size_t>(column)], amount);
+  }
+  if (count <= 0 || !demand.asks_gpu()) return std::max(count, 0);
+  if (demand.kind == GpuDemandSpec::Kind::kMig) {
+    int column = info.extended_column(demand.mig);
+    bound(column < 0 ? 0 : state.extended[static_cast<std::size_t>(column)], demand.count);
+    return count;
+  }
+  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
+      !numa_applies(info, demand)) {
+    bound(std::popcount(static_cast<unsigned>(state.whole & info.usable)), demand.count);
+    return count;
+  }
+  if (takes_shares(info, demand)) {
+    bound(share_slots(state, info.usable, info.share_milli), demand.count);
+    return device_milli(info, demand) > 0 ? count : 0;
+  }
+  // Different devices per copy, or NUMA alignment: place copies one after another.
+  for (int placed = 0; placed < count; ++placed) {
+    if (!fits(info, state, demand)) return placed;
+    auto gpus = choose_gpus(info, state, demand);
+    if (!gpus) return placed;
+    take(info, state, demand, *gpus);
+  }
+  return count;
+}
+
+namespace {
+
+void apply(const NodeInfo& info, NodeState& state, const Demand& demand, const GpuTake& gpus,
+           int sign) {
+  state.cpu += sign * demand.cpu;
+  state.memory += sign * demand.memory;
+  state.ephemeral += sign * demand.ephemeral;
+  state.pods += sign;
+  for (const auto& [resource, amount] : demand.extended) {
+    int column = info.extended_column(resource);
+    if (column >= 0) state.extended[static_cast<std::size_t>(column)] += sign * amount;
+  }
+  if (demand.kind == GpuDemandSpec::Kind::kNone) return;
+  if (demand.kind == GpuDemandSpec::Kind::kMig) {
+    int column = info.extended_column(demand.mig);
+    if (column >= 0) state.extended[static_cast<std::size_t>(column)] += sign * demand.count;
+    return;
+  }
+  for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+    if (gpus.take[g] == 0) continue;
+    state.gpu[g] = static_cast<std::int16_t>(state.gpu[g] + sign * gpus.take[g] * gpus.unit);
+    auto bit = static_cast<std::uint16_t>(1u << g);
+    state.whole = static_cast<std::uint16_t>(
+        state.gpu[g] == kMilliPerGpu ? (state.whole | (bit & info.devices)) : (state.whole & ~bit));
+  }
+}
+
+}  // namespace
+
+void take(const NodeInfo& info, NodeState& state, const Demand& demand, const GpuTake& gpus) {
+  apply(info, state, demand, gpus, -1);
+}
+
+void give(const NodeInfo& info, NodeState& state, const Demand& demand, const GpuTake& gpus) {
+  apply(info, state, demand, gpus, +1);
+}
+
+NodeState empty_state(const NodeInfo& info) {
+  NodeState state;
+  state.cpu = info.cpu;
+  state.memory = info.memory;
+  state.ephemeral = info.ephemeral;
+  state.pods = info.pods;
+  for (std::size_t i = 0; i < info.extended.size(); ++i) state.extended[i] = info.extended[i].second;
+  for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+    if ((info.devices >> g & 1) != 0) state.gpu[g] = kMilliPerGpu;
+  }
+  state.whole = info.devices;
+  return state;
+}
+
+int free_usable_milli(const NodeInfo& info, const NodeState& state) {
+  int total = 0;
+  for (auto bits = static_cast<unsigned>(info.usable); bits != 0; bits &= bits - 1) {
+    total += std::max<int>(state.gpu[static_cast<std::size_t>(std::countr_zero(bits))], 0);
+  }
+  return total;
+}
+
+}  // namespace berth::model

@@ -1,0 +1,168 @@
+#include "model/inventory.h"
+
+#include <algorithm>
+#include <map>
+
+namespace berth::model {
+namespace {
+
+// Labels with more values than this would make classes too small to be worth it.
+constexpr std::size_t kMaxClassValues = 64;
+
+void derive_gpus(NodeInfo& info, const NodeSpec& spec) {
+  info.gpus = spec.gpus;
+  info.gpus_assumed = spec.gpus_assumed;
+  info.shares_per_gpu = std::clamp(spec.shares_per_gpu, 1, kMilliPerGpu);
+  info.share_milli = static_cast<std::int16_t>(kMilliPerGpu / info.shares_per_gpu);
+  info.numa_known = !info.gpus.empty();
+  for (const auto& gpu : info.gpus) {
+    auto bit = static_cast<std::uint16_t>(1u << gpu.index);
+    bool usable = gpu.health == Health::kHealthy && !gpu.reserved;
+    auto& all = gpu.mig.empty() ? info.devices : info.mig;
+    auto& good = gpu.mig.empty() ? info.usable : info.mig_usable;
+    all = static_cast<std::uint16_t>(all | bit);
+    if (usable) good = static_cast<std::uint16_t>(good | bit);
+    if (gpu.numa < 0) info.numa_known = false;
+    if (info.gpu_memory_mib == 0 || gpu.memory_mib < info.gpu_memory_mib) {
+      info.gpu_memory_mib = gpu.memory_mib;
+    }
+  }
+  if (!info.gpus.empty()) info.gpu_model = info.gpus.front().model;
+}
+
+}  // namespace
+
+NodeInfo make_node_info(const NodeSpec& spec, Interner& strings) {
+  NodeInfo info;
+  info.name = spec.name;
+  info.labels.reserve(spec.labels.size());
+  for (const auto& [key, value] : spec.labels) {
+    info.labels.emplace_back(strings.intern(key), strings.intern(value));
+  }
+  std::sort(info.labels.begin(), info.labels.end());
+  info.taints = spec.taints;
+  std::sort(info.taints.begin(), info.taints.end());
+  info.unschedulable = spec.unschedulable;
+  info.ready = spec.ready;
+  info.pods = 110;  // the kubelet's default where the node does not say
+  for (const auto& [name, amount] : spec.allocatable) {
+    if (name == "cpu") {
+      info.cpu = amount;
+    } else if (name == "memory") {
+      info.memory = amount;
+    } else if (name == "ephemeral-storage") {
+      info.ephemeral = amount;
+    } else if (name == "pods") {
+      info.pods = static_cast<std::int32_t>(std::min<std::int64_t>(amount, 1 << 20));
+    } else if (info.extended.size() < kMaxExtended) {
+      info.extended.emplace_back(strings.intern(name), amount);
+    }
+  }
+  derive_gpus(info, spec);
+  info.numa_policy = spec.numa_policy;
+  info.numa_scope = spec.numa_scope;
+  return info;
+}
+
+Inventory::Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std::uint64_t version)
+    : nodes_(std::move(nodes)),
+      strings_(book.shared_strings()),
+      version_(version),
+      keys_version_(book.keys_version()) {
+  by_name_.reserve(nodes_.size());
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    by_name_.emplace(std::string_view(nodes_[i]->name), static_cast<std::uint32_t>(i));
+  }
+  build_domains(book);
+  build_classes(book);
+}
+
+std::optional<std::uint32_t> Inventory::slot(std::string_view name) const {
+  auto it = by_name_.find(name);
+  return it == by_name_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<std::string_view> Inventory::label(const NodeInfo& node, std::string_view key) const {
+  auto id = strings_->find(key);
+  if (!id) return std::nullopt;
+  auto it = std::lower_bound(node.labels.begin(), node.labels.end(), std::pair{*id, SymbolId{0}});
+  if (it == node.labels.end() || it->first != *id) return std::nullopt;
+  return strings_->text(it->second);
+}
+
+bool Inventory::in_class(std::string_view label) const {
+  auto id = strings_->find(label);
+  if (!id) return true;  // no node has it
+  return std::binary_search(class_keys_.begin(), class_keys_.end(), *id);
+}
+
+void Inventory::build_domains(const ShapeBook& book) {
+  for (const auto& key : book.topology_keys()) {
+    Domains d;
+    d.of.assign(nodes_.size(), -1);
+    d.with_key = NodeSet(nodes_.size());
+    std::map<std::string_view, std::vector<std::uint32_t>> groups;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
+      if (auto value = label(*nodes_[i], key)) {
+        groups[*value].push_back(static_cast<std::uint32_t>(i));
+        d.with_key.set(i);
+      }
+    }
+    bool sets = groups.size() <= Domains::kMaxSets;
+    for (auto& [value, slots] : groups) {
+      auto domain = static_cast<std::int32_t>(d.values.size());
+      d.values.push_back(value);
+      NodeSet set(sets ? nodes_.size() : 0);
+      for (auto slot : slots) {
+        d.of[slot] = domain;
+        if (sets) set.set(slot);
+      }
+      if (sets) d.sets.push_back(std::move(set));
+      d.slots.push_back(std::move(slots));
+    }
+    domains_.push_back(std::move(d));
+  }
+}
+
+void Inventory::build_classes(const ShapeBook& book) {
+  for (const auto& key : book.label_keys()) {
+    auto id = strings_->find(key);
+    if (!id) continue;
+    boost::unordered_flat_map<SymbolId, bool> values;
+    for (const auto& node : nodes_) {
+      auto it = std::lower_bound(node->labels.begin(), node->labels.end(),
+                                 std::pair{*id, SymbolId{0}});
+      if (it != node->labels.end() && it->first == *id) values.emplace(it->second, true);
+      if (values.size() > kMaxClassValues) break;
+    }
+    if (values.size() <= kMaxClassValues) class_keys_.push_back(*id);
+  }
+  std::sort(class_keys_.begin(), class_keys_.end());
+  boost::unordered_flat_map<std::string, std::uint32_t> ids;
+  std::string key;
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    const NodeInfo& node = *nodes_[i];
+    key.clear();
+    for (const auto& [k, v] : node.labels) {
+      if (std::binary_search(class_keys_.begin(), class_keys_.end(), k)) {
+        key.append(reinterpret_cast<const char*>(&k), sizeof k);
+        key.append(reinterpret_cast<const char*>(&v), sizeof v);
+      }
+    }
+    key += node.unschedulable ? "|u" : "|";
+    key += node.ready ? "r" : "";
+    key += "|" + node.gpu_model + "|" + std::to_string(node.gpu_memory_mib);
+    for (const auto& taint : node.taints) {
+      key += "|" + taint.key + "=" + taint.value + ":" + std::to_string(static_cast<int>(taint.effect));
+    }
+    auto [it, fresh] = ids.emplace(key, static_cast<std::uint32_t>(class_nodes_.size()));
+    if (fresh) {
+      class_nodes_.emplace_back(nodes_.size());
+      class_first_.push_back(static_cast<std::uint32_t>(i));
+    }
+    class_of_.push_back(it->second);
+    class_nodes_[it->second].set(i);
+  }
+}
+
+}  // namespace berth::model

@@ -1,0 +1,85 @@
+// A node in the form decisions run on: what is fixed (NodeInfo) and what placements change (NodeState).
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/interner.h"
+#include "model/spec.h"
+
+namespace berth::model {
+
+// Amounts beyond cpu, memory, ephemeral storage and pods: at most this many kinds on a node.
+inline constexpr int kMaxExtended = 8;
+
+// Constant between changes of the Node object. Labels are interned: a large cluster repeats them.
+struct NodeInfo {
+  std::string name;
+  std::vector<std::pair<SymbolId, SymbolId>> labels;  // key, value; sorted by key id
+  std::vector<Taint> taints;
+  bool unschedulable = false, ready = true;
+  std::int64_t cpu = 0, memory = 0, ephemeral = 0;
+  std::int32_t pods = 0;
+  std::vector<std::pair<SymbolId, std::int64_t>> extended;  // resource, amount; by resource name
+  std::vector<GpuSpec> gpus;
+  bool gpus_assumed = false;
+  int shares_per_gpu = 1;
+  NumaPolicy numa_policy = NumaPolicy::kNone;
+  NumaScope numa_scope = NumaScope::kContainer;
+
+  // Derived.
+  std::string gpu_model;             // of the first device
+  std::int64_t gpu_memory_mib = 0;   // the least of its devices
+  std::uint16_t devices = 0;         // bit per device that serves whole GPUs and shares (not MIG)
+  std::uint16_t usable = 0;          // of those: healthy and not reserved
+  std::uint16_t mig = 0;             // partitioned devices
+  std::uint16_t mig_usable = 0;
+  std::int16_t share_milli = kMilliPerGpu;  // of one share; 1000 on a node that does not share
+  bool numa_known = false;           // of every device
+
+  int extended_column(SymbolId resource) const {
+    for (std::size_t i = 0; i < extended.size(); ++i) {
+      if (extended[i].first == resource) return static_cast<int>(i);
+    }
+    return -1;
+  }
+};
+
+// What of a node's devices one pod holds: take[g] units of unit milli each; MIG slots have unit 0.
+struct GpuTake {
+  std::int16_t unit = 0;
+  std::array<std::uint8_t, kMaxGpusPerNode> take{};
+
+  bool empty() const { return take == std::array<std::uint8_t, kMaxGpusPerNode>{}; }
+  std::vector<int> indices() const {
+    std::vector<int> out;
+    for (int g = 0; g < kMaxGpusPerNode; ++g) {
+      if (take[static_cast<std::size_t>(g)] != 0) out.push_back(g);
+    }
+    return out;
+  }
+  int milli() const {
+    int total = 0;
+    for (auto t : take) total += t * unit;
+    return total;
+  }
+  friend bool operator==(const GpuTake&, const GpuTake&) = default;
+};
+
+// What is free now. Small and plain: a scan reads nothing else. Free amounts go below zero when
+// bound pods exceed the node (Kubernetes allows it); a device's free share does not.
+struct NodeState {
+  std::int64_t cpu = 0, memory = 0, ephemeral = 0;
+  std::int32_t pods = 0;
+  std::uint16_t whole = 0;           // bit per non-MIG device with nothing on it
+  std::uint16_t spare = 0;
+  std::array<std::int16_t, kMaxGpusPerNode> gpu{};          // free milli of non-MIG devices
+  std::array<std::int64_t, kMaxExtended> extended{};        // by NodeInfo::extended column
+  std::uint64_t version = 0;         // differs whenever anything above may differ
+};
+
+}  // namespace berth::model

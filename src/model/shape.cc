@@ -1,0 +1,306 @@
+#include "model/shape.h"
+
+#include <algorithm>
+
+namespace berth::model {
+namespace {
+
+// Canonical bytes: every value is length-prefixed, so that no two different specs share a key.
+class KeyWriter {
+ public:
+  KeyWriter& add(std::int64_t value) {
+    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    return *this;
+  }
+  KeyWriter& add(const std::string& value) {
+    add(static_cast<std::int64_t>(value.size()));
+    out_ += value;
+    return *this;
+  }
+  KeyWriter& add(const Labels& labels) {
+    add(static_cast<std::int64_t>(labels.size()));
+    for (const auto& [key, value] : labels) add(key).add(value);
+    return *this;
+  }
+  KeyWriter& add(const text::Selector& selector) {
+    add(static_cast<std::int64_t>(selector.size()));
+    for (const auto& r : selector) {
+      add(r.key).add(static_cast<std::int64_t>(r.op)).add(static_cast<std::int64_t>(r.values.size()));
+      for (const auto& value : r.values) add(value);
+    }
+    return *this;
+  }
+  KeyWriter& add(const std::vector<NodeSelectorTerm>& terms) {
+    add(static_cast<std::int64_t>(terms.size()));
+    for (const auto& term : terms) add(term.labels).add(term.fields);
+    return *this;
+  }
+  KeyWriter& add(const PodSet& set) {
+    add(static_cast<std::int64_t>(set.namespaces.size()));
+    for (const auto& ns : set.namespaces) add(ns);
+    return add(set.all_namespaces).add(set.selector).add(set.match_nothing);
+  }
+  KeyWriter& add(const std::vector<PodAffinityTerm>& terms) {
+    add(static_cast<std::int64_t>(terms.size()));
+    for (const auto& term : terms) add(term.topology_key).add(term.pods).add(term.weight);
+    return *this;
+  }
+  std::string take() { return std::move(out_); }
+
+ private:
+  std::string out_;
+};
+
+std::string demand_key(const PodSpec& pod) {
+  KeyWriter key;
+  key.add(static_cast<std::int64_t>(pod.requests.size()));
+  for (const auto& [name, amount] : pod.requests) key.add(name).add(amount);
+  const auto& gpu = pod.gpu;
+  key.add(static_cast<std::int64_t>(gpu.kind)).add(gpu.count).add(gpu.milli).add(gpu.memory_mib);
+  key.add(gpu.mig).add(static_cast<std::int64_t>(pod.gpus_by_container.size()));
+  for (int n : pod.gpus_by_container) key.add(n);
+  return key.take();
+}
+
+std::string rules_key(const PodSpec& pod) {
+  KeyWriter key;
+  key.add(pod.node_selector).add(pod.required_nodes);
+  key.add(static_cast<std::int64_t>(pod.preferred_nodes.size()));
+  for (const auto& p : pod.preferred_nodes) key.add(p.weight).add(std::vector{p.term});
+  key.add(static_cast<std::int64_t>(pod.tolerations.size()));
+  for (const auto& t : pod.tolerations) {
+    key.add(t.key).add(static_cast<std::int64_t>(t.op)).add(t.value);
+    key.add(t.effect ? static_cast<std::int64_t>(*t.effect) : -1);
+  }
+  key.add(static_cast<std::int64_t>(pod.volumes.size()));
+  for (const auto& v : pod.volumes) key.add(v.claim).add(v.node_terms);
+  key.add(static_cast<std::int64_t>(pod.gpu_models.size()));
+  for (const auto& m : pod.gpu_models) key.add(m);
+  key.add(pod.gpu_min_memory_mib).add(pod.gpu.memory_mib);
+  key.add(pod.gpu.kind != GpuDemandSpec::Kind::kNone);
+  return key.take();
+}
+
+std::string shape_key(const PodSpec& pod, const std::string& demand, const std::string& rules) {
+  KeyWriter key;
+  key.add(demand).add(rules).add(pod.ns).add(pod.labels);
+  key.add(pod.affinity).add(pod.anti_affinity);
+  key.add(pod.preferred_affinity).add(pod.preferred_anti_affinity);
+  key.add(static_cast<std::int64_t>(pod.spread.size()));
+  for (const auto& s : pod.spread) {
+    key.add(s.max_skew).add(s.topology_key).add(s.hard).add(s.pods).add(s.min_domains);
+    key.add(s.honor_affinity).add(s.honor_taints);
+  }
+  key.add(static_cast<std::int64_t>(pod.host_ports.size()));
+  for (const auto& p : pod.host_ports) key.add(p.protocol).add(p.ip).add(p.port);
+  key.add(pod.service ? pod.owner : std::string()).add(pod.queue).add(pod.priority_class);
+  return key.take();
+}
+
+// The table's live value for the key, or what make() gives. Dead entries are swept as the table
+// grows, so that its size stays within a small factor of what is alive.
+template <class Table, class Make>
+auto find_or_make(Table& table, std::string key, Make&& make) {
+  if (auto it = table.find(key); it != table.end()) {
+    if (auto live = it->second.lock()) return live;
+  }
+  if (table.size() >= 1024 && table.size() == table.max_load()) {
+    boost::unordered::erase_if(table, [](const auto& entry) { return entry.second.expired(); });
+  }
+  auto value = make();
+  table.insert_or_assign(std::move(key), value);
+  return value;
+}
+
+}  // namespace
+
+bool tolerates(const Toleration& toleration, const Taint& taint) {
+  if (toleration.effect && *toleration.effect != taint.effect) return false;
+  if (toleration.key.empty()) return toleration.op == Toleration::Op::kExists;
+  if (toleration.key != taint.key) return false;
+  return toleration.op == Toleration::Op::kExists || toleration.value == taint.value;
+}
+
+bool matches(const PodSet& set, const std::string& ns, const Labels& labels) {
+  if (set.match_nothing) return false;
+  if (!set.all_namespaces &&
+      std::find(set.namespaces.begin(), set.namespaces.end(), ns) == set.namespaces.end()) {
+    return false;
+  }
+  return text::matches(set.selector, [&](std::string_view key) -> std::optional<std::string_view> {
+    auto it = labels.find(key);
+    if (it == labels.end()) return std::nullopt;
+    return std::string_view(it->second);
+  });
+}
+
+bool counts(const Counter& counter, const Shape& shape) {
+  switch (counter.kind) {
+    case Counter::Kind::kSet: return matches(counter.pods, shape.ns, shape.labels);
+    case Counter::Kind::kOwner: return shape.replicas && shape.replicas->serial == counter.serial;
+    case Counter::Kind::kBars:
+      return std::any_of(shape.bars.begin(), shape.bars.end(),
+                         [&](const auto& bar) { return bar->serial == counter.serial; });
+  }
+  return false;
+}
+
+std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod) {
+  return find_or_make(demands_, demand_key(pod), [&] {
+    auto demand = std::make_shared<Demand>();
+    demand->serial = ++serial_;
+    for (const auto& [name, amount] : pod.requests) {
+      if (name == "cpu") {
+        demand->cpu = amount;
+      } else if (name == "memory") {
+        demand->memory = amount;
+      } else if (name == "ephemeral-storage") {
+        demand->ephemeral = amount;
+      } else if (name != "pods" && amount > 0) {
+        demand->extended.emplace_back(strings_->intern(name), amount);
+      }
+    }
+    demand->kind = pod.gpu.kind;
+    demand->count = pod.gpu.count;
+    demand->milli = pod.gpu.milli;
+    demand->memory_mib = pod.gpu.memory_mib;
+    if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) demand->mig = strings_->intern(pod.gpu.mig);
+    demand->gpus_by_container = pod.gpus_by_container;
+    return std::shared_ptr<const Demand>(std::move(demand));
+  });
+}
+
+void ShapeBook::use_labels(const text::Selector& selector) {
+  for (const auto& r : selector) {
+    if (label_keys_.insert(r.key).second) ++keys_version_;
+  }
+}
+
+std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
+  return find_or_make(rules_, rules_key(pod), [&] {
+    auto rules = std::make_shared<NodeRules>();
+    rules->serial = ++serial_;
+    rules->node_selector = pod.node_selector;
+    rules->required_nodes = pod.required_nodes;
+    rules->preferred_nodes = pod.preferred_nodes;
+    rules->tolerations = pod.tolerations;
+    rules->volumes = pod.volumes;
+    rules->gpu_models = pod.gpu_models;
+    rules->asks_gpu = pod.gpu.kind != GpuDemandSpec::Kind::kNone;
+    rules->gpu_memory_mib = rules->asks_gpu
+                                ? std::max(pod.gpu_min_memory_mib, pod.gpu.memory_mib)
+                                : 0;
+    for (const auto& [key, value] : pod.node_selector) {
+      if (label_keys_.insert(key).second) ++keys_version_;
+    }
+    for (const auto& term : pod.required_nodes) use_labels(term.labels);
+    for (const auto& p : pod.preferred_nodes) use_labels(p.term.labels);
+    for (const auto& v : pod.volumes) {
+      for (const auto& term : v.node_terms) use_labels(term.labels);
+    }
+    return std::shared_ptr<const NodeRules>(std::move(rules));
+  });
+}
+
+int ShapeBook::topology_key(const std::string& label) {
+  auto it = std::find(topology_keys_.begin(), topology_keys_.end(), label);
+  if (it == topology_keys_.end()) {
+    it = topology_keys_.insert(topology_keys_.end(), label);
+    ++keys_version_;
+  }
+  return static_cast<int>(it - topology_keys_.begin());
+}
+
+CounterRef ShapeBook::intern_counter(Counter counter, News& news) {
+  KeyWriter key;
+  key.add(static_cast<std::int64_t>(counter.kind)).add(counter.pods).add(counter.owner);
+  key.add(counter.key);
+  return find_or_make(counter_keys_, key.take(), [&] {
+    counter.serial = ++serial_;
+    auto slot = std::find_if(counters_.begin(), counters_.end(),
+                             [](const auto& weak) { return weak.expired(); });
+    if (slot == counters_.end()) slot = counters_.emplace(counters_.end());
+    counter.index = static_cast<std::uint16_t>(slot - counters_.begin());
+    CounterRef made = std::make_shared<const Counter>(std::move(counter));
+    *slot = made;
+    news.counters.push_back(made);
+    return made;
+  });
+}
+
+TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, News& news) {
+  return {.counter = intern_counter({.kind = Counter::Kind::kSet, .pods = spec.pods, .owner = {}}, news),
+          .key = topology_key(spec.topology_key),
+          .weight = spec.weight,
+          .self = matches(spec.pods, pod.ns, pod.labels)};
+}
+
+ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
+  News news;
+  auto key = shape_key(pod, demand_key(pod), rules_key(pod));
+  if (auto it = by_key_.find(key); it != by_key_.end()) {
+    if ((news.shape = it->second.lock())) return news;
+  }
+  auto before = keys_version_;
+  auto shape = std::make_shared<Shape>();
+  shape->serial = ++serial_;
+  shape->demand = intern_demand(pod);
+  shape->rules = intern_rules(pod);
+  shape->ns = pod.ns;
+  shape->labels = pod.labels;
+  for (const auto& t : pod.affinity) shape->affinity.push_back(term(t, pod, news));
+  for (const auto& t : pod.anti_affinity) {
+    shape->anti_affinity.push_back(term(t, pod, news));
+    shape->bars.push_back(intern_counter({.kind = Counter::Kind::kBars,
+                                          .pods = t.pods,
+                                          .owner = {},
+                                          .key = topology_key(t.topology_key)},
+                                         news));
+  }
+  for (const auto& t : pod.preferred_affinity) {
+    shape->preferred_affinity.push_back(term(t, pod, news));
+  }
+  for (const auto& t : pod.preferred_anti_affinity) {
+    shape->preferred_anti_affinity.push_back(term(t, pod, news));
+  }
+  for (const auto& s : pod.spread) {
+    SpreadTerm spread{
+        .counter = intern_counter({.kind = Counter::Kind::kSet, .pods = s.pods, .owner = {}}, news),
+        .key = topology_key(s.topology_key),
+        .max_skew = s.max_skew,
+        .min_domains = s.min_domains,
+        .self = matches(s.pods, pod.ns, pod.labels),
+        .honor_affinity = s.honor_affinity,
+        .honor_taints = s.honor_taints};
+    (s.hard ? shape->hard_spread : shape->soft_spread).push_back(std::move(spread));
+  }
+  if (pod.service && !pod.owner.empty()) {
+    shape->replicas = intern_counter(
+        {.kind = Counter::Kind::kOwner, .pods = {}, .owner = pod.ns + "/" + pod.owner}, news);
+  }
+  shape->host_ports = pod.host_ports;
+  shape->queue = pod.queue;
+  shape->priority_class = pod.priority_class;
+  shape->key = key;
+  if (free_indices_.empty()) {
+    shape->index = static_cast<std::uint32_t>(shapes_.size());
+    shapes_.emplace_back();
+  } else {
+    shape->index = free_indices_.back();
+    free_indices_.pop_back();
+  }
+  news.shape = shape;
+  news.new_shape = true;
+  news.new_keys = keys_version_ != before;
+  shapes_[shape->index] = news.shape;
+  by_key_.insert_or_assign(std::move(key), news.shape);
+  return news;
+}
+
+void ShapeBook::release(const Shape& shape) {
+  by_key_.erase(shape.key);
+  shapes_[shape.index].reset();
+  free_indices_.push_back(shape.index);
+}
+
+}  // namespace berth::model

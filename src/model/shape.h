@@ -1,0 +1,151 @@
+// Equal pods are one Shape: everything about a pod that decides where it can go.
+//
+// ShapeBook interns specs into shapes, and what shapes share into parts of their own: Demand (what is
+// taken from a node), NodeRules (which nodes by their fixed facts), Counter (a question about running
+// pods whose answer per node the state keeps). Each part has a serial that is never reused, so that a
+// cache keyed by it can be stale but never wrong. Interned values are immutable and shared; the book
+// itself belongs to the loop that owns the builder.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <memory>
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "base/interner.h"
+#include "model/spec.h"
+
+namespace berth::model {
+
+struct Demand {
+  std::uint64_t serial = 0;
+  std::int64_t cpu = 0, memory = 0, ephemeral = 0;
+  std::vector<std::pair<SymbolId, std::int64_t>> extended;  // without GPUs and MIG slots; > 0
+  GpuDemandSpec::Kind kind = GpuDemandSpec::Kind::kNone;
+  int count = 0;
+  int milli = 0;                // kFraction
+  std::int64_t memory_mib = 0;  // kMemory
+  SymbolId mig = 0;             // kMig
+  std::vector<int> gpus_by_container;
+
+  bool asks_gpu() const { return kind != GpuDemandSpec::Kind::kNone; }
+};
+
+// The part of a pod's constraints that only a node's fixed facts answer.
+struct NodeRules {
+  std::uint64_t serial = 0;
+  Labels node_selector;
+  std::vector<NodeSelectorTerm> required_nodes;
+  std::vector<PreferredNodeTerm> preferred_nodes;
+  std::vector<Toleration> tolerations;
+  std::vector<VolumeLimit> volumes;
+  std::vector<std::string> gpu_models;
+  std::int64_t gpu_memory_mib = 0;  // the least memory per device
+  bool asks_gpu = false;
+};
+
+// "How many running pods on this node ...": match a set, belong to an owner, or carry a required
+// anti-affinity term (which then bars pods that match it).
+struct Counter {
+  enum class Kind : std::uint8_t { kSet, kOwner, kBars };
+  Kind kind = Kind::kSet;
+  PodSet pods;         // kSet, kBars
+  std::string owner;   // kOwner: "ns/Kind/name"
+  int key = -1;        // kBars: topology key, index into ShapeBook::topology_keys()
+  std::uint64_t serial = 0;
+  std::uint16_t index = 0;  // in ClusterState's counts
+};
+using CounterRef = std::shared_ptr<const Counter>;
+
+struct TopologyTerm {
+  CounterRef counter;
+  int key = -1;
+  int weight = 0;      // preferred terms
+  bool self = false;   // the pod itself is one of the pods counted
+};
+
+struct SpreadTerm {
+  CounterRef counter;
+  int key = -1;
+  int max_skew = 1;
+  int min_domains = 1;
+  bool self = false;
+  bool honor_affinity = true, honor_taints = false;
+};
+
+struct Shape {
+  std::uint64_t serial = 0;
+  std::uint32_t index = 0;  // dense, reused after the last pod of the shape is gone
+  std::shared_ptr<const Demand> demand;
+  std::shared_ptr<const NodeRules> rules;
+  std::string ns;
+  Labels labels;
+  std::vector<TopologyTerm> affinity, anti_affinity, preferred_affinity, preferred_anti_affinity;
+  std::vector<CounterRef> bars;  // one per required anti-affinity term
+  std::vector<SpreadTerm> hard_spread, soft_spread;
+  CounterRef replicas;           // of a service: its owner's pods; null otherwise
+  std::vector<HostPort> host_ports;
+  std::string queue, priority_class;  // what policies choose by
+  std::string key;               // the canonical bytes it was interned under
+
+  bool depends_on_pods() const {
+    return !affinity.empty() || !anti_affinity.empty() || !preferred_affinity.empty() ||
+           !preferred_anti_affinity.empty() || !hard_spread.empty() || !soft_spread.empty() ||
+           !host_ports.empty();
+  }
+};
+using ShapeRef = std::shared_ptr<const Shape>;
+
+bool matches(const PodSet& set, const std::string& ns, const Labels& labels);
+bool counts(const Counter& counter, const Shape& shape);  // a running pod of the shape is counted
+
+class ShapeBook {
+ public:
+  // What interning met for the first time; the builder acts on it.
+  struct News {
+    ShapeRef shape;
+    bool new_shape = false;
+    std::vector<CounterRef> counters;
+    bool new_keys = false;  // label or topology keys that no shape used before
+  };
+  News intern(const PodSpec& pod);
+  void release(const Shape& shape);  // the last pod of it is gone
+
+  int topology_key(const std::string& label);  // index; new ones make keys_version() grow
+  const std::vector<std::string>& topology_keys() const { return topology_keys_; }
+  const std::set<std::string, std::less<>>& label_keys() const { return label_keys_; }
+  std::uint64_t keys_version() const { return keys_version_; }
+  Interner& strings() { return *strings_; }
+  std::shared_ptr<const Interner> shared_strings() const { return strings_; }
+  const std::vector<std::weak_ptr<const Shape>>& shapes() const { return shapes_; }
+  std::size_t counters() const { return counters_.size(); }
+  std::size_t live_shapes() const { return by_key_.size(); }
+
+ private:
+  template <class T>
+  using Table = boost::unordered_flat_map<std::string, std::weak_ptr<const T>>;
+
+  std::shared_ptr<const Demand> intern_demand(const PodSpec& pod);
+  std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);
+  CounterRef intern_counter(Counter counter, News& news);
+  TopologyTerm term(const PodAffinityTerm& spec, const PodSpec& pod, News& news);
+  void use_labels(const text::Selector& selector);
+
+  std::shared_ptr<Interner> strings_ = std::make_shared<Interner>();
+  std::vector<std::string> topology_keys_;
+  std::set<std::string, std::less<>> label_keys_;
+  std::uint64_t keys_version_ = 0;
+  std::uint64_t serial_ = 0;
+  Table<Shape> by_key_;
+  Table<Demand> demands_;
+  Table<NodeRules> rules_;
+  Table<Counter> counter_keys_;
+  std::vector<std::weak_ptr<const Shape>> shapes_;
+  std::vector<std::uint32_t> free_indices_;
+  std::vector<std::weak_ptr<const Counter>> counters_;
+};
+
+}  // namespace berth::model

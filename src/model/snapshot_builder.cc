@@ -1,0 +1,351 @@
+#include "model/snapshot_builder.h"
+
+#include <algorithm>
+#include <numeric>
+
+#include "model/fit.h"
+
+namespace berth::model {
+
+void SnapshotBuilder::upsert_node(const NodeSpec& spec) {
+  auto info = std::make_shared<const NodeInfo>(make_node_info(spec, book_.strings()));
+  auto [it, fresh] = nodes_.insert_or_assign(spec.name, info);
+  names_changed_ |= fresh;
+  changed_nodes_.insert_or_assign(spec.name, std::move(info));
+}
+
+void SnapshotBuilder::remove_node(std::string_view name) {
+  auto it = nodes_.find(name);
+  if (it == nodes_.end()) return;
+  changed_nodes_.insert_or_assign(it->first, nullptr);
+  nodes_.erase(it);
+  names_changed_ = true;
+}
+
+PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
+  std::string name = spec.ns + "/" + spec.name;
+  if (auto it = pods_.find(name); it != pods_.end()) remove_pod(it->second);
+  auto news = book_.intern(spec);
+  PodId id;
+  if (free_pods_.empty()) {
+    id = static_cast<PodId>(state_.pods_.size());
+    state_.pods_.push_back({}, 0);
+  } else {
+    id = free_pods_.back();
+    free_pods_.pop_back();
+  }
+  auto info = std::make_shared<PodInfo>();
+  info->name = name;
+  info->uid = spec.uid;
+  info->priority = spec.priority;
+  info->preempts = spec.preempts;
+  info->gated = spec.gated;
+  info->terminating = spec.terminating;
+  info->service = spec.service;
+  info->subgroup = spec.subgroup;
+  info->volume_missing = spec.volume_missing;
+  info->created_ns = spec.created_ns;
+  info->started_ns = spec.started_ns;
+  if (!spec.gang.empty()) {
+    auto gang = gangs_.find(spec.ns + "/" + spec.gang);
+    if (gang == gangs_.end()) {
+      upsert_gang({.ns = spec.ns, .name = spec.gang});  // until its object is seen
+      gang = gangs_.find(spec.ns + "/" + spec.gang);
+    }
+    info->gang = gang->second;
+  }
+  PodEntry& entry = state_.pods_.write(id, 0);
+  entry = {.info = info, .shape = news.shape};
+  if (info->gang >= 0) state_.link_gang(id, info->gang);
+  if (news.shape->index >= shape_refs_.size()) shape_refs_.resize(news.shape->index + 1);
+  ++shape_refs_[news.shape->index];
+  relink_shapes(news);
+  pods_.emplace(std::move(name), id);
+  if (!spec.node_name.empty()) wanted_.push_back({id, spec.node_name, spec.gpu_indices});
+  return id;
+}
+
+void SnapshotBuilder::relink_shapes(const ShapeBook::News& news) {
+  if (!news.new_shape) return;
+  if (news.shape->index >= state_.links_.size()) state_.links_.resize(news.shape->index + 1, 0);
+  for (const auto& counter : news.counters) {
+    auto index = counter->index;
+    if (index >= state_.counts_.size()) state_.counts_.resize(index + 1);
+    auto counts_page = std::make_shared<ClusterState::Counts>();
+    counts_page->owner = state_.owner_;
+    counts_page->counter = std::make_shared<const Counter>(*counter);
+    counts_page->pages.resize(state_.nodes(), state_.next_version());
+    state_.counts_[index] = std::move(counts_page);
+    new_counters_.push_back(index);
+    for (const auto& weak : book_.shapes()) {
+      auto shape = weak.lock();
+      if (!shape || shape == news.shape || shape->index >= state_.links_.size()) continue;
+      ShapeLinks& links = state_.links_.write(shape->index, 0);
+      std::erase(links.raises, index);
+      std::erase(links.barred_by, index);
+      if (counts(*counter, *shape)) links.raises.push_back(index);
+      if (counter->kind == Counter::Kind::kBars &&
+          matches(counter->pods, shape->ns, shape->labels)) {
+        links.barred_by.push_back(index);
+      }
+    }
+  }
+  ShapeLinks links;
+  for (const auto& held : state_.counts_) {
+    if (!held) continue;
+    const Counter& counter = *held->counter;
+    if (counts(counter, *news.shape)) links.raises.push_back(counter.index);
+    if (counter.kind == Counter::Kind::kBars &&
+        matches(counter.pods, news.shape->ns, news.shape->labels)) {
+      links.barred_by.push_back(counter.index);
+    }
+  }
+  state_.links_.write(news.shape->index, 0) = std::move(links);
+}
+
+std::optional<PodId> SnapshotBuilder::find_pod(std::string_view name) const {
+  auto it = pods_.find(std::string(name));
+  return it == pods_.end() ? std::nullopt : std::optional(it->second);
+}
+
+std::optional<std::int32_t> SnapshotBuilder::find_gang(std::string_view name) const {
+  auto it = gangs_.find(name);
+  return it == gangs_.end() ? std::nullopt : std::optional(it->second);
+}
+
+void SnapshotBuilder::remove_pod(std::string_view name) {
+  if (auto id = find_pod(name)) remove_pod(*id);
+}
+
+void SnapshotBuilder::detach_pod(PodId id) {
+  const PodEntry& entry = state_.pods_[id];
+  if (entry.slot >= 0) {
+    if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
+    touch(entry.slot);
+    state_.unbind(id);
+  } else {
+    std::erase_if(wanted_, [&](const Wanted& w) { return w.id == id; });
+    strays_.erase(id);
+  }
+  if (state_.pods_[id].info->gang >= 0) state_.unlink_gang(id);
+}
+
+void SnapshotBuilder::remove_pod(PodId id) {
+  detach_pod(id);
+  const PodEntry& entry = state_.pods_[id];
+  pods_.erase(entry.info->name);
+  ShapeRef shape = entry.shape;
+  state_.pods_.write(id, 0) = {};
+  free_pods_.push_back(id);
+  if (--shape_refs_[shape->index] == 0) {
+    state_.links_.write(shape->index, 0) = {};
+    book_.release(*shape);
+  }
+}
+
+void SnapshotBuilder::upsert_gang(const GangSpec& spec) {
+  auto table = std::make_shared<GangTable>(*state_.gangs_);
+  auto [it, fresh] = gangs_.emplace(spec.ns + "/" + spec.name,
+                                    static_cast<std::int32_t>(table->gangs.size()));
+  if (fresh) {
+    table->gangs.emplace_back();
+    state_.gang_heads_.push_back(-1, 0);
+  }
+  table->gangs[static_cast<std::size_t>(it->second)] = spec;
+  state_.gangs_ = std::move(table);
+  auto use = [&](const std::string& key) {
+    if (!key.empty()) book_.topology_key(key);
+  };
+  use(spec.required_topology);
+  use(spec.preferred_topology);
+  for (const auto& sub : spec.subgroups) {
+    use(sub.required_topology);
+    use(sub.preferred_topology);
+  }
+}
+
+void SnapshotBuilder::remove_gang(std::string_view name) {
+  auto it = gangs_.find(name);
+  if (it == gangs_.end()) return;
+  auto table = std::make_shared<GangTable>(*state_.gangs_);
+  GangSpec& gang = table->gangs[static_cast<std::size_t>(it->second)];
+  // Members may still be there: they keep the group with nothing asked of it.
+  gang = {.ns = gang.ns, .name = gang.name};
+  state_.gangs_ = std::move(table);
+}
+
+void SnapshotBuilder::set_budgets(std::vector<BudgetSpec> budgets) {
+  state_.budgets_ = std::make_shared<const std::vector<BudgetSpec>>(std::move(budgets));
+}
+
+void SnapshotBuilder::touch(std::int32_t slot) {
+  if (slot >= 0 && assumed_on_[static_cast<std::size_t>(slot)] > 0) {
+    touched_.push_back(static_cast<std::uint32_t>(slot));
+  }
+}
+
+void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
+  touch(static_cast<std::int32_t>(slot));
+  state_.bind(id, slot, gpus);
+}
+
+const ClusterState& SnapshotBuilder::state() {
+  flush();
+  return state_;
+}
+
+ClusterSnapshot SnapshotBuilder::publish() {
+  flush();
+  auto snapshot = std::make_shared<const ClusterState>(state_);
+  state_.nodes_.detach();
+  state_.node_heads_.detach();
+  state_.gang_heads_.detach();
+  state_.pods_.detach();
+  state_.links_.detach();
+  state_.owner_ = next_owner();
+  return snapshot;
+}
+
+void SnapshotBuilder::flush() {
+  if (!changed_nodes_.empty() || state_.inventory_->keys_version() != book_.keys_version()) {
+    rebuild_inventory();
+  }
+  if (!new_counters_.empty()) count_new_counters();
+  if (!wanted_.empty()) bind_wanted();
+  if (!touched_.empty()) guess_devices();
+}
+
+// Pods on changed nodes are taken off and put on again, so that amounts and guesses follow the new
+// facts. When names came or went, slots shift: then every pod is.
+void SnapshotBuilder::rebuild_inventory() {
+  for (PodId id = 0; id < state_.pods_.size(); ++id) {
+    const PodEntry& entry = state_.pods_[id];
+    if (!entry.info || entry.slot < 0) continue;
+    const auto& name = state_.info(static_cast<std::size_t>(entry.slot)).name;
+    if (!names_changed_ && !changed_nodes_.contains(name)) continue;
+    wanted_.push_back({id, name, entry.assumed ? std::vector<int>{} : entry.gpus.indices()});
+    if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
+    state_.unbind(id);
+    state_.pods_.write(id, 0).assumed = false;
+  }
+  std::vector<NodeInfoRef> infos;
+  infos.reserve(nodes_.size());
+  for (const auto& [name, info] : nodes_) infos.push_back(info);
+  state_.inventory_ = std::make_shared<const Inventory>(std::move(infos), book_, next_owner());
+  auto version = state_.next_version();
+  if (names_changed_) {
+    state_.nodes_ = {};
+    state_.node_heads_ = {};
+    state_.nodes_.resize(nodes_.size(), version);
+    state_.node_heads_.resize(nodes_.size(), version);
+    for (std::size_t i = 0; i < nodes_.size(); ++i) state_.node_heads_.write(i, version) = -1;
+    for (auto& held : state_.counts_) {
+      if (!held) continue;
+      auto fresh = std::make_shared<ClusterState::Counts>();
+      fresh->owner = state_.owner_;
+      fresh->counter = held->counter;
+      fresh->pages.resize(nodes_.size(), version);
+      held = std::move(fresh);
+    }
+    assumed_on_.assign(nodes_.size(), 0);
+    touched_.clear();
+    for (auto& [id, stray] : strays_) wanted_.push_back(std::move(stray));
+    strays_.clear();
+  }
+  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+    if (!names_changed_ && !changed_nodes_.contains(state_.info(i).name)) continue;
+    NodeState fresh = empty_state(state_.info(i));
+    fresh.version = state_.next_version();
+    state_.nodes_.write(i, fresh.version) = fresh;
+  }
+  names_changed_ = false;
+  changed_nodes_.clear();
+}
+
+void SnapshotBuilder::count_new_counters() {
+  for (PodId id = 0; id < state_.pods_.size(); ++id) {
+    const PodEntry& entry = state_.pods_[id];
+    if (!entry.info || entry.slot < 0) continue;
+    for (auto index : state_.links_[entry.shape->index].raises) {
+      if (std::find(new_counters_.begin(), new_counters_.end(), index) != new_counters_.end()) {
+        state_.bump(index, static_cast<std::size_t>(entry.slot), +1);
+      }
+    }
+  }
+  new_counters_.clear();
+}
+
+GpuTake SnapshotBuilder::take_of(const NodeInfo& info, const Demand& demand,
+                                 const std::vector<int>& indices) const {
+  GpuTake out{.unit = static_cast<std::int16_t>(device_milli(info, demand))};
+  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) out.unit = kMilliPerGpu;
+  if (indices.empty()) return out;
+  bool several = takes_shares(info, demand) || demand.kind == GpuDemandSpec::Kind::kMig;
+  auto count = several ? static_cast<std::size_t>(demand.count) : indices.size();
+  for (std::size_t n = 0; n < count; ++n) ++out.take[static_cast<std::size_t>(indices[n % indices.size()])];
+  return out;
+}
+
+void SnapshotBuilder::bind_wanted() {
+  auto wanted = std::exchange(wanted_, {});
+  for (auto& w : wanted) {
+    auto slot = state_.inventory_->slot(w.node);
+    if (!slot) {
+      state_.pods_.write(w.id, 0).slot = kNoNode;
+      strays_.insert_or_assign(w.id, std::move(w));
+      continue;
+    }
+    const NodeInfo& info = state_.info(*slot);
+    std::erase_if(w.indices, [&](int i) {
+      return i < 0 || i >= kMaxGpusPerNode || ((info.devices | info.mig) >> i & 1) == 0;
+    });
+    const Demand& demand = *state_.pods_[w.id].shape->demand;
+    touch(static_cast<std::int32_t>(*slot));
+    if (demand.asks_gpu() && w.indices.empty()) {
+      state_.bind(w.id, *slot, {});
+      state_.pods_.write(w.id, 0).assumed = true;
+      if (assumed_on_[*slot]++ == 0) touched_.push_back(*slot);
+    } else {
+      state_.bind(w.id, *slot, take_of(info, demand, w.indices));
+    }
+  }
+}
+
+// What the choice gives; a pod that does not fit what is left takes the devices with the most room.
+GpuTake SnapshotBuilder::guess(std::size_t slot, const Demand& demand) const {
+  const NodeInfo& info = state_.info(slot);
+  const NodeState& node = state_.nodes_[slot];
+  if (auto chosen = choose_gpus(info, node, demand, state_.mig_free(slot, demand))) return *chosen;
+  if (demand.kind == GpuDemandSpec::Kind::kMig) return {};
+  std::vector<int> order;
+  for (int g = 0; g < kMaxGpusPerNode; ++g) {
+    if ((info.devices >> g & 1) != 0) order.push_back(g);
+  }
+  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
+    return node.gpu[static_cast<std::size_t>(a)] > node.gpu[static_cast<std::size_t>(b)];
+  });
+  if (order.size() > static_cast<std::size_t>(demand.count)) {
+    order.resize(static_cast<std::size_t>(demand.count));
+  }
+  return take_of(info, demand, order);
+}
+
+// Guesses follow name order after all pods with known devices, whatever order the pods came in.
+void SnapshotBuilder::guess_devices() {
+  std::sort(touched_.begin(), touched_.end());
+  touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+  for (auto slot : touched_) {
+    std::vector<PodId> assumed;
+    state_.for_each_pod_on(slot, [&](PodId id) {
+      if (state_.pods_[id].assumed) assumed.push_back(id);
+    });
+    std::sort(assumed.begin(), assumed.end(), [&](PodId a, PodId b) {
+      return state_.pods_[a].info->name < state_.pods_[b].info->name;
+    });
+    for (auto id : assumed) state_.unbind(id);
+    for (auto id : assumed) state_.bind(id, slot, guess(slot, *state_.pods_[id].shape->demand));
+  }
+  touched_.clear();
+}
+
+}  // namespace berth::model

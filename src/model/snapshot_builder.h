@@ -1,0 +1,76 @@
+// Applies changes of objects to the one mutable ClusterState and publishes snapshots of it.
+//
+// Changes may come in any order (a pod before its node); the published state depends only on the
+// objects present. Node changes cost O(nodes) at the next publish, pod changes O(1). Owned by the
+// decision loop: not thread-safe; published snapshots are.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <map>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "model/cluster_state.h"
+
+namespace berth::model {
+
+class SnapshotBuilder {
+ public:
+  void upsert_node(const NodeSpec& spec);
+  void remove_node(std::string_view name);
+  PodId upsert_pod(const PodSpec& spec);
+  void remove_pod(std::string_view name);  // "ns/name"
+  void upsert_gang(const GangSpec& spec);
+  void remove_gang(std::string_view name);
+  void set_budgets(std::vector<BudgetSpec> budgets);
+
+  // The outcome of our own decisions, at once. Devices are known, so no guess follows.
+  void bind(PodId id, std::uint32_t slot, const GpuTake& gpus);
+  void remove_pod(PodId id);
+
+  // A topology key that gangs ask for; known keys have their domains in the next snapshot.
+  void use_topology(const std::string& label) { book_.topology_key(label); }
+
+  const ClusterState& state();  // all changes applied; valid until the next change
+  ClusterSnapshot publish();
+  std::optional<PodId> find_pod(std::string_view name) const;
+  std::optional<std::int32_t> find_gang(std::string_view name) const;
+  const ShapeBook& book() const { return book_; }
+
+ private:
+  struct Wanted {
+    PodId id;
+    std::string node;
+    std::vector<int> indices;
+  };
+
+  void flush();
+  void rebuild_inventory();
+  void count_new_counters();
+  void bind_wanted();
+  void guess_devices();
+  void detach_pod(PodId id);  // off its node and out of its gang
+  void touch(std::int32_t slot);
+  void relink_shapes(const ShapeBook::News& news);
+  GpuTake take_of(const NodeInfo& info, const Demand& demand, const std::vector<int>& indices) const;
+  GpuTake guess(std::size_t slot, const Demand& demand) const;
+
+  ShapeBook book_;
+  ClusterState state_;
+  std::map<std::string, NodeInfoRef, std::less<>> nodes_;
+  std::map<std::string, NodeInfoRef, std::less<>> changed_nodes_;
+  bool names_changed_ = false;
+  boost::unordered_flat_map<std::string, PodId> pods_;
+  std::vector<PodId> free_pods_;
+  std::vector<std::uint32_t> shape_refs_;           // by shape index
+  std::map<std::string, std::int32_t, std::less<>> gangs_;
+  std::vector<Wanted> wanted_;                      // bound pods not yet on their node
+  std::map<PodId, Wanted> strays_;                  // bound to nodes that do not exist
+  std::vector<std::uint16_t> new_counters_;
+  std::vector<std::uint16_t> assumed_on_;           // pods with guessed devices, by slot
+  std::vector<std::uint32_t> touched_;              // slots whose guesses must be made again
+};
+
+}  // namespace berth::model

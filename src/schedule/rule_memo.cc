@@ -1,0 +1,156 @@
+#include "schedule/rule_memo.h"
+
+#include <algorithm>
+
+namespace berth::schedule {
+
+using model::Constraint;
+using model::Inventory;
+using model::NodeInfo;
+using model::NodeRules;
+
+namespace {
+
+bool term_matches(const Inventory& inventory, const NodeInfo& node, const model::NodeSelectorTerm& term) {
+  if (term.labels.empty() && term.fields.empty()) return false;
+  auto label = [&](std::string_view key) { return inventory.label(node, key); };
+  auto field = [&](std::string_view key) -> std::optional<std::string_view> {
+    if (key == "metadata.name") return std::string_view(node.name);
+    return std::nullopt;
+  };
+  return text::matches(term.labels, label) && text::matches(term.fields, field);
+}
+
+bool any_term(const Inventory& inventory, const NodeInfo& node,
+              const std::vector<model::NodeSelectorTerm>& terms) {
+  return std::any_of(terms.begin(), terms.end(),
+                     [&](const auto& term) { return term_matches(inventory, node, term); });
+}
+
+bool tolerated(const NodeRules& rules, const model::Taint& taint) {
+  return std::any_of(rules.tolerations.begin(), rules.tolerations.end(),
+                     [&](const auto& t) { return model::tolerates(t, taint); });
+}
+
+const model::Taint kCordon{"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule};
+
+bool uniform(const Inventory& inventory, const model::NodeSelectorTerm& term) {
+  return term.fields.empty() && std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& r) {
+           return inventory.in_class(r.key);
+         });
+}
+
+// Every label the rules name has one value per class.
+bool uniform(const Inventory& inventory, const NodeRules& rules) {
+  auto all = [&](const auto& terms) {
+    return std::all_of(terms.begin(), terms.end(),
+                       [&](const auto& term) { return uniform(inventory, term); });
+  };
+  return std::all_of(rules.node_selector.begin(), rules.node_selector.end(),
+                     [&](const auto& kv) { return inventory.in_class(kv.first); }) &&
+         all(rules.required_nodes) &&
+         std::all_of(rules.preferred_nodes.begin(), rules.preferred_nodes.end(),
+                     [&](const auto& p) { return uniform(inventory, p.term); }) &&
+         std::all_of(rules.volumes.begin(), rules.volumes.end(),
+                     [&](const auto& v) { return all(v.node_terms); });
+}
+
+}  // namespace
+
+Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const NodeRules& rules) {
+  Blockers out = 0;
+  if (!node.ready) out |= bit(Constraint::kNodeReady);
+  if (node.unschedulable && !tolerated(rules, kCordon)) out |= bit(Constraint::kUnschedulable);
+  for (const auto& taint : node.taints) {
+    if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint)) {
+      out |= bit(Constraint::kTaints);
+    }
+  }
+  for (const auto& [key, value] : rules.node_selector) {
+    if (inventory.label(node, key) != std::optional<std::string_view>(value)) {
+      out |= bit(Constraint::kNodeSelector);
+    }
+  }
+  if (!rules.required_nodes.empty() && !any_term(inventory, node, rules.required_nodes)) {
+    out |= bit(Constraint::kNodeAffinity);
+  }
+  for (const auto& volume : rules.volumes) {
+    if (!volume.node_terms.empty() && !any_term(inventory, node, volume.node_terms)) {
+      out |= bit(Constraint::kVolumes);
+    }
+  }
+  if (rules.asks_gpu && !rules.gpu_models.empty() &&
+      std::find(rules.gpu_models.begin(), rules.gpu_models.end(), node.gpu_model) ==
+          rules.gpu_models.end()) {
+    out |= bit(Constraint::kGpuModel);
+  }
+  if (rules.gpu_memory_mib > node.gpu_memory_mib) out |= bit(Constraint::kGpuMemory);
+  return out;
+}
+
+std::int32_t rule_preference(const Inventory& inventory, const NodeInfo& node,
+                             const NodeRules& rules) {
+  std::int32_t sum = 0;
+  for (const auto& p : rules.preferred_nodes) {
+    if (term_matches(inventory, node, p.term)) sum += p.weight;
+  }
+  for (const auto& taint : node.taints) {
+    if (taint.effect == model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint)) sum -= 100;
+  }
+  return sum;
+}
+
+RuleResult RuleMemo::evaluate(const Inventory& inventory, const NodeRules& rules) const {
+  std::size_t n = inventory.size();
+  RuleResult out{.blockers = std::vector<Blockers>(n),
+                 .allowed = model::NodeSet(n),
+                 .affinity = model::NodeSet(n),
+                 .tolerated = model::NodeSet(n),
+                 .preference = std::vector<std::int32_t>(n)};
+  bool by_class = uniform(inventory, rules);
+  std::vector<std::pair<Blockers, std::int32_t>> classes;
+  for (std::size_t c = 0; by_class && c < inventory.classes(); ++c) {
+    const NodeInfo& node = inventory.node(inventory.class_first(c));
+    classes.emplace_back(rule_blockers(inventory, node, rules),
+                         rule_preference(inventory, node, rules));
+  }
+  bool preferences = false;
+  constexpr Blockers kAffinity = bit(Constraint::kNodeSelector) | bit(Constraint::kNodeAffinity);
+  for (std::size_t i = 0; i < n; ++i) {
+    auto [blockers, preference] =
+        by_class ? classes[inventory.class_of(i)]
+                 : std::pair{rule_blockers(inventory, inventory.node(i), rules),
+                             rule_preference(inventory, inventory.node(i), rules)};
+    out.blockers[i] = blockers;
+    out.preference[i] = preference;
+    preferences |= preference != 0;
+    out.all |= blockers;
+    if (blockers == 0) out.allowed.set(i);
+    if ((blockers & kAffinity) == 0) out.affinity.set(i);
+    if ((blockers & bit(Constraint::kTaints)) == 0) out.tolerated.set(i);
+  }
+  if (!preferences) out.preference.clear();
+  return out;
+}
+
+const RuleResult& RuleMemo::get(const Inventory& inventory,
+                                const std::shared_ptr<const NodeRules>& rules) {
+  if (inventory.version() != inventory_version_) {
+    entries_.clear();
+    by_serial_.clear();
+    inventory_version_ = inventory.version();
+  }
+  if (auto it = by_serial_.find(rules->serial); it != by_serial_.end()) {
+    entries_.splice(entries_.begin(), entries_, it->second);
+    return it->second->result;
+  }
+  if (entries_.size() >= kMaxEntries) {
+    by_serial_.erase(entries_.back().serial);
+    entries_.pop_back();
+  }
+  entries_.push_front({rules->serial, evaluate(inventory, *rules)});
+  by_serial_.emplace(rules->serial, entries_.begin());
+  return entries_.front().result;
+}
+
+}  // namespace berth::schedule
