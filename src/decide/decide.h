@@ -1,0 +1,37 @@
+// The one decision cycle. Plan, controller, simulation and explanation call only this.
+//
+// decide() is a pure function of the snapshot, the policy and the time: the same three give the same
+// decision, byte for byte. The Placer holds caches only; a fresh one changes nothing but time.
+#pragma once
+
+#include <cstdint>
+
+#include "model/cluster_state.h"
+#include "model/decision.h"
+#include "model/snapshot_builder.h"
+#include "schedule/placer.h"
+#include "schedule/policy.h"
+
+namespace berth::decide {
+
+struct Options {
+  bool certificates = true;  // prove every "no"; without them only verdict and reason are given
+};
+
+model::Decision decide(const model::ClusterSnapshot& snapshot, const schedule::Policy& policy,
+                       std::int64_t now_ns, schedule::Placer& placer, Options options = {});
+
+// Carries a decision out on the builder: victims are pending again, placements are bound.
+void apply(const model::Decision& decision, model::SnapshotBuilder& builder);
+
+// Cycles until nothing is placed or evicted any more, at most max_cycles; the decisions are joined,
+// and the outcomes are those of the last cycle in which each workload was decided.
+struct Run {
+  model::Decision decision;
+  int cycles = 0;
+  bool stable = false;
+};
+Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
+        int max_cycles, Options options = {});
+
+}  // namespace berth::decide
