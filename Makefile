@@ -6,8 +6,7 @@ FUZZ_SECONDS ?= 60
 TIDY_SECONDS ?= 0
 export NINJA_STATUS = [%f/%t, %es] $(empty)
 
-sources = $$(git ls-files --cached --others --exclude-standard -- 'src/*.cc' 'src/*.h' 'test/*.cc' \
-  'test/*.h' 'bench/*.cc' 'bench/*.h')
+sources = $$(find src test bench -name '*.cc' -o -name '*.h')
 ctest = ctest --output-on-failure -j $$(nproc) --test-dir
 
 help:  ## this list

@@ -37,7 +37,9 @@ TEST(BugReporterDeath, AfterItABugAbortsAgain) {
   FakeClock clock;
   Logger log(sink, clock);
   MetricsRegistry metrics;
-  { BugReporter reporter(log, metrics); }
+  {
+    BugReporter reporter(log, metrics);
+  }
   EXPECT_DEATH(BERTH_BUG("late"), "bug: late");
 }
 

@@ -26,8 +26,9 @@ struct Violation {
 using Violations = std::vector<Violation>;
 
 // include_rules.cc
-Violations known_folder(const SourceText& source);   // every source lives in a folder of the design
-Violations direction(const SourceText& source);      // who may include whom
+Violations known_folder(const SourceText& source);  // every source lives in a folder of the design
+Violations direction(const SourceText& source);     // who may include whom
+Violations judge_independence(const SourceText& source);  // test/judge does not use what it judges
 Violations heavy_headers(const SourceText& source);  // libraries that cost seconds stay in few .cc
 
 // pure_rules.cc

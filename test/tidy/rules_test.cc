@@ -108,6 +108,15 @@ TEST(Rules, DirectionExceptionsOfTheDecision) {
   EXPECT_FALSE(may_include("src/decide/a.cc", "objects/b.h"));
 }
 
+TEST(Rules, JudgeIndependence) {
+  const char* bad = "#include \"schedule/placement.h\"\n";
+  EXPECT_TRUE(breaks(judge_independence, "test/judge/a.cc", bad));
+  EXPECT_FALSE(breaks(judge_independence, "test/judge/a_test.cc", bad));
+  EXPECT_FALSE(breaks(judge_independence, "test/scenarios/a.cc", bad));
+  EXPECT_FALSE(breaks(judge_independence, "test/judge/a.cc",
+                      "#include \"model/spec.h\"\n#include \"judge/b.h\"\n#include <map>\n"));
+}
+
 TEST(Rules, HeavyHeaders) {
   EXPECT_TRUE(breaks(heavy_headers, "src/model/a.cc", "#include <simdjson.h>\n"));
   EXPECT_TRUE(breaks(heavy_headers, "src/text/json.h", "#include <simdjson.h>\n"));
