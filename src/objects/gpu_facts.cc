@@ -101,15 +101,17 @@ Shape shape_single_mig(const Advertised& a, const Product* product) {
   return s;
 }
 
+// A device may hold several profiles: the parts that each slot takes of one add up.
 std::int64_t devices_for_mig(const Advertised& a, const Product* product) {
-  std::int64_t devices = 0;
+  constexpr std::int64_t kParts = 840;  // divisible by every number of slots a GPU can hold
+  std::int64_t parts = 0;
   for (const auto& [name, amount] : a.mig) {
     const int per_gpu = mig_slots_per_gpu(std::string_view(name).substr(kMigAmountPrefix.size()),
                                           product == nullptr ? 7 : product->mig_slices,
                                           product == nullptr ? 0 : product->memory_mib);
-    devices = std::max(devices, ceil_div(amount, std::max(1, per_gpu)));
+    parts += std::min<std::int64_t>(amount, 1'000'000) * (kParts / std::max(1, per_gpu));
   }
-  return devices;
+  return ceil_div(parts, kParts);
 }
 
 Shape shape_devices(const Advertised& a, const Product* product, GpuFacts& facts) {
@@ -127,8 +129,10 @@ Shape shape_devices(const Advertised& a, const Product* product, GpuFacts& facts
   }
   s.usable = amount / s.shares;
   const std::int64_t partitioned = devices_for_mig(a, product);
-  s.devices = std::max(a.count.value_or(0), s.usable + (partitioned > 0 ? partitioned : 0));
-  if (partitioned > 0) s.partitioned = s.devices - s.usable;
+  s.devices = std::max(a.count.value_or(0), s.usable);
+  // A count that leaves no room for the slots does not know of the partitioned devices.
+  if (!a.count || s.devices == s.usable) s.devices = s.usable + partitioned;
+  s.partitioned = std::min(partitioned, s.devices - s.usable);
   return s;
 }
 

@@ -27,8 +27,8 @@ void decode(const text::Value& v, NodeObject& out, text::Decoder& d);
 // - gpu.replicas with a sharing strategy, or gpu.shared in allocatable: shares per GPU.
 // - MIG strategy single (product "...-MIG-1g.10gb"): the slices are shares of as many GPUs as they
 //   need, with the memory of a slice.
-// - mig-* in allocatable: the devices that are not advertised as whole ones carry the slots,
-//   spread evenly; without a count, as many devices as the slots need.
+// - mig-* in allocatable: as many devices as the slots need carry them, spread evenly; they are the
+//   highest indices.
 // An error (too many GPUs, a label that is not a number) makes the Node invalid.
 struct GpuFacts {
   std::vector<std::string> warnings;

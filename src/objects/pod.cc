@@ -104,7 +104,6 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   out.restart_policy = std::move(raw.restart_policy);
   out.priority = raw.priority;
   out.preempts = raw.preempts;
-  out.scheduling_group = std::move(raw.scheduling_group);
   out.claims = std::move(raw.claims);
   {
     const Value* at = v.find("spec");
@@ -116,6 +115,8 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
       d.error(at == nullptr ? v : *at, "requests that add up to more than 8Pi", "a smaller sum");
     }
   }
+  read_membership(v, out.meta, raw.scheduling_group, out.member, d);
+  spec.queue = out.member.queue;
   read_gpu_demand(v, out.meta, raw.containers, spec, d);
   std::erase_if(spec.requests, [](const auto& entry) { return entry.second == 0; });
 }

@@ -8,7 +8,7 @@
 #include <string>
 #include <vector>
 
-#include "objects/meta.h"
+#include "objects/group.h"
 #include "objects/volume.h"
 
 namespace berth::objects {
@@ -20,7 +20,7 @@ struct PodObject {
   std::string restart_policy = "Always";
   std::optional<int> priority;             // spec.priority
   std::optional<bool> preempts;            // spec.preemptionPolicy
-  std::string scheduling_group;            // spec.schedulingGroup.podGroupName
+  Membership member;
   std::vector<ClaimRef> claims;
 
   bool finished() const { return phase == "Succeeded" || phase == "Failed"; }

@@ -1,0 +1,79 @@
+// What a ManifestReader holds between add() and finish(). Private to this folder.
+#pragma once
+
+#include <set>
+#include <string>
+#include <utility>
+#include <vector>
+
+#include "objects/budget.h"
+#include "objects/job.h"
+#include "objects/manifest.h"
+#include "objects/node.h"
+#include "objects/priority.h"
+
+namespace berth::objects {
+
+struct Origin {
+  std::string source;
+  int document = 0;
+  std::size_t item = 0;  // of the document, counted over lists
+  int line = 0;
+  friend auto operator<=>(const Origin&, const Origin&) = default;
+};
+
+// Keeps the first kMaxNotes in their order, counts all.
+class NoteList {
+ public:
+  void add(Note note) {
+    ++total_;
+    kept_.insert(std::move(note));
+    if (kept_.size() > kMaxNotes) kept_.erase(std::prev(kept_.end()));
+  }
+  std::size_t total() const { return total_; }
+  std::vector<Note> take() { return {kept_.begin(), kept_.end()}; }
+
+ private:
+  std::multiset<Note> kept_;
+  std::size_t total_ = 0;
+};
+
+template <class T>
+struct Found {
+  Origin origin;
+  std::string shown;  // "Pod ns/name"
+  T object;
+};
+
+struct Gathered {
+  std::vector<Found<NodeObject>> nodes;
+  std::vector<Found<GpuNode>> gpu_nodes;
+  std::vector<Found<PodObject>> pods;
+  std::vector<Found<JobObject>> jobs;
+  std::vector<Found<GroupObject>> groups;
+  std::vector<Found<BudgetObject>> budgets;
+  std::vector<Found<VolumeObject>> volumes;
+  std::vector<Found<ClaimObject>> claims;
+  std::vector<Found<PriorityClassObject>> priority_classes;
+  NoteList ignored, warnings, invalid, notes;
+  Counts counts;
+
+  template <class T>
+  void warn(const Found<T>& at, std::string path, std::string message) {
+    warnings.add(note(at.origin, at.shown, std::move(path), std::move(message)));
+  }
+  template <class T>
+  void refuse(const Found<T>& at, std::string path, std::string message) {
+    ++counts.invalid_objects;
+    invalid.add(note(at.origin, at.shown, std::move(path), std::move(message)));
+  }
+  static Note note(const Origin& at, const std::string& shown, std::string path,
+                   std::string message) {
+    return {at.source, at.document, at.line, shown, std::move(path), std::move(message)};
+  }
+};
+
+// Cross-object resolution: the second half of ManifestReader::finish().
+Inputs resolve(Gathered&& gathered);
+
+}  // namespace berth::objects

@@ -1,0 +1,211 @@
+#include "objects/manifest.h"
+
+#include <algorithm>
+
+#include "objects/gathered.h"
+
+namespace berth::objects {
+
+namespace {
+
+using text::Decoder;
+using text::Value;
+
+constexpr int kMaxListDepth = 4;
+
+template <auto Member, auto Decode>
+void take_object(const Value& v, Origin origin, std::string shown, Gathered& out, Decoder& d) {
+  typename std::remove_reference_t<decltype(out.*Member)>::value_type found;
+  Decode(v, found.object, d);
+  if (!d.ok()) return;
+  found.origin = std::move(origin);
+  found.shown = std::move(shown);
+  (out.*Member).push_back(std::move(found));
+}
+constexpr auto decode_any = [](const Value& v, auto& out, Decoder& d) { decode(v, out, d); };
+
+struct KnownKind {
+  std::string_view version, kind;
+  void (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
+};
+
+constexpr KnownKind kKnownKinds[] = {
+    {"v1", "Node", take_object<&Gathered::nodes, decode_any>},
+    {"v1", "Pod", take_object<&Gathered::pods, decode_any>},
+    {"v1", "PersistentVolume", take_object<&Gathered::volumes, decode_any>},
+    {"v1", "PersistentVolumeClaim", take_object<&Gathered::claims, decode_any>},
+    {"scheduling.k8s.io/v1", "PriorityClass",
+     take_object<&Gathered::priority_classes, decode_any>},
+    {"policy/v1", "PodDisruptionBudget", take_object<&Gathered::budgets, decode_any>},
+    {"batch/v1", "Job", take_object<&Gathered::jobs, decode_any>},
+    {"berth.dev/v1alpha1", "GpuNode", take_object<&Gathered::gpu_nodes, decode_any>},
+    {"scheduling.volcano.sh/v1beta1", "PodGroup",
+     take_object<&Gathered::groups, decode_volcano_group>},
+    {"scheduling.x-k8s.io/v1alpha1", "PodGroup",
+     take_object<&Gathered::groups, decode_coscheduling_group>},
+    {"scheduling.run.ai/v2alpha2", "PodGroup", take_object<&Gathered::groups, decode_kai_group>},
+    {"scheduling.k8s.io/v1beta1", "PodGroup",
+     take_object<&Gathered::groups, decode_upstream_group>},
+    {"scheduling.k8s.io/v1alpha2", "PodGroup",
+     take_object<&Gathered::groups, decode_upstream_group>},
+};
+
+std::string_view string_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = find_in(v, keys);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+std::string unquoted(std::string_view text) {
+  const std::string safe = quoted(text);
+  return safe.substr(1, safe.size() - 2);
+}
+
+bool cluster_scoped(std::string_view kind) {
+  return kind == "Node" || kind == "PersistentVolume" || kind == "PriorityClass" ||
+         kind == "GpuNode";
+}
+
+// "Pod team-a/x". Other kinds show a namespace only where they give one.
+std::string shown_name(const Value& v, std::string_view kind, bool known) {
+  const std::string_view name = string_at(v, {"metadata", "name"});
+  std::string_view ns = string_at(v, {"metadata", "namespace"});
+  if (known && ns.empty()) ns = "default";
+  if (known && cluster_scoped(kind)) ns = {};
+  std::string out = kind.empty() ? "object" : unquoted(kind);
+  out += ' ';
+  if (!ns.empty()) out += unquoted(ns) + '/';
+  return out + (name.empty() ? "?" : unquoted(name));
+}
+
+std::string versions_read(std::string_view kind) {
+  std::string out;
+  for (const KnownKind& known : kKnownKinds) {
+    if (known.kind != kind) continue;
+    if (!out.empty()) out += ", ";
+    out += known.version;
+  }
+  return out;
+}
+
+// One document: its objects in order, lists flattened.
+class DocumentReader {
+ public:
+  DocumentReader(Origin origin, Gathered& out) : origin_(std::move(origin)), out_(out) {}
+
+  void read(const Value& v, std::string_view version, std::string_view kind, std::string path,
+            int depth) {
+    ++origin_.item;
+    origin_.line = v.line();
+    if (!v.is_object()) {
+      return refuse("object ?", path, "found " + text::describe(v) + ", want an object");
+    }
+    if (const Value* given = v.find("apiVersion"); given != nullptr) version = given->string();
+    if (const Value* given = v.find("kind"); given != nullptr) kind = given->string();
+    if (version.empty() || kind.empty()) {
+      const std::string shown = shown_name(v, kind, false);
+      if (version.empty()) refuse(shown, path + "apiVersion", "found nothing, want a version");
+      if (kind.empty()) refuse(shown, path + "kind", "found nothing, want a kind");
+      return;
+    }
+    const Value* items = v.find("items");
+    if (kind.ends_with("List") && (items != nullptr || kind == "List")) {
+      return read_list(items, version, kind, path, depth);
+    }
+    read_object(v, version, kind, path);
+  }
+
+ private:
+  void read_list(const Value* items, std::string_view version, std::string_view kind,
+                 const std::string& path, int depth) {
+    if (items == nullptr || items->is_null()) return;
+    const std::string shown = unquoted(kind) + " ?";
+    if (!items->is_array()) {
+      return refuse(shown, path + "items", "found " + text::describe(*items) + ", want an array");
+    }
+    if (depth >= kMaxListDepth) {
+      return refuse(shown, path + "items", "found lists in lists, want at most 4 levels");
+    }
+    // The items of a typed list need not repeat their kind.
+    const bool typed = kind != "List";
+    const std::string_view item_kind = typed ? kind.substr(0, kind.size() - 4) : "";
+    for (std::size_t i = 0; i < items->size(); ++i) {
+      read(items->items()[i], typed ? version : "", item_kind,
+           path + "items[" + std::to_string(i) + "].", depth + 1);
+    }
+  }
+
+  void read_object(const Value& v, std::string_view version, std::string_view kind,
+                   const std::string& path) {
+    const KnownKind* known = nullptr;
+    for (const KnownKind& k : kKnownKinds) {
+      if (k.kind == kind && k.version == version) known = &k;
+    }
+    const std::string shown = shown_name(v, kind, known != nullptr);
+    if (known == nullptr) {
+      const std::string versions = versions_read(kind);
+      out_.ignored.add(Gathered::note(
+          origin_, shown, path,
+          versions.empty() ? "kind " + unquoted(kind) + " of " + unquoted(version) + " is not read"
+                           : "version " + unquoted(version) + " is not read; " +
+                                 unquoted(kind) + " is read in " + versions));
+      return;
+    }
+    ++out_.counts.objects;
+    Decoder d;
+    known->take(v, origin_, shown, out_, d);
+    report(d, shown, path);
+  }
+
+  void report(const Decoder& d, const std::string& shown, const std::string& path) {
+    std::size_t errors = 0;
+    for (const text::Issue& issue : d.issues()) {
+      Note note = Gathered::note(origin_, shown, path + issue.path, "found " + issue.found);
+      if (!issue.allowed.empty()) note.message += ", want " + issue.allowed;
+      if (issue.line > 0) note.line = issue.line;
+      const bool error = issue.severity == text::Issue::kError;
+      if (error) ++errors;
+      (error ? out_.invalid : out_.warnings).add(std::move(note));
+    }
+    if (d.ok()) return;
+    ++out_.counts.invalid_objects;
+    if (d.errors() > errors) {
+      out_.invalid.add(Gathered::note(origin_, shown, path,
+                                      std::to_string(d.errors() - errors) + " more errors"));
+    }
+  }
+
+  void refuse(const std::string& shown, std::string path, std::string message) {
+    ++out_.counts.invalid_objects;
+    out_.invalid.add(Gathered::note(origin_, shown, std::move(path), std::move(message)));
+  }
+
+  Origin origin_;
+  Gathered& out_;
+};
+
+}  // namespace
+
+struct ManifestReader::State {
+  Gathered gathered;
+};
+
+ManifestReader::ManifestReader() : state_(std::make_unique<State>()) {}
+ManifestReader::~ManifestReader() = default;
+ManifestReader::ManifestReader(ManifestReader&&) noexcept = default;
+ManifestReader& ManifestReader::operator=(ManifestReader&&) noexcept = default;
+
+void ManifestReader::add(std::string source_name, int document_index,
+                         const text::Document& document) {
+  if (document.root().is_null()) return;  // an empty document between two ---
+  Origin origin;
+  origin.source = std::move(source_name);
+  origin.document = document_index;
+  DocumentReader(std::move(origin), state_->gathered).read(document.root(), "", "", "", 0);
+}
+
+Inputs ManifestReader::finish() {
+  Gathered gathered = std::exchange(state_->gathered, Gathered());
+  return resolve(std::move(gathered));
+}
+
+}  // namespace berth::objects

@@ -1,0 +1,86 @@
+// The one way from Kubernetes manifests to the model: give it documents, take the Inputs.
+//
+// Read: Node, Pod, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass, PodDisruptionBudget,
+// Job, GpuNode, PodGroups (group.h) and lists of any of these. Every other kind is named in
+// ignored. An object with an error is named in invalid, with every error, and the rest goes on.
+// Unknown fields and assumptions are warnings.
+//
+// The result does not depend on the order of the documents: of two objects with one name the
+// first by (source, document, place in it) is taken, outputs are sorted by namespace and name,
+// notes by where they belong. At most kMaxNotes of each list are kept (the first in that order);
+// the counts tell how many there were.
+//
+// Decisions that need several objects (resolve.cc):
+// - Pods that are Succeeded or Failed are left out and counted.
+// - A pending pod whose group does not exist is invalid, unless the annotation
+//   scheduling.volcano.sh/group-min-member says how many belong together: then that makes the
+//   group. A bound pod is never dropped for it: it keeps its resources and has no group.
+// - Topology annotations on members go to the group, or to the member's subgroup where the group
+//   lists it; the PodGroup's own come first, then those of the first member by name.
+// - spec.priority wins over the class (it is what the API server stored); an unknown class without
+//   it makes a pending pod invalid.
+// - A pod bound to a node that is not in the input is left out, with a warning.
+#pragma once
+
+#include <cstddef>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "model/spec.h"
+#include "text/value.h"
+
+namespace berth::objects {
+
+inline constexpr std::size_t kMaxNotes = 1000;
+// Pods made from Jobs, over all Jobs of one input; a Job beyond it is invalid.
+inline constexpr std::size_t kMaxMadePods = 250'000;
+
+struct Note {
+  std::string source;  // a file name, as given to add()
+  int document = 0;
+  int line = 0;        // 0 when unknown
+  std::string object;  // "Pod team-a/train-0", "Node n1"
+  std::string path;    // may be empty
+  std::string message;
+  friend auto operator<=>(const Note&, const Note&) = default;
+};
+
+struct Counts {
+  std::size_t objects = 0;          // of known kinds, valid or not
+  std::size_t invalid_objects = 0;
+  std::size_t finished_pods = 0;    // Succeeded or Failed, left out
+  std::size_t stray_pods = 0;       // bound to a node that is not in the input, left out
+  std::size_t job_pods = 0;         // made from Jobs
+  std::size_t suspended_jobs = 0;
+  // Also those that were not kept.
+  std::size_t ignored = 0, warnings = 0, invalid = 0, notes = 0;
+};
+
+struct Inputs {
+  std::vector<model::NodeSpec> nodes;
+  std::vector<model::PodSpec> pods;
+  std::vector<model::GangSpec> gangs;
+  std::vector<model::BudgetSpec> budgets;
+  std::vector<Note> ignored, warnings, invalid;
+  std::vector<Note> notes;  // nothing wrong, worth knowing: suspended Jobs
+  Counts counts;
+};
+
+// Not thread-safe. Documents may go away after add().
+class ManifestReader {
+ public:
+  ManifestReader();
+  ~ManifestReader();
+  ManifestReader(ManifestReader&&) noexcept;
+  ManifestReader& operator=(ManifestReader&&) noexcept;
+
+  void add(std::string source_name, int document_index, const text::Document& document);
+  Inputs finish();  // once; the reader is empty afterwards
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace berth::objects

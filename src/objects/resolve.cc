@@ -1,0 +1,180 @@
+#include <algorithm>
+#include <tuple>
+
+#include "objects/resolver.h"
+
+namespace berth::objects {
+
+namespace {
+
+template <class T>
+const std::string& ns_of(const T& object) {
+  return object.meta.ns;
+}
+template <class T>
+const std::string& name_of(const T& object) {
+  return object.meta.name;
+}
+const std::string& ns_of(const GpuNode&) {
+  static const std::string kNone;
+  return kNone;
+}
+const std::string& name_of(const GpuNode& node) { return node.name; }
+
+// Sorted by name; of two with one name the first by where it was found stays.
+template <class T>
+void keep_first(std::vector<Found<T>>& list, Gathered& notes) {
+  std::sort(list.begin(), list.end(), [](const Found<T>& a, const Found<T>& b) {
+    return std::tie(ns_of(a.object), name_of(a.object), a.origin) <
+           std::tie(ns_of(b.object), name_of(b.object), b.origin);
+  });
+  std::vector<Found<T>> kept;
+  kept.reserve(list.size());
+  for (Found<T>& found : list) {
+    const bool again = !kept.empty() && ns_of(kept.back().object) == ns_of(found.object) &&
+                       name_of(kept.back().object) == name_of(found.object);
+    if (!again) {
+      kept.push_back(std::move(found));
+      continue;
+    }
+    const Origin& first = kept.back().origin;
+    notes.refuse(found, "metadata.name",
+                 "found the same name as in " + quoted(first.source) + ", document " +
+                     std::to_string(first.document) + ", line " + std::to_string(first.line) +
+                     ", want a name of its own");
+  }
+  list = std::move(kept);
+}
+
+}  // namespace
+
+std::string qualified(const std::string& ns, const std::string& name) { return ns + '/' + name; }
+
+void Resolver::drop_duplicates() {
+  keep_first(in_.nodes, in_);
+  keep_first(in_.gpu_nodes, in_);
+  keep_first(in_.pods, in_);
+  keep_first(in_.jobs, in_);
+  keep_first(in_.groups, in_);
+  keep_first(in_.budgets, in_);
+  keep_first(in_.volumes, in_);
+  keep_first(in_.claims, in_);
+  keep_first(in_.priority_classes, in_);
+}
+
+void Resolver::nodes() {
+  std::map<std::string_view, const GpuNode*> agents;
+  for (const Found<GpuNode>& agent : in_.gpu_nodes) agents[agent.object.name] = &agent.object;
+  for (Found<NodeObject>& node : in_.nodes) {
+    const auto agent = agents.find(node.object.spec.name);
+    const GpuFacts facts =
+        fill_gpus(agent == agents.end() ? nullptr : agent->second, node.object.spec);
+    for (const std::string& warning : facts.warnings) in_.warn(node, "status", warning);
+    if (!facts.errors.empty()) {
+      ++in_.counts.invalid_objects;
+      for (const std::string& error : facts.errors) {
+        in_.invalid.add(Gathered::note(node.origin, node.shown, "status", error));
+      }
+      continue;
+    }
+    for (const auto& [key, value] : node.object.spec.labels) node_label_keys_.insert(key);
+    if (agent != agents.end()) {
+      for (const GpuNodeGpu& gpu : agent->second->gpus) {
+        for (const std::string& uid : gpu.holders) {
+          Holding& holding = holders_[uid];
+          holding.node = node.object.spec.name;
+          holding.indices.push_back(gpu.gpu.index);
+        }
+      }
+    }
+    out_.nodes.push_back(std::move(node.object.spec));
+  }
+  for (const Found<GpuNode>& agent : in_.gpu_nodes) {
+    const auto at = std::lower_bound(
+        in_.nodes.begin(), in_.nodes.end(), agent.object.name,
+        [](const Found<NodeObject>& n, const std::string& name) { return n.object.meta.name < name; });
+    if (at == in_.nodes.end() || at->object.meta.name != agent.object.name) {
+      in_.warn(agent, "metadata.name", "found no Node of this name in the input; it is not used");
+    }
+  }
+}
+
+void Resolver::indexes() {
+  for (const Found<PriorityClassObject>& c : in_.priority_classes) priorities_.add(c.object);
+  for (const Found<VolumeObject>& v : in_.volumes) volumes_.add(v.object);
+  for (const Found<ClaimObject>& c : in_.claims) volumes_.add(c.object);
+}
+
+void Resolver::groups() {
+  for (Found<GroupObject>& group : in_.groups) {
+    model::GangSpec& gang = group.object.gang;
+    if (!gang.priority && !group.object.priority_class.empty()) {
+      const auto priority = priorities_.find(group.object.priority_class);
+      if (!priority) {
+        in_.refuse(group, "spec.priorityClassName",
+                   "found " + quoted(group.object.priority_class) +
+                       ", want a PriorityClass of the input");
+        continue;
+      }
+      gang.priority = priority->value;
+    }
+    gangs_.emplace(qualified(gang.ns, gang.name), std::move(gang));
+  }
+}
+
+void Resolver::budgets() {
+  for (const Found<BudgetObject>& budget : in_.budgets) {
+    out_.budgets.push_back(resolve_budget(budget.object, out_.pods));
+  }
+}
+
+Inputs Resolver::finish() {
+  std::erase_if(out_.pods, [this](const model::PodSpec& pod) {
+    if (pod.node_name.empty()) return false;
+    const auto at = std::lower_bound(
+        out_.nodes.begin(), out_.nodes.end(), pod.node_name,
+        [](const model::NodeSpec& n, const std::string& name) { return n.name < name; });
+    return at == out_.nodes.end() || at->name != pod.node_name;
+  });
+  for (auto& [key, gang] : gangs_) {
+    const auto meaning = [this](std::string& topology) {
+      if (!topology.empty()) topology = topology_key(topology, node_label_keys_);
+    };
+    meaning(gang.required_topology);
+    meaning(gang.preferred_topology);
+    for (model::SubgroupSpec& subgroup : gang.subgroups) {
+      meaning(subgroup.required_topology);
+      meaning(subgroup.preferred_topology);
+    }
+    out_.gangs.push_back(std::move(gang));
+  }
+  const auto by_name = [](const auto& a, const auto& b) {
+    return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
+  };
+  std::sort(out_.pods.begin(), out_.pods.end(), by_name);
+  std::sort(out_.gangs.begin(), out_.gangs.end(), by_name);
+  out_.counts = in_.counts;
+  out_.counts.ignored = in_.ignored.total();
+  out_.counts.warnings = in_.warnings.total();
+  out_.counts.invalid = in_.invalid.total();
+  out_.counts.notes = in_.notes.total();
+  out_.ignored = in_.ignored.take();
+  out_.warnings = in_.warnings.take();
+  out_.invalid = in_.invalid.take();
+  out_.notes = in_.notes.take();
+  return std::move(out_);
+}
+
+Inputs resolve(Gathered&& gathered) {
+  Resolver resolver(gathered);
+  resolver.drop_duplicates();
+  resolver.nodes();
+  resolver.indexes();
+  resolver.groups();
+  resolver.jobs();
+  resolver.pods();
+  resolver.budgets();
+  return resolver.finish();
+}
+
+}  // namespace berth::objects
