@@ -38,8 +38,9 @@ std::optional<Suffix> read_suffix(std::string_view text) {
     }
   }
   if (text.size() < 2 || (text[0] != 'e' && text[0] != 'E')) return std::nullopt;
-  text.remove_prefix(text[1] == '+' ? 2 : 1);
-  if (text.empty() || text[0] == '+') return std::nullopt;
+  const bool plus = text[1] == '+';
+  text.remove_prefix(plus ? 2 : 1);
+  if (text.empty() || (plus && text[0] == '-')) return std::nullopt;
   std::int32_t exponent = 0;
   const char* end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data(), end, exponent);

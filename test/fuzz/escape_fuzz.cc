@@ -1,0 +1,28 @@
+// Text for terminals: valid UTF-8 without control characters, stable when escaped again.
+#include "text/escape.h"
+
+#include <algorithm>
+
+#include "fuzz.h"
+#include "text/utf8.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace berth;
+  const std::string_view input = fuzz::text_of(data, size);
+  const std::string safe = text::terminal_safe(input);
+  fuzz::check(text::is_utf8(safe), "UTF-8");
+  fuzz::check(std::none_of(safe.begin(), safe.end(),
+                           [](char c) {
+                             const auto byte = static_cast<unsigned char>(c);
+                             return byte < 0x20 || byte == 0x7f;
+                           }),
+              "no control characters");
+  fuzz::check(text::terminal_safe(safe) == safe, "twice is once");
+  const std::size_t width = size == 0 ? 0 : data[0] % 40;
+  std::string_view rest;
+  const std::string cut = text::elide_middle(safe, width);
+  std::size_t characters = 0;
+  for (rest = cut; !rest.empty(); rest.remove_prefix(text::decode_utf8(rest).length)) ++characters;
+  fuzz::check(characters <= width && text::is_utf8(cut), "at most so wide");
+  return 0;
+}

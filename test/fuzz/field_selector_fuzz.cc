@@ -1,0 +1,13 @@
+// Field selectors: what is taken prints as text that gives the same selector.
+#include "fuzz.h"
+#include "text/selector.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace berth;
+  const auto selector = text::parse_field_selector(fuzz::text_of(data, size));
+  if (!selector.ok()) return 0;
+  fuzz::check(text::validate(*selector, text::SelectorKind::kField).ok(), "valid");
+  const auto again = text::parse_field_selector(text::print_field_selector(*selector));
+  fuzz::check(again.ok() && *again == *selector, "printing gives the same selector");
+  return 0;
+}

@@ -1,0 +1,29 @@
+// The JSON reader: what it takes Boost.JSON takes, and the other way round, but for duplicate keys,
+// our bounds and exponents Boost cannot hold; what it prints it reads again as the same value.
+#include "text/json.h"
+
+#include <boost/json.hpp>
+
+#include "fuzz.h"
+
+int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  using namespace berth;
+  const std::string_view input = fuzz::text_of(data, size);
+  const auto ours = text::parse_json(input);
+  const bool excused = !ours.ok() && (ours.error().code() == Code::kExhausted ||
+                                      ours.error().message().find("twice") != std::string::npos);
+  boost::json::error_code failed;
+  boost::json::parse_options options;
+  options.max_depth = 1000;
+  boost::json::parse({input.data(), input.size()}, failed, {}, options);
+  if (!excused && failed != boost::json::error::exponent_overflow) {
+    fuzz::check(ours.ok() == !failed, "agreement with Boost.JSON");
+  }
+  if (!ours.ok()) {
+    fuzz::check(ours.error().message().starts_with("line "), "an error has a place");
+    return 0;
+  }
+  const auto again = text::parse_json(text::to_json(ours->root()));
+  fuzz::check(again.ok() && text::equal(again->root(), ours->root()), "round trip");
+  return 0;
+}
