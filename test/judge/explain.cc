@@ -88,14 +88,28 @@ bool covered_in_total(const State& state, const PodSpec& pod, const JudgePolicy&
 // ---- gangs ----
 
 bool equal_members(const Workload& workload) {
-  auto shape = [](PodSpec pod) {
-    pod.name = pod.uid = "";
-    pod.created_ns = 0;
-    return pod;
+  // What decides how many copies a node takes, and which minimum a copy counts for.
+  auto shape = [](const PodSpec* pod) {
+    PodSpec same;
+    same.subgroup = pod->subgroup;
+    same.requests = pod->requests;
+    same.gpu = pod->gpu;
+    same.gpus_by_container = pod->gpus_by_container;
+    same.gpu_models = pod->gpu_models;
+    same.gpu_min_memory_mib = pod->gpu_min_memory_mib;
+    same.node_selector = pod->node_selector;
+    same.required_nodes = pod->required_nodes;
+    same.tolerations = pod->tolerations;
+    same.affinity = pod->affinity;
+    same.anti_affinity = pod->anti_affinity;
+    same.spread = pod->spread;
+    same.host_ports = pod->host_ports;
+    same.volumes = pod->volumes;
+    return same;
   };
-  PodSpec first = shape(*workload.members.front());
+  PodSpec first = shape(workload.members.front());
   return std::all_of(workload.members.begin() + 1, workload.members.end(),
-                     [&](const PodSpec* pod) { return shape(*pod) == first; });
+                     [&](const PodSpec* pod) { return shape(pod) == first; });
 }
 
 bool between_pods(const State& state, const PodSpec& pod) {

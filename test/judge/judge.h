@@ -84,8 +84,8 @@
 //      partial one: all of it) without required topologies, its subgroups' included; else
 //      GangDoesNotFit. No member fits alone: the reason of the explained member.
 //  R35 `domains`: how many members the walk places in each domain of the gang's required key.
-//  R36 `exact`: always for a pod. For a gang when its members are equal in all that matters, have
-//      no constraint between pods and no subgroup with a topology; or equal members exceed the
+//  R36 `exact`: always for a pod. For a gang when its members are equal (demands, node and
+//      pod constraints, subgroup; not labels, which may carry an index), have no constraint between pods and no subgroup with a topology; or equal members exceed the
 //      capacity of every domain; or fewer members than needed fit any node alone, affinity and
 //      spread set aside.
 //
