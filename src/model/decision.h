@@ -13,7 +13,7 @@ namespace berth::model {
 struct Placement {
   std::string pod;             // "ns/name"
   std::string node;
-  std::vector<int> gpus;       // indices, ascending; empty for a pod without GPUs
+  std::vector<int> gpus;       // indices, ascending, one per device, share or MIG slot
   int gpu_milli = 0;           // of each of them
   std::string gang;            // "ns/name" or empty
   bool after_preemption = false;  // starts when the victims are gone

@@ -96,7 +96,13 @@ bool Inventory::in_class(std::string_view label) const {
   return std::binary_search(class_keys_.begin(), class_keys_.end(), *id);
 }
 
+int Inventory::topology_key(std::string_view label) const {
+  auto it = std::find(topology_keys_.begin(), topology_keys_.end(), label);
+  return it == topology_keys_.end() ? -1 : static_cast<int>(it - topology_keys_.begin());
+}
+
 void Inventory::build_domains(const ShapeBook& book) {
+  topology_keys_ = book.topology_keys();
   for (const auto& key : book.topology_keys()) {
     Domains d;
     d.of.assign(nodes_.size(), -1);

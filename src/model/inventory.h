@@ -43,7 +43,7 @@ class Inventory {
   std::uint64_t version() const { return version_; }
   std::uint64_t keys_version() const { return keys_version_; }
   const Domains& domains(int key) const { return domains_[static_cast<std::size_t>(key)]; }
-  std::size_t topology_keys() const { return domains_.size(); }
+  int topology_key(std::string_view label) const;  // -1: no rule names it
   const Interner& strings() const { return *strings_; }
 
   std::size_t classes() const { return class_nodes_.size(); }
@@ -61,6 +61,7 @@ class Inventory {
   std::vector<NodeInfoRef> nodes_;
   boost::unordered_flat_map<std::string_view, std::uint32_t> by_name_;
   std::vector<Domains> domains_;
+  std::vector<std::string> topology_keys_;
   std::vector<std::uint32_t> class_of_, class_first_;
   std::vector<NodeSet> class_nodes_;
   std::vector<SymbolId> class_keys_;

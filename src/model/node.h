@@ -55,10 +55,10 @@ struct GpuTake {
   std::array<std::uint8_t, kMaxGpusPerNode> take{};
 
   bool empty() const { return take == std::array<std::uint8_t, kMaxGpusPerNode>{}; }
-  std::vector<int> indices() const {
+  std::vector<int> indices() const {  // ascending; a device once per share or slot held on it
     std::vector<int> out;
     for (int g = 0; g < kMaxGpusPerNode; ++g) {
-      if (take[static_cast<std::size_t>(g)] != 0) out.push_back(g);
+      out.insert(out.end(), take[static_cast<std::size_t>(g)], g);
     }
     return out;
   }

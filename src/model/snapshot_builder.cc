@@ -189,6 +189,21 @@ void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
   state_.bind(id, slot, gpus);
 }
 
+void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const std::vector<int>& indices) {
+  bind(id, slot, take_of(state_.info(slot), *state_.pods_[id].shape->demand, indices));
+}
+
+void SnapshotBuilder::unbind(PodId id) {
+  auto slot = state_.pods_[id].slot;
+  if (slot < 0) return;
+  if (state_.pods_[id].assumed) {
+    --assumed_on_[static_cast<std::size_t>(slot)];
+    state_.pods_.write(id, 0).assumed = false;
+  }
+  touch(slot);
+  state_.unbind(id);
+}
+
 const ClusterState& SnapshotBuilder::state() {
   flush();
   return state_;

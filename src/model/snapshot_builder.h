@@ -28,6 +28,8 @@ class SnapshotBuilder {
 
   // The outcome of our own decisions, at once. Devices are known, so no guess follows.
   void bind(PodId id, std::uint32_t slot, const GpuTake& gpus);
+  void bind(PodId id, std::uint32_t slot, const std::vector<int>& indices);
+  void unbind(PodId id);
   void remove_pod(PodId id);
 
   // A topology key that gangs ask for; known keys have their domains in the next snapshot.

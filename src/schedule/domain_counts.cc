@@ -37,18 +37,29 @@ void DomainCounts::sync(const model::ClusterState& state) {
   }
 }
 
+void DomainCountsMemo::trim(const model::ClusterState& state) {
+  if (state.inventory().version() == inventory_version_ && entries_.size() < kMaxEntries) return;
+  entries_.clear();
+  inventory_version_ = state.inventory().version();
+}
+
 const DomainCounts& DomainCountsMemo::get(const model::ClusterState& state,
                                           const model::Counter& counter, int key,
                                           const model::NodeSet* eligible,
                                           std::uint64_t eligible_id) {
-  if (state.inventory().version() != inventory_version_ || entries_.size() >= kMaxEntries) {
-    entries_.clear();
-    inventory_version_ = state.inventory().version();
-  }
   auto& entry = entries_[Key{counter.serial, eligible_id, key}];
   if (!entry) entry = std::make_unique<DomainCounts>(state, counter, key, eligible);
   entry->sync(state);
   return *entry;
+}
+
+const DomainCounts* DomainCountsMemo::find(const model::ClusterState& state,
+                                           const model::Counter& counter, int key,
+                                           std::uint64_t eligible_id) {
+  auto it = entries_.find(Key{counter.serial, eligible_id, key});
+  if (it == entries_.end()) return nullptr;
+  it->second->sync(state);
+  return it->second.get();
 }
 
 }  // namespace berth::schedule

@@ -36,9 +36,17 @@ class DomainCounts {
 
 class DomainCountsMemo {
  public:
+  // Forgets entries of another inventory, and all of them when there are too many. References that
+  // get() and find() gave are valid until then.
+  void trim(const model::ClusterState& state);
+
   // eligible_id: names the set (0 for none), so that equal sets share an entry.
   const DomainCounts& get(const model::ClusterState& state, const model::Counter& counter, int key,
                           const model::NodeSet* eligible, std::uint64_t eligible_id);
+
+  // The entry of that name, up to date; null when get() has not made it yet.
+  const DomainCounts* find(const model::ClusterState& state, const model::Counter& counter, int key,
+                           std::uint64_t eligible_id);
 
   static constexpr std::size_t kMaxEntries = 4096;
 

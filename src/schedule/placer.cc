@@ -1,0 +1,311 @@
+#include "schedule/placer.h"
+
+#include <algorithm>
+
+#include "model/device_choice.h"
+#include "model/fit.h"
+
+namespace berth::schedule {
+
+using model::ClusterState;
+using model::Constraint;
+using model::Domains;
+using model::NodeSet;
+using model::Shape;
+using model::ShapeRef;
+
+namespace {
+
+void add_domain(const Domains& domains, std::size_t domain, NodeSet& out) {
+  if (!domains.sets.empty()) {
+    out |= domains.sets[domain];
+    return;
+  }
+  for (auto slot : domains.slots[domain]) out.set(slot);
+}
+
+void add_without_key(const Domains& domains, NodeSet& out) {
+  for (std::size_t w = 0; w < out.words(); ++w) out.word(w) |= ~domains.with_key.word(w);
+}
+
+template <class Key>
+void keep_highest(NodeSet& nodes, Key&& key) {
+  std::int64_t best = INT64_MIN;
+  NodeSet kept(nodes.size());
+  nodes.for_each([&](std::size_t slot) {
+    std::int64_t k = key(slot);
+    if (k > best) {
+      best = k;
+      kept = NodeSet(nodes.size());
+    }
+    if (k == best) kept.set(slot);
+  });
+  nodes = std::move(kept);
+}
+
+}  // namespace
+
+bool ports_taken(const ClusterState& state, const Shape& shape, std::size_t slot) {
+  bool taken = false;
+  state.for_each_pod_on(slot, [&](model::PodId id) {
+    for (const auto& theirs : state.pod(id).shape->host_ports) {
+      for (const auto& ours : shape.host_ports) {
+        taken |= ours.port == theirs.port && ours.protocol == theirs.protocol &&
+                 (ours.ip == theirs.ip || ours.ip == "0.0.0.0" || theirs.ip == "0.0.0.0");
+      }
+    }
+  });
+  return taken;
+}
+
+Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& state,
+                           const model::Demand& demand) {
+  Blockers out = 0;
+  auto lacks = [&](std::int64_t need, std::int64_t free, Constraint c) {
+    if (need > 0 && need > free) out |= bit(c);
+  };
+  lacks(demand.cpu, state.cpu, Constraint::kCpu);
+  lacks(demand.memory, state.memory, Constraint::kMemory);
+  lacks(demand.ephemeral, state.ephemeral, Constraint::kEphemeralStorage);
+  lacks(1, state.pods, Constraint::kPods);
+  if (!model::fits_extended(info, state, demand)) out |= bit(Constraint::kExtended);
+  if (!demand.asks_gpu()) return out;
+  if (!model::fits_gpus(info, state, demand, info.devices)) return out | bit(Constraint::kGpus);
+  if (!model::fits_gpus(info, state, demand, info.usable)) return out | bit(Constraint::kGpuHealth);
+  if (model::numa_applies(info, demand) &&
+      !model::numa_admits(info, static_cast<std::uint16_t>(state.whole & info.usable), demand)) {
+    out |= bit(Constraint::kNumaPolicy);
+  }
+  return out;
+}
+
+Placer::Placer(Policy policy) : policy_(std::move(policy)), scorer_(policy_.packing) {}
+
+void Placer::rule_affinity(const ClusterState& state, const Shape& shape, PodRules& out) {
+  for (const auto& term : shape.affinity) {
+    const Domains& domains = state.inventory().domains(term.key);
+    const DomainCounts& found = counts(state, term);
+    add_without_key(domains, out.affinity);
+    if (found.total() == 0 && term.self) continue;  // the first of its kind may start anywhere
+    for (std::size_t d = 0; d < found.sums().size(); ++d) {
+      if (found.sums()[d] == 0) add_domain(domains, d, out.affinity);
+    }
+  }
+  auto bar = [&](const DomainCounts& found, int key) {
+    for (std::size_t d = 0; d < found.sums().size(); ++d) {
+      if (found.sums()[d] > 0) add_domain(state.inventory().domains(key), d, out.anti_affinity);
+    }
+  };
+  for (const auto& term : shape.anti_affinity) bar(counts(state, term), term.key);
+  for (auto index : state.links(shape).barred_by) {
+    const model::Counter& counter = state.counter(index);
+    bar(counts_.get(state, counter, counter.key, nullptr, 0), counter.key);
+  }
+}
+
+NodeSet Placer::eligible(const ClusterState& state, const Shape& shape,
+                         const model::SpreadTerm& term) {
+  NodeSet out(state.nodes(), true);
+  for (const auto& other : shape.hard_spread) out &= state.inventory().domains(other.key).with_key;
+  const RuleResult& fixed = rules(state, shape);
+  if (term.honor_affinity) out &= fixed.affinity;
+  if (term.honor_taints) out &= fixed.tolerated;
+  return out;
+}
+
+void Placer::rule_spread(const ClusterState& state, const Shape& shape, PodRules& out) {
+  std::uint64_t keys = 0;
+  for (const auto& term : shape.hard_spread) keys = keys * 1009 + static_cast<unsigned>(term.key) + 1;
+  for (const auto& term : shape.hard_spread) {
+    const Domains& domains = state.inventory().domains(term.key);
+    std::uint64_t id = (shape.rules->serial << 24) ^ (keys << 2) ^
+                       (term.honor_affinity ? 1u : 0u) ^ (term.honor_taints ? 2u : 0u);
+    const DomainCounts* found = counts_.find(state, *term.counter, term.key, id);
+    if (found == nullptr) {
+      NodeSet set = eligible(state, shape, term);
+      found = &counts_.get(state, *term.counter, term.key, &set, id);
+    }
+    int count = 0;
+    std::int32_t least = INT32_MAX;
+    for (std::size_t d = 0; d < found->sums().size(); ++d) {
+      if (found->nodes()[d] == 0) continue;
+      ++count;
+      least = std::min(least, found->sums()[d]);
+    }
+    if (count == 0 || count < term.min_domains) least = 0;
+    add_without_key(domains, out.spread);
+    for (std::size_t d = 0; d < found->sums().size(); ++d) {
+      if (found->sums()[d] + (term.self ? 1 : 0) - least > term.max_skew) {
+        add_domain(domains, d, out.spread);
+      }
+    }
+  }
+}
+
+Placer::PodRules Placer::pod_rules(const ClusterState& state, const Shape& shape) {
+  counts_.trim(state);
+  PodRules out;
+  if (shape.affinity.empty() && shape.anti_affinity.empty() && shape.hard_spread.empty() &&
+      state.links(shape).barred_by.empty()) {
+    return out;
+  }
+  out.any = true;
+  out.affinity = out.anti_affinity = out.spread = NodeSet(state.nodes());
+  rule_affinity(state, shape, out);
+  rule_spread(state, shape, out);
+  return out;
+}
+
+bool Placer::has_levels(const ClusterState& state, const Shape& shape) {
+  return !rules(state, shape).preference.empty() || !shape.preferred_affinity.empty() ||
+         !shape.preferred_anti_affinity.empty() || !shape.soft_spread.empty() ||
+         (shape.replicas && spreads(policy_, shape)) || !policy_.locality.empty();
+}
+
+void Placer::keep_best_levels(const ClusterState& state, const Shape& shape, NodeSet& nodes) {
+  const auto& inventory = state.inventory();
+  const RuleResult& fixed = rules(state, shape);
+  if (!fixed.preference.empty() || !shape.preferred_affinity.empty() ||
+      !shape.preferred_anti_affinity.empty()) {
+    std::vector<std::tuple<const Domains*, const DomainCounts*, int>> terms;
+    for (const auto& t : shape.preferred_affinity) {
+      terms.emplace_back(&inventory.domains(t.key), &counts(state, t), t.weight);
+    }
+    for (const auto& t : shape.preferred_anti_affinity) {
+      terms.emplace_back(&inventory.domains(t.key), &counts(state, t), -t.weight);
+    }
+    keep_highest(nodes, [&](std::size_t slot) {
+      std::int64_t sum = fixed.preference.empty() ? 0 : fixed.preference[slot];
+      for (const auto& [domains, found, weight] : terms) {
+        auto d = domains->of[slot];
+        if (d >= 0 && found->sums()[static_cast<std::size_t>(d)] > 0) sum += weight;
+      }
+      return sum;
+    });
+  }
+  if (!shape.soft_spread.empty()) {
+    keep_highest(nodes, [&](std::size_t slot) {
+      std::int64_t sum = 0;
+      for (const auto& t : shape.soft_spread) {
+        const auto& found = counts_.get(state, *t.counter, t.key, nullptr, 0);
+        auto d = inventory.domains(t.key).of[slot];
+        sum -= d >= 0 ? found.sums()[static_cast<std::size_t>(d)]
+               : found.sums().empty()
+                   ? 1
+                   : *std::max_element(found.sums().begin(), found.sums().end()) + 1;
+      }
+      return sum;
+    });
+  }
+  if (shape.replicas && spreads(policy_, shape)) {
+    const auto& replicas = state.counts(*shape.replicas);
+    keep_highest(nodes, [&](std::size_t slot) { return -std::int64_t{replicas[slot]}; });
+  }
+  if (!policy_.locality.empty()) {
+    keep_highest(nodes, [&](std::size_t slot) {
+      std::int64_t sum = 0;
+      for (const auto& l : policy_.locality) {
+        if (inventory.label(inventory.node(slot), l.key) == std::optional<std::string_view>(l.value)) {
+          sum += l.weight;
+        }
+      }
+      return sum;
+    });
+  }
+}
+
+DemandIndex* Placer::index_for(const ClusterState& state,
+                               const std::shared_ptr<const model::Demand>& demand) {
+  auto it = index_by_serial_.find(demand->serial);
+  if (it == index_by_serial_.end()) {
+    if (indexes_.size() >= kMaxIndexes) {
+      index_by_serial_.erase(indexes_.back().serial);
+      indexes_.pop_back();
+    }
+    indexes_.push_front({.serial = demand->serial});
+    it = index_by_serial_.emplace(demand->serial, indexes_.begin()).first;
+  } else {
+    indexes_.splice(indexes_.begin(), indexes_, it->second);
+  }
+  Indexed& entry = *it->second;
+  if (++entry.uses < 2) return nullptr;  // a demand seen once is not worth an index
+  if (!entry.index) entry.index = std::make_unique<DemandIndex>(demand);
+  entry.index->sync(state, scorer_);
+  return entry.index.get();
+}
+
+std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, const Shape& shape,
+                                                  const NodeSet& nodes) {
+  std::int32_t best = kInfeasible;
+  std::optional<std::uint32_t> at;
+  nodes.for_each([&](std::size_t slot) {
+    std::int32_t score = scorer_.score(state.info(slot), state.node(slot), *shape.demand);
+    if (!at || score > best) {
+      best = score;
+      at = static_cast<std::uint32_t>(slot);
+    }
+  });
+  return at;
+}
+
+std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& shape,
+                                   const NodeSet* within) {
+  const RuleResult& fixed = rules(state, *shape);
+  DemandIndex* index = index_for(state, shape->demand);
+  PodRules pods = pod_rules(state, *shape);
+  bool levels = has_levels(state, *shape);
+  std::optional<std::uint32_t> slot;
+  if (index != nullptr && within == nullptr && !pods.any && !levels && shape->host_ports.empty()) {
+    slot = index->best(fixed.allowed);
+  } else {
+    NodeSet nodes = fixed.allowed;
+    if (within != nullptr) nodes &= *within;
+    if (pods.any) nodes.subtract(pods.affinity).subtract(pods.anti_affinity).subtract(pods.spread);
+    if (index != nullptr) {
+      nodes &= index->feasible();
+    } else {
+      nodes.for_each([&](std::size_t i) {
+        if (!model::fits(state.info(i), state.node(i), *shape->demand)) nodes.reset(i);
+      });
+    }
+    if (!shape->host_ports.empty()) {
+      nodes.for_each([&](std::size_t i) {
+        if (ports_taken(state, *shape, i)) nodes.reset(i);
+      });
+    }
+    if (levels) keep_best_levels(state, *shape, nodes);
+    slot = index != nullptr ? index->best(nodes) : best_by_scan(state, *shape, nodes);
+  }
+  if (!slot) return std::nullopt;
+  auto gpus = model::choose_gpus(state.info(*slot), state.node(*slot), *shape->demand,
+                                 state.mig_free(*slot, *shape->demand));
+  if (!gpus) return std::nullopt;
+  return Target{*slot, *gpus};
+}
+
+std::vector<Blockers> Placer::blockers(const ClusterState& state, const ShapeRef& shape) {
+  std::vector<Blockers> out = rules(state, *shape).blockers;
+  PodRules pods = pod_rules(state, *shape);
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] |= capacity_blockers(state.info(i), state.node(i), *shape->demand);
+    if (!shape->host_ports.empty() && ports_taken(state, *shape, i)) {
+      out[i] |= bit(Constraint::kHostPorts);
+    }
+    if (!pods.any) continue;
+    if (pods.affinity.test(i)) out[i] |= bit(Constraint::kPodAffinity);
+    if (pods.anti_affinity.test(i)) out[i] |= bit(Constraint::kPodAntiAffinity);
+    if (pods.spread.test(i)) out[i] |= bit(Constraint::kTopologySpread);
+  }
+  return out;
+}
+
+bool Placer::allows(const ClusterState& state, const ShapeRef& shape, std::uint32_t slot) {
+  if (!rules(state, *shape).allowed.test(slot)) return false;
+  if (!model::fits(state.info(slot), state.node(slot), *shape->demand)) return false;
+  if (!shape->host_ports.empty() && ports_taken(state, *shape, slot)) return false;
+  PodRules pods = pod_rules(state, *shape);
+  return !pods.any || !(pods.affinity.test(slot) || pods.anti_affinity.test(slot) ||
+                        pods.spread.test(slot));
+}
+
+}  // namespace berth::schedule

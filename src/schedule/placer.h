@@ -1,0 +1,93 @@
+// Placement of one pod: which nodes can take it, which is best, which GPUs; or why not.
+//
+// A pure function of the state, the shape and the policy: caches (per rules, per demand, per domain
+// count) make it fast and change no answer. docs/placement.md is the definition. One Placer per loop.
+// Cost: a shape seen before pays for the nodes that changed since, plus O(nodes / 64); a new one is a
+// scan. Memory: O(nodes) per cached demand, bounded by kMaxIndexes.
+#pragma once
+
+#include <boost/unordered/unordered_flat_map.hpp>
+#include <cstdint>
+#include <list>
+#include <memory>
+#include <optional>
+#include <vector>
+
+#include "model/cluster_state.h"
+#include "model/reason.h"
+#include "schedule/demand_index.h"
+#include "schedule/domain_counts.h"
+#include "schedule/policy.h"
+#include "schedule/rule_memo.h"
+#include "schedule/scorer.h"
+
+namespace berth::schedule {
+
+struct Target {
+  std::uint32_t slot = 0;
+  model::GpuTake gpus;
+};
+
+class Placer {
+ public:
+  explicit Placer(Policy policy = {});
+  const Policy& policy() const { return policy_; }
+
+  // The best node for one more pod of the shape, inside within where given.
+  std::optional<Target> find(const model::ClusterState& state, const model::ShapeRef& shape,
+                             const model::NodeSet* within = nullptr);
+
+  // Every constraint that rejects each node, by slot.
+  std::vector<Blockers> blockers(const model::ClusterState& state, const model::ShapeRef& shape);
+
+  // All constraints hold on this one node.
+  bool allows(const model::ClusterState& state, const model::ShapeRef& shape, std::uint32_t slot);
+
+  const RuleResult& rules(const model::ClusterState& state, const model::Shape& shape) {
+    return rules_.get(state.inventory(), shape.rules);
+  }
+
+  static constexpr std::size_t kMaxIndexes = 256;
+
+ private:
+  struct PodRules {  // nodes that pods already there rule out
+    model::NodeSet affinity, anti_affinity, spread;
+    bool any = false;
+  };
+
+  PodRules pod_rules(const model::ClusterState& state, const model::Shape& shape);
+  void rule_affinity(const model::ClusterState& state, const model::Shape& shape, PodRules& out);
+  void rule_spread(const model::ClusterState& state, const model::Shape& shape, PodRules& out);
+  model::NodeSet eligible(const model::ClusterState& state, const model::Shape& shape,
+                          const model::SpreadTerm& term);
+  const DomainCounts& counts(const model::ClusterState& state, const model::TopologyTerm& term) {
+    return counts_.get(state, *term.counter, term.key, nullptr, 0);
+  }
+  void keep_best_levels(const model::ClusterState& state, const model::Shape& shape,
+                        model::NodeSet& nodes);
+  bool has_levels(const model::ClusterState& state, const model::Shape& shape);
+  DemandIndex* index_for(const model::ClusterState& state,
+                         const std::shared_ptr<const model::Demand>& demand);
+  std::optional<std::uint32_t> best_by_scan(const model::ClusterState& state,
+                                            const model::Shape& shape, const model::NodeSet& nodes);
+
+  Policy policy_;
+  Scorer scorer_;
+  RuleMemo rules_;
+  DomainCountsMemo counts_;
+  struct Indexed {
+    std::uint64_t serial = 0;
+    int uses = 0;
+    std::unique_ptr<DemandIndex> index;
+  };
+  std::list<Indexed> indexes_;  // most recent first
+  boost::unordered_flat_map<std::uint64_t, std::list<Indexed>::iterator> index_by_serial_;
+};
+
+// Host ports of the shape that pods on the node already hold.
+bool ports_taken(const model::ClusterState& state, const model::Shape& shape, std::size_t slot);
+// Constraints cpu .. NUMA policy.
+Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& state,
+                           const model::Demand& demand);
+
+}  // namespace berth::schedule
