@@ -23,7 +23,11 @@ Reason reason_for(Constraint constraint) {
 
 bool fits_alone(const State& state, const PodSpec& pod, const JudgePolicy& policy,
                 Constraints ignored) {
-  return View(state, pod, policy, ignored).best(every_node(state)) >= 0;
+  View view(state, pod, policy, ignored);
+  for (std::size_t i = 0; i < state.nodes.size(); ++i) {
+    if (view.fits(static_cast<int>(i))) return true;
+  }
+  return false;
 }
 
 int free_milli(const NodeState& node, const model::GpuDemandSpec& demand) {
@@ -244,12 +248,12 @@ Reason reason_for_never(const Workload& workload, const State& empty, const Judg
 }  // namespace
 
 Explained explain(const Workload& workload, const State& before, const State& empty,
-                  const State* after, const JudgePolicy& policy) {
+                  const State* after, const JudgePolicy& policy, bool full) {
   Explained result;
   bool partial = after != nullptr;
   const PodSpec& pod = explained_member(workload, before, after, policy, 0);
   result.certificate = certify(before, pod, policy, 0);
-  if (workload.is_gang) {
+  if (workload.is_gang && full) {
     add_domains(workload, before, policy, result.certificate);
     result.certificate.exact = exact_no(workload, before, policy, 0);
   }

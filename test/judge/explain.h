@@ -13,8 +13,8 @@ struct Explained {
 };
 
 // before: the state that the workload was decided on; empty: the same nodes without pods; after:
-// what a partial placement left, else null.
+// what a partial placement left, else null. The gang's part of the certificate only when `full`.
 Explained explain(const Workload& workload, const State& before, const State& empty,
-                  const State* after, const JudgePolicy& policy);
+                  const State* after, const JudgePolicy& policy, bool full);
 
 }  // namespace berth::judging

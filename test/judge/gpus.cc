@@ -37,13 +37,16 @@ int free_slots(const NodeState& node, std::size_t device, const std::string& res
   return profile < 0 ? 0 : node.mig_free[device][static_cast<std::size_t>(profile)];
 }
 
-// Positions of the devices that serve the demand by the rule of its kind (not shares, not MIG).
+bool has_room(const NodeState& node, std::size_t device, int milli, Devices devices) {
+  const GpuSpec& gpu = node.spec->gpus[device];
+  return node.gpu_free[device] >= milli && gpu.mig.empty() && counts(gpu, devices);
+}
+
+// Positions of the devices, in ascending order, that have so many milli free.
 std::vector<int> fitting(const NodeState& node, int milli, Devices devices) {
   std::vector<int> found;
   for (std::size_t i = 0; i < node.spec->gpus.size(); ++i) {
-    const GpuSpec& gpu = node.spec->gpus[i];
-    if (!gpu.mig.empty() || !counts(gpu, devices) || node.gpu_free[i] < milli) continue;
-    found.push_back(static_cast<int>(i));
+    if (has_room(node, i, milli, devices)) found.push_back(static_cast<int>(i));
   }
   return found;
 }
@@ -316,9 +319,9 @@ int free_units(const NodeState& node, const GpuDemandSpec& demand, Devices devic
   }
   int milli = unit_milli(demand, *node.spec);
   if (milli <= 0) return 0;
-  for (int device : fitting(node, milli, devices)) {
-    units += shares(demand, *node.spec) ? node.gpu_free[static_cast<std::size_t>(device)] / milli
-                                        : 1;
+  for (std::size_t i = 0; i < node.spec->gpus.size(); ++i) {
+    if (!has_room(node, i, milli, devices)) continue;
+    units += shares(demand, *node.spec) ? node.gpu_free[i] / milli : 1;
   }
   return units;
 }

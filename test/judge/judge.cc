@@ -137,7 +137,7 @@ class Cycle {
       conclude(workload, after, {}, outcome);
       return;
     }
-    Explained why = explain(workload, state_, empty_, nullptr, policy_);
+    Explained why = explain(workload, state_, empty_, nullptr, policy_, certificates_);
     if (why.verdict == Verdict::kWait && preempt(workload, outcome)) return;
     outcome.verdict = why.verdict;
     outcome.reason = why.reason;
@@ -203,7 +203,7 @@ class Cycle {
       outcome.reason = Reason::kGated;
     }
     if (outcome.placed < static_cast<int>(workload.members.size())) {
-      Explained why = explain(workload, state_, empty_, &after, policy_);
+      Explained why = explain(workload, state_, empty_, &after, policy_, certificates_);
       outcome.reason = why.reason;
       if (certificates_) outcome.certificate = why.certificate;
     }
@@ -250,10 +250,12 @@ class Cycle {
       bool is_gang = !pod.gang.empty();
       std::string name = is_gang ? pod.ns + "/" + pod.gang : full_name(pod);
       Job& job = found[{is_gang, name}];
-      job.name = name;
-      job.is_gang = is_gang;
+      if (job.pods.empty()) {
+        job.name = name;
+        job.is_gang = is_gang;
+        job.priority = is_gang ? ganged(cluster_, pod.ns, pod.gang).priority : pod.priority;
+      }
       job.pods.push_back(i);
-      job.priority = is_gang ? ganged(cluster_, pod.ns, pod.gang).priority : pod.priority;
       std::int64_t ran = pod.started_ns == 0 ? 0 : now_ns_ - pod.started_ns;
       job.lost += Work{gpu_milli(state_.bound[i])} * std::max<std::int64_t>(ran, 0);
     }

@@ -57,23 +57,19 @@ Constraints rejects_gpus(const NodeState& node, const PodSpec& pod) {
 }  // namespace
 
 Constraints rejects_capacity(const NodeState& node, const PodSpec& pod) {
-  auto lacks = [&](std::string_view resource, std::int64_t free) {
-    std::int64_t wanted = request(pod, resource);
-    return wanted > 0 && wanted > free;
-  };
-  Constraints rejected = when(lacks("cpu", node.cpu), Constraint::kCpu) |
-                         when(lacks("memory", node.memory), Constraint::kMemory) |
-                         when(lacks("ephemeral-storage", node.ephemeral),
-                              Constraint::kEphemeralStorage) |
-                         when(node.pods < 1, Constraint::kPods);
+  Constraints rejected = when(node.pods < 1, Constraint::kPods);
   for (const auto& [resource, wanted] : pod.requests) {
-    if (resource == "cpu" || resource == "memory" || resource == "ephemeral-storage" ||
-        resource == "pods" || wanted <= 0) {
-      continue;
-    }
-    auto free = node.extended.find(resource);
-    if (free == node.extended.end() || wanted > free->second) {
-      rejected |= bit(Constraint::kExtended);
+    if (wanted <= 0 || resource == "pods") continue;
+    if (resource == "cpu") {
+      rejected |= when(wanted > node.cpu, Constraint::kCpu);
+    } else if (resource == "memory") {
+      rejected |= when(wanted > node.memory, Constraint::kMemory);
+    } else if (resource == "ephemeral-storage") {
+      rejected |= when(wanted > node.ephemeral, Constraint::kEphemeralStorage);
+    } else {
+      auto free = node.extended.find(resource);
+      bool lacks = free == node.extended.end() || wanted > free->second;
+      rejected |= when(lacks, Constraint::kExtended);
     }
   }
   return rejected | rejects_gpus(node, pod);
@@ -81,22 +77,25 @@ Constraints rejects_capacity(const NodeState& node, const PodSpec& pod) {
 
 View::View(const State& state, const PodSpec& pod, const JudgePolicy& policy, Constraints ignored)
     : state_(state), pod_(pod), policy_(policy), ignored_(ignored) {
-  affinity_ = terms(pod.affinity);
-  anti_ = terms(pod.anti_affinity);
+  if ((ignored & kBetweenPods) != kBetweenPods) look_around();
   preferred_ = terms(pod.preferred_affinity);
   preferred_anti_ = terms(pod.preferred_anti_affinity);
   for (const model::SpreadConstraint& constraint : pod.spread) {
-    if (constraint.hard) {
-      hard_.push_back(hard_spread(constraint));
-    } else {
-      soft_.push_back(soft_spread(constraint));
-    }
+    if (!constraint.hard) soft_.push_back(soft_spread(constraint));
   }
-  for (const Bound& bound : state.bound) {
+}
+
+void View::look_around() {
+  affinity_ = terms(pod_.affinity);
+  anti_ = terms(pod_.anti_affinity);
+  for (const model::SpreadConstraint& constraint : pod_.spread) {
+    if (constraint.hard) hard_.push_back(hard_spread(constraint));
+  }
+  for (const Bound& bound : state_.bound) {
     if (!bound.present) continue;
     for (const model::PodAffinityTerm& term : bound.pod->anti_affinity) {
-      const std::string* domain = domain_of(state, bound.node, term.topology_key);
-      if (domain != nullptr && matches(term.pods, pod)) {
+      const std::string* domain = domain_of(state_, bound.node, term.topology_key);
+      if (domain != nullptr && matches(term.pods, pod_)) {
         kept_out_.emplace_back(term.topology_key, *domain);
       }
     }
@@ -168,7 +167,8 @@ Constraints View::rejects(int node) const {
 
 Constraints View::rejects_node(int node) const {
   const NodeSpec& spec = *state_.nodes[static_cast<std::size_t>(node)].spec;
-  const model::Taint cordon{.key = kCordon, .value = "", .effect = TaintEffect::kNoSchedule};
+  static const model::Taint cordon{
+      .key = kCordon, .value = "", .effect = TaintEffect::kNoSchedule};
   bool cordons = (ignored_ & bit(Constraint::kUnschedulable)) == 0;
   return when(!spec.ready, Constraint::kNodeReady) |
          when(spec.unschedulable && !tolerated(pod_, cordon), Constraint::kUnschedulable) |

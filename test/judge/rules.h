@@ -52,6 +52,7 @@ class View {
     bool self = false;
   };
 
+  void look_around();  // for the constraints between pods
   Counts count(const model::PodSet& pods, std::string_view key, bool terminating) const;
   std::vector<Term> terms(const std::vector<model::PodAffinityTerm>& list) const;
   bool eligible(const model::SpreadConstraint& constraint, int node) const;
