@@ -4,6 +4,8 @@
 #include <cstdlib>
 #include <string>
 
+#include "text/escape.h"
+
 namespace berth::text {
 
 namespace {
@@ -23,12 +25,6 @@ void Builder::open(Kind kind, int line) {
     return;
   }
   frames_.push_back({kind, line, kind == Kind::kArray ? items_.size() : members_.size()});
-}
-
-void Builder::key(std::string_view text, int line, std::uint32_t column) {
-  if (failed()) return;
-  members_.push_back({text, Value()});
-  places_.push_back({line, column});
 }
 
 void Builder::end() {
@@ -138,7 +134,7 @@ Error Builder::error() const {
     case Failure::kDuplicate: break;
     case Failure::kNone: return {Code::kInternal, "no failure"};
   }
-  std::string shown(failed_key_.substr(0, 60));
+  const std::string shown = elide_middle(terminal_safe(failed_key_.substr(0, 256)), 60);
   return {Code::kInvalid, "key \"" + shown + "\" occurs twice in one object"};
 }
 

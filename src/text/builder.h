@@ -27,7 +27,11 @@ class Builder {
   void begin_array(int line) { open(Kind::kArray, line); }
   void begin_object(int line) { open(Kind::kObject, line); }
   void end();  // the innermost open array or object
-  void key(std::string_view text, int line, std::uint32_t column = 0);
+  void key(std::string_view text, int line, std::uint32_t column = 0) {
+    if (failed()) return;
+    members_.push_back({text, Value()});
+    places_.push_back({line, column});
+  }
 
   void null(int line) { add(Value::make_null(line)); }
   void boolean(bool v, int line) { add(Value::make_bool(v, line)); }

@@ -19,7 +19,7 @@ bool plain_key(std::string_view key) {
     return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
            c == '_' || c == '-' || c == '$';
   };
-  return !key.empty() && std::all_of(key.begin(), key.end(), plain);
+  return !key.empty() && key.size() <= kShownChars && std::all_of(key.begin(), key.end(), plain);
 }
 
 char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }

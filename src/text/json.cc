@@ -244,8 +244,7 @@ bool JsonParser::string(std::string_view& out) {
   const char* p = start;
   while (true) {
     std::uint64_t w = 0;
-    if (end_ - p < static_cast<std::ptrdiff_t>(sizeof(w))) break;
-    std::memcpy(&w, p, sizeof(w));
+    std::memcpy(&w, p, sizeof(w));  // the zero padding ends the loop
     const std::uint64_t stops = string_stop_bits(w);
     if (stops != 0) {
       p += std::countr_zero(stops) >> 3;
@@ -253,7 +252,6 @@ bool JsonParser::string(std::string_view& out) {
     }
     p += sizeof(w);
   }
-  while (!kStringStops.stop[static_cast<unsigned char>(*p)]) ++p;
   p_ = p;
   if (*p == '"') {
     out = {start, static_cast<std::size_t>(p - start)};

@@ -128,6 +128,13 @@ TEST(Json, FindsDuplicatesInWideObjects) {
   EXPECT_NE(twice.error().message().find("\"key500\" occurs twice"), std::string::npos);
 }
 
+TEST(Json, DuplicateKeysAreShownSafely) {
+  auto twice = parse_json(R"({"\u001b[31m":1,"\u001b[31m":2})");
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().message(),
+            "line 1 column 17: key \"\\x1b[31m\" occurs twice in one object");
+}
+
 TEST(Json, StringsOfEveryLengthAroundAWord) {
   for (std::size_t n = 0; n < 40; ++n) {
     for (std::size_t at = 0; at <= n; ++at) {

@@ -22,27 +22,6 @@ std::string_view name(Kind kind) {
   return "unknown";
 }
 
-Value::Value(Kind kind, int line, std::size_t size, const void* data)
-    : kind_(static_cast<std::uint32_t>(kind) & 0xf),
-      line_(std::min(static_cast<std::uint32_t>(std::max(line, 0)), kMaxLine) & kMaxLine),
-      size_(static_cast<std::uint32_t>(size)),
-      data_(data) {}
-
-Value Value::make_null(int line) { return {Kind::kNull, line, 0, nullptr}; }
-Value Value::make_bool(bool value, int line) { return {Kind::kBool, line, value, nullptr}; }
-Value Value::make_number(std::string_view lexeme, int line) {
-  return {Kind::kNumber, line, lexeme.size(), lexeme.data()};
-}
-Value Value::make_string(std::string_view text, int line) {
-  return {Kind::kString, line, text.size(), text.data()};
-}
-Value Value::make_array(std::span<const Value> items, int line) {
-  return {Kind::kArray, line, items.size(), items.data()};
-}
-Value Value::make_object(std::span<const Member> members, int line) {
-  return {Kind::kObject, line, members.size(), members.data()};
-}
-
 const Value* Value::find(std::string_view key) const {
   for (const Member& member : members()) {
     if (member.key == key) return &member.value;
@@ -102,24 +81,19 @@ bool equal_numbers(std::string_view a, std::string_view b) {
 bool equal_objects(const Value& a, const Value& b) {
   const auto left = a.members();
   const auto right = b.members();
+  const auto same = [](const Member& x, const Member& y) {
+    return x.key == y.key && equal(x.value, y.value);
+  };
   if (left.size() != right.size()) return false;
-  bool same_order = true;
-  for (std::size_t i = 0; i < left.size() && same_order; ++i) {
-    same_order = left[i].key == right[i].key;
-  }
-  const auto by_key = [](const Member* x, const Member* y) { return x->key < y->key; };
-  std::vector<const Member*> l;
-  std::vector<const Member*> r;
-  for (const Member& m : left) l.push_back(&m);
-  for (const Member& m : right) r.push_back(&m);
-  if (!same_order) {
-    std::sort(l.begin(), l.end(), by_key);
-    std::sort(r.begin(), r.end(), by_key);
-  }
-  for (std::size_t i = 0; i < l.size(); ++i) {
-    if (l[i]->key != r[i]->key || !equal(l[i]->value, r[i]->value)) return false;
-  }
-  return true;
+  const bool same_order = std::equal(left.begin(), left.end(), right.begin(),
+                                     [](const Member& x, const Member& y) { return x.key == y.key; });
+  if (same_order) return std::equal(left.begin(), left.end(), right.begin(), same);
+  std::vector<Member> l(left.begin(), left.end());
+  std::vector<Member> r(right.begin(), right.end());
+  const auto by_key = [](const Member& x, const Member& y) { return x.key < y.key; };
+  std::sort(l.begin(), l.end(), by_key);
+  std::sort(r.begin(), r.end(), by_key);
+  return std::equal(l.begin(), l.end(), r.begin(), same);
 }
 
 }  // namespace

@@ -7,6 +7,7 @@
 // Cost: 16 bytes an array element, 32 bytes an object member (key included); find() is linear.
 #pragma once
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
 #include <optional>
@@ -59,17 +60,27 @@ class Value {
   std::size_t size() const { return is_array() || is_object() ? size_ : 0; }
 
   // Handles over memory that somebody else owns; Builder is the safe way to make a tree.
-  static Value make_bool(bool value, int line);
-  static Value make_number(std::string_view lexeme, int line);  // a valid JSON number
-  static Value make_string(std::string_view text, int line);
-  static Value make_array(std::span<const Value> items, int line);
+  static Value make_null(int line) { return {Kind::kNull, line, 0, nullptr}; }
+  static Value make_bool(bool value, int line) { return {Kind::kBool, line, value, nullptr}; }
+  static Value make_number(std::string_view lexeme, int line) {  // a valid JSON number
+    return {Kind::kNumber, line, lexeme.size(), lexeme.data()};
+  }
+  static Value make_string(std::string_view text, int line) {
+    return {Kind::kString, line, text.size(), text.data()};
+  }
+  static Value make_array(std::span<const Value> items, int line) {
+    return {Kind::kArray, line, items.size(), items.data()};
+  }
   static Value make_object(std::span<const Member> members, int line);
-  static Value make_null(int line);
 
  private:
   static constexpr std::uint32_t kMaxLine = (1u << 28) - 1;
 
-  Value(Kind kind, int line, std::size_t size, const void* data);
+  Value(Kind kind, int line, std::size_t size, const void* data)
+      : kind_(static_cast<std::uint32_t>(kind) & 0xf),
+        line_(line < 0 ? 0 : std::min(static_cast<std::uint32_t>(line), kMaxLine) & kMaxLine),
+        size_(static_cast<std::uint32_t>(size)),
+        data_(data) {}
   std::string_view text() const { return {static_cast<const char*>(data_), size_}; }
 
   std::uint32_t kind_ : 4 = 0;
@@ -112,6 +123,9 @@ bool equal(const Value& a, const Value& b);
 // Compact JSON, members in source order, numbers as they were written.
 std::string to_json(const Value& value);
 
+inline Value Value::make_object(std::span<const Member> members, int line) {
+  return {Kind::kObject, line, members.size(), members.data()};
+}
 inline std::span<const Value> Value::items() const {
   if (!is_array()) return {};
   return {static_cast<const Value*>(data_), size_};

@@ -374,10 +374,10 @@ Status YamlReader::alias(const Event& event) {
 
 Status read_yaml(std::string_view bytes, const std::function<Status(Document)>& visit,
                  const YamlOptions& options) {
-  if (bytes.size() > options.limits.max_bytes) {
+  const std::size_t limit = std::min<std::size_t>(options.limits.max_bytes, 0xffff'ffffu);
+  if (bytes.size() > limit) {
     return Error(Code::kExhausted, "found " + std::to_string(bytes.size()) +
-                                       " bytes, want at most " +
-                                       std::to_string(options.limits.max_bytes));
+                                       " bytes, want at most " + std::to_string(limit));
   }
   return YamlReader(bytes, options).run(visit);
 }
