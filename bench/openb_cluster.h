@@ -208,6 +208,7 @@ class Filler {
       low = std::min(low, scores[node]);
       high = std::max(high, scores[node]);
     }
+    if (high == kInfeasible) return -1;
     const int32_t range = std::max(high - low, 1);
     int64_t chosen = -1;
     int32_t top = -1;
