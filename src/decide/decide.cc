@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <tuple>
 
 #include "schedule/placement.h"
@@ -23,22 +24,34 @@ namespace {
 Workload gang_workload(const ClusterState& state, std::int32_t index) {
   const model::GangSpec& gang = state.gang(index);
   Workload out{.name = gang.ns + "/" + gang.name, .gang = index, .created_ns = gang.created_ns};
-  int priority = INT32_MIN;
   std::int64_t oldest = INT64_MAX;
   state.for_each_in_gang(index, [&](PodId id) {
     const model::PodEntry& pod = state.pod(id);
-    (pod.slot == model::kPending ? out.pending : out.running).push_back(id);
-    priority = std::max(priority, pod.info->priority);
+    bool pending = pod.slot == model::kPending;
+    if (pending && pod.info->terminating) return;
     oldest = std::min(oldest, pod.info->created_ns);
-    out.preempts = out.preempts && pod.info->preempts;
+    if (!pending) {
+      out.running.push_back(id);
+    } else if (pod.info->gated) {
+      ++out.gated;
+    } else {
+      out.pending.push_back(id);
+      out.preempts = out.preempts && pod.info->preempts;
+    }
   });
-  out.priority = gang.priority.value_or(priority);
+  out.priority = schedule::gang_priority(state, index);
   if (out.created_ns == 0) out.created_ns = oldest;
   schedule::sort_members(state, out.pending);
   std::sort(out.running.begin(), out.running.end());
-  out.min_pending = std::max(0, gang.min_member - static_cast<int>(out.running.size()));
+  int by_subgroups = 0;
+  for (const auto& sub : gang.subgroups) {
+    auto running = std::count_if(out.running.begin(), out.running.end(), [&](PodId id) {
+      return state.pod(id).info->subgroup == sub.name;
+    });
+    by_subgroups += std::max(0, sub.min_member - static_cast<int>(running));
+  }
   // Members beyond the minimum start one by one once the gang runs.
-  if (out.min_pending == 0) out.min_pending = 1;
+  out.min_pending = std::max({1, gang.min_member - static_cast<int>(out.running.size()), by_subgroups});
   return out;
 }
 
@@ -47,31 +60,61 @@ std::vector<Workload> pending_workloads(const ClusterState& state) {
   std::vector<bool> seen(state.gangs());
   for (PodId id = 0; id < state.pod_ids(); ++id) {
     const model::PodEntry& pod = state.pod(id);
-    if (!pod.info || pod.slot != model::kPending) continue;
+    if (!pod.info || pod.slot != model::kPending || pod.info->terminating) continue;
     auto gang = pod.info->gang;
     if (gang < 0) {
-      out.push_back({.name = pod.info->name,
-                     .priority = pod.info->priority,
-                     .preempts = pod.info->preempts,
-                     .created_ns = pod.info->created_ns,
-                     .pending = {id}});
+      Workload one{.name = pod.info->name,
+                   .priority = pod.info->priority,
+                   .preempts = pod.info->preempts,
+                   .created_ns = pod.info->created_ns};
+      if (pod.info->gated) {
+        one.gated = 1;
+      } else {
+        one.pending = {id};
+      }
+      out.push_back(std::move(one));
     } else if (!seen[static_cast<std::size_t>(gang)]) {
       seen[static_cast<std::size_t>(gang)] = true;
       out.push_back(gang_workload(state, gang));
     }
   }
   std::sort(out.begin(), out.end(), [](const Workload& a, const Workload& b) {
-    return std::tuple(-std::int64_t{a.priority}, a.created_ns, std::string_view(a.name)) <
-           std::tuple(-std::int64_t{b.priority}, b.created_ns, std::string_view(b.name));
+    return std::tuple(-std::int64_t{a.priority}, a.created_ns, std::string_view(a.name), a.gang < 0) <
+           std::tuple(-std::int64_t{b.priority}, b.created_ns, std::string_view(b.name), b.gang < 0);
   });
   return out;
 }
 
+// Enough members for every minimum, gated ones counted or not; else what is missing.
+std::string incomplete(const ClusterState& state, const Workload& w, bool with_gated) {
+  if (w.gang < 0) return "";
+  const model::GangSpec& gang = state.gang(w.gang);
+  std::map<std::string_view, int> have;
+  int all = 0;
+  state.for_each_in_gang(w.gang, [&](PodId id) {
+    const model::PodEntry& pod = state.pod(id);
+    if (pod.slot == model::kPending && (pod.info->terminating || (pod.info->gated && !with_gated))) return;
+    ++all;
+    ++have[pod.info->subgroup];
+  });
+  if (all < gang.min_member) {
+    return fmt::format("{} members exist, {} must start together", all, gang.min_member);
+  }
+  for (const auto& sub : gang.subgroups) {
+    if (have[sub.name] < sub.min_member) {
+      return fmt::format("{} members of {} exist, {} must start together", have[sub.name], sub.name,
+                         sub.min_member);
+    }
+  }
+  return "";
+}
+
 // What keeps a workload from being looked at in the first place; kNone when nothing does.
 std::pair<Reason, std::string> held_back(const ClusterState& state, const Workload& w) {
-  for (PodId id : w.pending) {
-    const auto& info = *state.pod(id).info;
-    if (info.gated) return {Reason::kGated, fmt::format("{} has scheduling gates", info.name)};
+  if (w.pending.empty()) return {Reason::kGated, "it has scheduling gates"};
+  std::string missing = incomplete(state, w, false);
+  if (!missing.empty() && w.gated > 0 && incomplete(state, w, true).empty()) {
+    return {Reason::kGated, fmt::format("{} of its members have scheduling gates", w.gated)};
   }
   for (PodId id : w.pending) {
     const auto& info = *state.pod(id).info;
@@ -81,24 +124,8 @@ std::pair<Reason, std::string> held_back(const ClusterState& state, const Worklo
                           info.volume_missing)};
     }
   }
-  if (w.gang < 0) return {Reason::kNone, ""};
-  const model::GangSpec& gang = state.gang(w.gang);
-  int members = static_cast<int>(w.pending.size() + w.running.size());
-  if (members < gang.min_member) {
-    return {Reason::kGangIncomplete,
-            fmt::format("{} members exist, {} must start together", members, gang.min_member)};
-  }
-  for (const auto& sub : gang.subgroups) {
-    int count = 0;
-    state.for_each_in_gang(w.gang, [&](PodId id) {
-      count += state.pod(id).info->subgroup == sub.name ? 1 : 0;
-    });
-    if (count < sub.min_member) {
-      return {Reason::kGangIncomplete,
-              fmt::format("{} members of {} exist, {} must start together", count, sub.name,
-                          sub.min_member)};
-    }
-  }
+  if (!missing.empty()) return {Reason::kGangIncomplete, std::move(missing)};
+  if (state.nodes() == 0) return {Reason::kNoNodes, "the cluster has no nodes"};
   return {Reason::kNone, ""};
 }
 
@@ -106,26 +133,32 @@ class Cycle {
  public:
   Cycle(const model::ClusterSnapshot& snapshot, std::int64_t now_ns, schedule::Placer& placer,
         Options options)
-      : state_(*snapshot), now_ns_(now_ns), placer_(placer), options_(options) {
+      : state_(*snapshot), budgets_(state_), now_ns_(now_ns), placer_(placer), options_(options) {
     for (PodId id = 0; id < state_.pod_ids(); ++id) {
       const model::PodEntry& pod = state_.pod(id);
-      if (pod.info && pod.slot >= 0) lowest_ = std::min(lowest_, pod.info->priority);
+      if (pod.info && pod.slot >= 0) lowest_ = std::min(lowest_, priority_of(id));
     }
   }
 
   Decision run() {
-    for (const auto& workload : pending_workloads(state_)) decide_one(workload);
+    for (const auto& workload : pending_workloads(state_)) {
+      if (!evicted_.contains({workload.gang >= 0, workload.name})) decide_one(workload);
+    }
     return std::move(decision_);
   }
 
  private:
+  int priority_of(PodId id) const {
+    const auto& info = *state_.pod(id).info;
+    return info.gang >= 0 ? schedule::gang_priority(state_, info.gang) : info.priority;
+  }
+
   void decide_one(const Workload& w) {
     auto [reason, message] = held_back(state_, w);
     if (reason != Reason::kNone) {
       decision_.outcomes.push_back({.workload = w.name,
                                     .gang = w.gang >= 0,
-                                    .pods = static_cast<int>(w.pending.size()),
-                                    .verdict = Verdict::kWait,
+                                    .pods = static_cast<int>(w.pending.size()) + w.gated,
                                     .reason = reason,
                                     .message = std::move(message)});
       return;
@@ -135,7 +168,7 @@ class Cycle {
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
     if (no.verdict == Verdict::kWait && w.preempts && placer_.policy().preemption &&
         lowest_ < w.priority) {
-      placed = schedule::place_preempting(placer_, state_, w, now_ns_);
+      placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }
     decision_.outcomes.push_back(std::move(no));
@@ -147,42 +180,81 @@ class Cycle {
                                        .node = state_.info(victim.slot).name,
                                        .by = w.name,
                                        .breaks_budget = victim.breaks_budget});
-      preempted_.push_back(victim.id);
+      left_.insert(victim.slot);
     }
     for (const auto& step : placed.pods) {
-      decision_.placements.push_back({.pod = state_.pod(step.id).info->name,
-                                      .node = state_.info(step.slot).name,
-                                      .gpus = step.gpus.indices(),
-                                      .gpu_milli = step.gpus.unit,
-                                      .gang = w.gang >= 0 ? w.name : "",
-                                      .after_preemption = !placed.victims.empty()});
-      lowest_ = std::min(lowest_, state_.pod(step.id).info->priority);
+      decision_.placements.push_back(
+          {.pod = state_.pod(step.id).info->name,
+           .node = state_.info(step.slot).name,
+           .gpus = step.gpus.indices(),
+           .gpu_milli = step.gpus.unit,
+           .gang = w.gang >= 0 ? w.name : "",
+           .after_preemption = !placed.victims.empty() || left_.contains(step.slot)});
+      lowest_ = std::min(lowest_, priority_of(step.id));
     }
-    auto count = static_cast<int>(placed.pods.size());
+    decision_.outcomes.push_back(outcome_of(w, placed));
+    record_victims(w, placed);
+  }
+
+  Outcome outcome_of(const Workload& w, const schedule::Placed& placed) {
     Outcome out{.workload = w.name,
                 .gang = w.gang >= 0,
-                .pods = static_cast<int>(w.pending.size()),
-                .placed = count,
+                .pods = static_cast<int>(w.pending.size()) + w.gated,
+                .placed = static_cast<int>(placed.pods.size()),
                 .verdict = Verdict::kPlaced};
-    if (count < out.pods) {
-      Workload rest = w;
-      std::erase_if(rest.pending, [&](PodId id) { return state_.pod(id).slot >= 0; });
-      rest.min_pending = 1;
-      Outcome no = explain_no(placer_, state_, rest, options_.certificates);
-      out.verdict = Verdict::kPartial;
-      out.reason = no.reason;
-      out.message = fmt::format("{} of {} pods placed; the rest: {}", count, out.pods, no.message);
-      out.certificate = std::move(no.certificate);
+    if (out.placed == out.pods) return out;
+    out.verdict = Verdict::kPartial;
+    out.reason = Reason::kGated;
+    out.message = fmt::format("{} of {} pods placed; {} have scheduling gates", out.placed, out.pods,
+                              w.gated);
+    if (out.placed == static_cast<int>(w.pending.size())) return out;
+    // Why the rest was not placed is told on the state that the gang found.
+    auto rest = *std::find_if(w.pending.begin(), w.pending.end(),
+                              [&](PodId id) { return state_.pod(id).slot < 0; });
+    ClusterState before = state_;
+    for (const auto& step : placed.pods) before.unbind(step.id);
+    for (const auto& victim : placed.victims) before.bind(victim.id, victim.slot, victim.gpus);
+    Outcome no = explain_no(placer_, before, w, options_.certificates, rest);
+    out.reason = no.reason;
+    out.message = fmt::format("{} of {} pods placed; the rest: {}", out.placed, out.pods, no.message);
+    out.certificate = std::move(no.certificate);
+    return out;
+  }
+
+  // A victim waits for its turn again; if it was still to come in this cycle, it is dropped.
+  void record_victims(const Workload& w, const schedule::Placed& placed) {
+    for (const auto& victim : placed.victims) {
+      const auto& info = *state_.pod(victim.id).info;
+      bool gang = info.gang >= 0;
+      std::string name =
+          gang ? state_.gang(info.gang).ns + "/" + state_.gang(info.gang).name : info.name;
+      if (!evicted_.emplace(gang, name).second) continue;
+      int pods = 1;
+      if (gang) {
+        pods = 0;
+        state_.for_each_in_gang(info.gang, [&](PodId id) {
+          const model::PodEntry& pod = state_.pod(id);
+          bool was_running = std::any_of(placed.victims.begin(), placed.victims.end(),
+                                         [&](const auto& v) { return v.id == id; });
+          pods += was_running || (pod.slot == model::kPending && !pod.info->terminating) ? 1 : 0;
+        });
+      }
+      decision_.outcomes.push_back({.workload = std::move(name),
+                                    .gang = gang,
+                                    .pods = pods,
+                                    .reason = Reason::kPreempted,
+                                    .message = fmt::format("evicted to make room for {}", w.name)});
     }
-    decision_.outcomes.push_back(std::move(out));
   }
 
   ClusterState state_;  // the cycle's overlay
+  schedule::BudgetCount budgets_;
   std::int64_t now_ns_;
   schedule::Placer& placer_;
   Options options_;
-  int lowest_ = INT32_MAX;  // priority that runs
-  std::vector<PodId> preempted_;
+  int lowest_ = INT32_MAX;                           // the lowest priority that runs
+  std::set<std::uint32_t> left_;                     // nodes that victims left
+  std::set<std::pair<bool, std::string>> evicted_;   // (gang, name)
   Decision decision_;
 };
 
@@ -210,7 +282,6 @@ Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::in
   schedule::Placer placer(policy);
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
-  std::map<std::string, std::string> victims;  // pod -> preemptor
   while (out.cycles < max_cycles && !out.stable) {
     Decision d = decide(builder.publish(), now_ns, placer, options);
     ++out.cycles;

@@ -120,9 +120,9 @@ std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Deman
   int count = demand.count;
   if (count <= 0 || count > devices) return 0;
   bool numa = numa_applies(info, demand);
-  if (count == devices) {
-    return !numa || numa_admits(info, free, demand) ? free : std::uint16_t{0};
-  }
+  NumaServed served;
+  if (numa && !(served = numa_serve(info, free, demand)).ok) return 0;
+  if (count == devices) return free;
   Groups cliques(info, [](const GpuSpec& g) { return g.nvlink_clique; });
   Groups numas(info, [](const GpuSpec& g) { return g.numa; });
   Groups switches(info, [](const GpuSpec& g) { return g.pcie_switch; });
@@ -134,7 +134,7 @@ std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Deman
     std::tuple cost{cliques.touched(set), numas.touched(set), switches.touched(set),
                     cliques.left(set, free)};
     if ((best == 0 || cost < best_cost || (cost == best_cost && indices_before(set, best))) &&
-        (!numa || numa_admits(info, static_cast<std::uint16_t>(set), demand))) {
+        (!numa || served.admits(static_cast<std::uint16_t>(set)))) {
       best = set;
       best_cost = cost;
     }

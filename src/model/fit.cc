@@ -40,7 +40,8 @@ int needed_width(const std::vector<std::uint16_t>& masks, int n) {
   return std::max(width, 1);
 }
 
-// Serves n devices from the lowest set of width NUMA nodes that has enough; false when none has.
+// Serves n devices from the lowest set of width NUMA nodes that has enough, lowest nodes first; false
+// when none has.
 bool serve_from(const std::vector<std::uint16_t>& masks, int width, int n, std::uint16_t& free) {
   for (unsigned set = 1; set < (1u << masks.size()); ++set) {
     if (std::popcount(set) != width) continue;
@@ -60,6 +61,11 @@ bool serve_from(const std::vector<std::uint16_t>& masks, int width, int n, std::
   return false;
 }
 
+std::int64_t column_amount(const NodeInfo& info, const NodeState& state, SymbolId resource) {
+  int column = info.extended_column(resource);
+  return column < 0 ? 0 : std::max<std::int64_t>(state.extended[static_cast<std::size_t>(column)], 0);
+}
+
 int share_slots(const NodeState& state, std::uint16_t mask, int milli) {
   int slots = 0;
   for (auto bits = static_cast<unsigned>(mask); bits != 0; bits &= bits - 1) {
@@ -74,8 +80,9 @@ int share_slots(const NodeState& state, std::uint16_t mask, int milli) {
 bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand,
                std::uint16_t mask) {
   if (demand.kind == GpuDemandSpec::Kind::kMig) {
-    int column = info.extended_column(demand.mig);
-    return column >= 0 && state.extended[static_cast<std::size_t>(column)] >= demand.count;
+    auto slots = column_amount(info, state, demand.mig);
+    if (mask != info.usable) slots += column_amount(info, state, demand.mig_unusable);
+    return slots >= demand.count;
   }
   if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) {
     return std::popcount(static_cast<unsigned>(state.whole & mask)) >= demand.count;
@@ -90,17 +97,32 @@ bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& deman
   return devices >= demand.count;
 }
 
-bool numa_admits(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand) {
-  auto masks = numa_masks(info);
-  if (masks.size() > 8) return true;  // the kubelet itself gives up beyond 8 NUMA nodes
+NumaServed numa_serve(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand) {
+  NumaServed out{.masks = numa_masks(info)};
   std::vector<int> requests = demand.gpus_by_container;
+  std::erase_if(requests, [](int n) { return n <= 0; });
   if (info.numa_scope == NumaScope::kPod || requests.empty()) requests = {demand.count};
+  std::uint16_t free = free_whole;
   for (int n : requests) {
-    if (n <= 0) continue;
-    int width = info.numa_policy == NumaPolicy::kSingleNumaNode ? 1 : needed_width(masks, n);
-    if (!serve_from(masks, width, n, free_whole)) return false;
+    out.width = info.numa_policy == NumaPolicy::kSingleNumaNode ? 1 : needed_width(out.masks, n);
+    if (!serve_from(out.masks, out.width, n, free)) return out;
   }
-  return true;
+  out.ok = true;
+  out.one_request = requests.size() == 1;
+  for (auto mask : out.masks) {
+    out.taken.push_back(std::popcount(static_cast<unsigned>(mask & free_whole & ~free)));
+  }
+  return out;
+}
+
+bool NumaServed::admits(std::uint16_t set) const {
+  int touched = 0;
+  for (std::size_t i = 0; i < masks.size(); ++i) {
+    int here = std::popcount(static_cast<unsigned>(masks[i] & set));
+    if (!one_request && here != taken[i]) return false;
+    touched += here > 0 ? 1 : 0;
+  }
+  return !one_request || touched <= width;
 }
 
 bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& demand) {
@@ -125,8 +147,7 @@ int fit_count(const NodeInfo& info, NodeState state, const Demand& demand, int l
   }
   if (count <= 0 || !demand.asks_gpu()) return std::max(count, 0);
   if (demand.kind == GpuDemandSpec::Kind::kMig) {
-    int column = info.extended_column(demand.mig);
-    bound(column < 0 ? 0 : state.extended[static_cast<std::size_t>(column)], demand.count);
+    bound(column_amount(info, state, demand.mig), demand.count);
     return count;
   }
   if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
@@ -162,8 +183,16 @@ void apply(const NodeInfo& info, NodeState& state, const Demand& demand, const G
   }
   if (demand.kind == GpuDemandSpec::Kind::kNone) return;
   if (demand.kind == GpuDemandSpec::Kind::kMig) {
-    int column = info.extended_column(demand.mig);
-    if (column >= 0) state.extended[static_cast<std::size_t>(column)] += sign * demand.count;
+    auto add = [&](SymbolId resource, int slots) {
+      int column = info.extended_column(resource);
+      if (column >= 0) state.extended[static_cast<std::size_t>(column)] += sign * slots;
+    };
+    int out_of_use = 0;
+    for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+      if ((info.mig & ~info.mig_usable) >> g & 1) out_of_use += gpus.take[g];
+    }
+    add(demand.mig, demand.count - out_of_use);
+    add(demand.mig_unusable, out_of_use);
     return;
   }
   for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {

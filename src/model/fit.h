@@ -4,6 +4,7 @@
 
 #include <bit>
 #include <cstdint>
+#include <vector>
 
 #include "model/node.h"
 #include "model/shape.h"
@@ -36,8 +37,20 @@ inline bool takes_shares(const NodeInfo& info, const Demand& demand) {
 // The GPUs constraint, on the devices in mask (NodeInfo::devices, or ::usable for health as well).
 bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand, std::uint16_t mask);
 
-// The kubelet's Topology Manager would take the pod with exactly these whole devices free.
-bool numa_admits(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand);
+// How the kubelet's Topology Manager would serve the pod from these whole devices: one request for
+// any subset of the needed width; several containers fix how many come from each NUMA node.
+struct NumaServed {
+  bool ok = false;
+  bool one_request = true;
+  int width = 1;
+  std::vector<std::uint16_t> masks;  // devices by NUMA node
+  std::vector<int> taken;            // by NUMA node
+  bool admits(std::uint16_t set) const;
+};
+NumaServed numa_serve(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand);
+inline bool numa_admits(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand) {
+  return numa_serve(info, free_whole, demand).ok;
+}
 inline bool numa_applies(const NodeInfo& info, const Demand& demand) {
   return demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
          info.numa_known &&

@@ -23,11 +23,27 @@ void derive_gpus(NodeInfo& info, const NodeSpec& spec) {
     all = static_cast<std::uint16_t>(all | bit);
     if (usable) good = static_cast<std::uint16_t>(good | bit);
     if (gpu.numa < 0) info.numa_known = false;
-    if (info.gpu_memory_mib == 0 || gpu.memory_mib < info.gpu_memory_mib) {
-      info.gpu_memory_mib = gpu.memory_mib;
+  }
+  if (info.gpus.empty()) return;
+  info.gpu_model = info.gpus.front().model;
+  info.gpu_memory_mib = info.gpus.front().memory_mib;
+}
+
+// MIG slots that devices are known to carry are counted from the devices: those of usable ones under
+// the resource's name, those of the others under a name of their own (see mig_unusable()).
+Amounts with_mig_slots(const NodeSpec& spec) {
+  Amounts out = spec.allocatable;
+  for (const auto& gpu : spec.gpus) {
+    for (const auto& slots : gpu.mig) out.erase(slots.resource);
+  }
+  for (const auto& gpu : spec.gpus) {
+    bool usable = gpu.health == Health::kHealthy && !gpu.reserved;
+    for (const auto& slots : gpu.mig) {
+      out[slots.resource] += usable ? slots.count : 0;
+      if (!usable) out[mig_unusable(slots.resource)] += slots.count;
     }
   }
-  if (!info.gpus.empty()) info.gpu_model = info.gpus.front().model;
+  return out;
 }
 
 }  // namespace
@@ -45,7 +61,7 @@ NodeInfo make_node_info(const NodeSpec& spec, Interner& strings) {
   info.unschedulable = spec.unschedulable;
   info.ready = spec.ready;
   info.pods = 110;  // the kubelet's default where the node does not say
-  for (const auto& [name, amount] : spec.allocatable) {
+  for (const auto& [name, amount] : with_mig_slots(spec)) {
     if (name == "cpu") {
       info.cpu = amount;
     } else if (name == "memory") {

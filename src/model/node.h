@@ -33,7 +33,7 @@ struct NodeInfo {
 
   // Derived.
   std::string gpu_model;             // of the first device
-  std::int64_t gpu_memory_mib = 0;   // the least of its devices
+  std::int64_t gpu_memory_mib = 0;   // of the first device
   std::uint16_t devices = 0;         // bit per device that serves whole GPUs and shares (not MIG)
   std::uint16_t usable = 0;          // of those: healthy and not reserved
   std::uint16_t mig = 0;             // partitioned devices

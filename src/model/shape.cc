@@ -93,7 +93,7 @@ std::string shape_key(const PodSpec& pod, const std::string& demand, const std::
   }
   key.add(static_cast<std::int64_t>(pod.host_ports.size()));
   for (const auto& p : pod.host_ports) key.add(p.protocol).add(p.ip).add(p.port);
-  key.add(pod.service ? pod.owner : std::string()).add(pod.queue).add(pod.priority_class);
+  key.add(pod.owner).add(pod.service).add(pod.queue).add(pod.priority_class);
   return key.take();
 }
 
@@ -137,7 +137,7 @@ bool matches(const PodSet& set, const std::string& ns, const Labels& labels) {
 bool counts(const Counter& counter, const Shape& shape) {
   switch (counter.kind) {
     case Counter::Kind::kSet: return matches(counter.pods, shape.ns, shape.labels);
-    case Counter::Kind::kOwner: return shape.replicas && shape.replicas->serial == counter.serial;
+    case Counter::Kind::kOwner: return shape.owner == counter.owner;
     case Counter::Kind::kBars:
       return std::any_of(shape.bars.begin(), shape.bars.end(),
                          [&](const auto& bar) { return bar->serial == counter.serial; });
@@ -164,7 +164,10 @@ std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod) {
     demand->count = pod.gpu.count;
     demand->milli = pod.gpu.milli;
     demand->memory_mib = pod.gpu.memory_mib;
-    if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) demand->mig = strings_->intern(pod.gpu.mig);
+    if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) {
+      demand->mig = strings_->intern(pod.gpu.mig);
+      demand->mig_unusable = strings_->intern(mig_unusable(pod.gpu.mig));
+    }
     demand->gpus_by_container = pod.gpus_by_container;
     return std::shared_ptr<const Demand>(std::move(demand));
   });
@@ -274,11 +277,16 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
         .honor_taints = s.honor_taints};
     (s.hard ? shape->hard_spread : shape->soft_spread).push_back(std::move(spread));
   }
+  if (!pod.owner.empty()) shape->owner = pod.ns + "/" + pod.owner;
   if (pod.service && !pod.owner.empty()) {
-    shape->replicas = intern_counter(
-        {.kind = Counter::Kind::kOwner, .pods = {}, .owner = pod.ns + "/" + pod.owner}, news);
+    shape->replicas =
+        intern_counter({.kind = Counter::Kind::kOwner, .pods = {}, .owner = shape->owner}, news);
   }
   shape->host_ports = pod.host_ports;
+  for (auto& port : shape->host_ports) {
+    if (port.ip.empty()) port.ip = "0.0.0.0";
+    if (port.protocol.empty()) port.protocol = "TCP";
+  }
   shape->queue = pod.queue;
   shape->priority_class = pod.priority_class;
   shape->key = key;

@@ -12,6 +12,7 @@
 #include <memory>
 #include <set>
 #include <string>
+#include <string_view>
 #include <utility>
 #include <vector>
 
@@ -19,6 +20,11 @@
 #include "model/spec.h"
 
 namespace berth::model {
+
+// The name under which slots on unhealthy or reserved devices are counted.
+inline std::string mig_unusable(std::string_view resource) {
+  return std::string(resource) + " (unusable)";
+}
 
 struct Demand {
   std::uint64_t serial = 0;
@@ -28,7 +34,7 @@ struct Demand {
   int count = 0;
   int milli = 0;                // kFraction
   std::int64_t memory_mib = 0;  // kMemory
-  SymbolId mig = 0;             // kMig
+  SymbolId mig = 0, mig_unusable = 0;  // kMig: the resource, and its slots on devices out of use
   std::vector<int> gpus_by_container;
 
   bool asks_gpu() const { return kind != GpuDemandSpec::Kind::kNone; }
@@ -86,6 +92,7 @@ struct Shape {
   std::vector<TopologyTerm> affinity, anti_affinity, preferred_affinity, preferred_anti_affinity;
   std::vector<CounterRef> bars;  // one per required anti-affinity term
   std::vector<SpreadTerm> hard_spread, soft_spread;
+  std::string owner;             // "ns/Kind/name", or empty
   CounterRef replicas;           // of a service: its owner's pods; null otherwise
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by

@@ -326,11 +326,18 @@ void SnapshotBuilder::bind_wanted() {
   }
 }
 
-// What the choice gives; a pod that does not fit what is left takes the devices with the most room.
+// What the choice gives, on all devices if need be; a pod that does not fit even so takes the devices
+// with the most room.
 GpuTake SnapshotBuilder::guess(std::size_t slot, const Demand& demand) const {
   const NodeInfo& info = state_.info(slot);
   const NodeState& node = state_.nodes_[slot];
-  if (auto chosen = choose_gpus(info, node, demand, state_.mig_free(slot, demand))) return *chosen;
+  auto mig_free = state_.mig_free(slot, demand);
+  if (auto chosen = choose_gpus(info, node, demand, mig_free)) return *chosen;
+  NodeInfo all = info;
+  all.usable = all.devices;
+  all.mig_usable = all.mig;
+  all.numa_policy = NumaPolicy::kNone;
+  if (auto chosen = choose_gpus(all, node, demand, mig_free)) return *chosen;
   if (demand.kind == GpuDemandSpec::Kind::kMig) return {};
   std::vector<int> order;
   for (int g = 0; g < kMaxGpusPerNode; ++g) {

@@ -11,8 +11,8 @@ using model::ClusterState;
 using model::NodeSet;
 
 std::vector<DomainRoom> domain_rooms(Placer& placer, const ClusterState& state,
-                                     const model::ShapeRef& shape, int key, const NodeSet* within,
-                                     int limit) {
+                                     const model::ShapeRef& shape, int key,
+                                     const NodeSet* within) {
   const NodeSet& allowed = placer.rules(state, *shape).allowed;
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<DomainRoom> rooms(domains == nullptr ? 1 : domains->values.size());
@@ -22,7 +22,7 @@ std::vector<DomainRoom> domain_rooms(Placer& placer, const ClusterState& state,
     std::int32_t d = domains == nullptr ? 0 : domains->of[slot];
     if (d < 0) return;
     rooms[static_cast<std::size_t>(d)].fits +=
-        model::fit_count(state.info(slot), state.node(slot), *shape->demand, limit);
+        model::fit_count(state.info(slot), state.node(slot), *shape->demand, INT32_MAX);
   });
   return rooms;
 }
@@ -42,19 +42,6 @@ NodeSet domain_nodes(const ClusterState& state, int key, std::int32_t domain, co
   for (auto slot : domains.slots[static_cast<std::size_t>(domain)]) out.set(slot);
   if (within != nullptr) out &= *within;
   return out;
-}
-
-std::optional<std::int32_t> running_domain(const ClusterState& state,
-                                           const std::vector<model::PodId>& running, int key) {
-  std::optional<std::int32_t> found;
-  const model::Domains& domains = state.inventory().domains(key);
-  for (auto id : running) {
-    auto slot = state.pod(id).slot;
-    if (slot < 0) continue;
-    auto d = domains.of[static_cast<std::size_t>(slot)];
-    if (d >= 0 && (!found || d < *found)) found = d;
-  }
-  return found;
 }
 
 bool same_needs(const model::Shape& a, const model::Shape& b) {

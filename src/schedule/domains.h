@@ -2,7 +2,6 @@
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <vector>
 
 #include "model/cluster_state.h"
@@ -15,11 +14,10 @@ struct DomainRoom {
   int fits = 0;             // copies of the pod, by the constraints that do not depend on other pods
 };
 
-// Per domain of the key (all nodes as one domain 0 when key < 0), inside within where given. Counts
-// are exact up to limit per node.
+// Per domain of the key (all nodes as one domain 0 when key < 0), inside within where given.
 std::vector<DomainRoom> domain_rooms(Placer& placer, const model::ClusterState& state,
                                      const model::ShapeRef& shape, int key,
-                                     const model::NodeSet* within, int limit);
+                                     const model::NodeSet* within);
 
 // Those that reach all first, smallest first; then those that reach min, largest first; then the rest,
 // largest first. Ties by domain number, which is the order of the values.
@@ -27,10 +25,6 @@ void order_rooms(std::vector<DomainRoom>& rooms, int all, int min);
 
 model::NodeSet domain_nodes(const model::ClusterState& state, int key, std::int32_t domain,
                             const model::NodeSet* within);
-
-// The domain that running members are in; nothing when none runs or none has the key.
-std::optional<std::int32_t> running_domain(const model::ClusterState& state,
-                                           const std::vector<model::PodId>& running, int key);
 
 // Where one of them does not fit, neither does the other: equal demands and rules, and neither looks
 // at other pods. Labels may differ, as the index labels of a job's pods do.

@@ -6,12 +6,14 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "model/cluster_state.h"
 #include "model/decision.h"
 #include "model/reason.h"
+#include "schedule/jobs.h"
 #include "schedule/placer.h"
 
 namespace berth::schedule {
@@ -23,7 +25,8 @@ struct Workload {
   int priority = 0;
   bool preempts = true;
   std::int64_t created_ns = 0;
-  std::vector<model::PodId> pending;  // in placement order
+  std::vector<model::PodId> pending;  // not gated, in placement order
+  int gated = 0;                      // pending members beside those
   std::vector<model::PodId> running;
   int min_pending = 1;                // so many of pending must be placed, or none
   bool ignore_topology = false;       // what if it asked for no required topology
@@ -38,7 +41,7 @@ class Reservation {
   ~Reservation() { rollback(0); }
 
   void bind(model::PodId id, const Target& target);
-  void evict(model::PodId id, bool breaks_budget = false);  // a bound pod off its node, back on rollback
+  void evict(model::PodId id);         // a bound pod off its node, back on rollback
   void give_back(std::size_t victim);  // an evicted pod onto its node again
   std::size_t mark() const { return steps_.size(); }
   void rollback(std::size_t mark);
@@ -70,12 +73,14 @@ void sort_members(const model::ClusterState& state, std::vector<model::PodId>& p
 // Places the workload's pending pods in the state, at least min_pending of them; empty: it does not fit.
 Placed place(Placer& placer, model::ClusterState& state, const Workload& workload);
 
-// The same with victims of lower priority, when place() finds nothing.
+// The same with victims of lower priority, when place() finds nothing. budgets: what this cycle has
+// evicted so far; the victims are added.
 Placed place_preempting(Placer& placer, model::ClusterState& state, const Workload& workload,
-                        std::int64_t now_ns);
+                        BudgetCount& budgets, std::int64_t now_ns);
 
-// The verdict, reason, message and (when asked) certificate of a workload that place() refused.
+// The verdict, reason, message and (when asked) certificate of a workload that place() refused. With
+// unplaced: of a gang whose other members were placed; that member is the first that was not.
 model::Outcome explain_no(Placer& placer, const model::ClusterState& state, const Workload& workload,
-                          bool certificate);
+                          bool certificate, std::optional<model::PodId> unplaced = std::nullopt);
 
 }  // namespace berth::schedule

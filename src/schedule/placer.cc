@@ -286,26 +286,24 @@ std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& sh
 std::vector<Blockers> Placer::blockers(const ClusterState& state, const ShapeRef& shape) {
   std::vector<Blockers> out = rules(state, *shape).blockers;
   PodRules pods = pod_rules(state, *shape);
-  for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] |= capacity_blockers(state.info(i), state.node(i), *shape->demand);
-    if (!shape->host_ports.empty() && ports_taken(state, *shape, i)) {
-      out[i] |= bit(Constraint::kHostPorts);
-    }
-    if (!pods.any) continue;
-    if (pods.affinity.test(i)) out[i] |= bit(Constraint::kPodAffinity);
-    if (pods.anti_affinity.test(i)) out[i] |= bit(Constraint::kPodAntiAffinity);
-    if (pods.spread.test(i)) out[i] |= bit(Constraint::kTopologySpread);
-  }
+  for (std::size_t i = 0; i < out.size(); ++i) out[i] |= blockers_now(state, *shape, pods, i);
   return out;
 }
 
-bool Placer::allows(const ClusterState& state, const ShapeRef& shape, std::uint32_t slot) {
-  if (!rules(state, *shape).allowed.test(slot)) return false;
-  if (!model::fits(state.info(slot), state.node(slot), *shape->demand)) return false;
-  if (!shape->host_ports.empty() && ports_taken(state, *shape, slot)) return false;
+Blockers Placer::blockers_on(const ClusterState& state, const ShapeRef& shape, std::uint32_t slot) {
   PodRules pods = pod_rules(state, *shape);
-  return !pods.any || !(pods.affinity.test(slot) || pods.anti_affinity.test(slot) ||
-                        pods.spread.test(slot));
+  return rules(state, *shape).blockers[slot] | blockers_now(state, *shape, pods, slot);
+}
+
+Blockers Placer::blockers_now(const ClusterState& state, const Shape& shape, const PodRules& pods,
+                              std::size_t slot) {
+  Blockers out = capacity_blockers(state.info(slot), state.node(slot), *shape.demand);
+  if (!shape.host_ports.empty() && ports_taken(state, shape, slot)) out |= bit(Constraint::kHostPorts);
+  if (!pods.any) return out;
+  if (pods.affinity.test(slot)) out |= bit(Constraint::kPodAffinity);
+  if (pods.anti_affinity.test(slot)) out |= bit(Constraint::kPodAntiAffinity);
+  if (pods.spread.test(slot)) out |= bit(Constraint::kTopologySpread);
+  return out;
 }
 
 }  // namespace berth::schedule

@@ -40,8 +40,9 @@ class Placer {
   // Every constraint that rejects each node, by slot.
   std::vector<Blockers> blockers(const model::ClusterState& state, const model::ShapeRef& shape);
 
-  // All constraints hold on this one node.
-  bool allows(const model::ClusterState& state, const model::ShapeRef& shape, std::uint32_t slot);
+  // The same for one node.
+  Blockers blockers_on(const model::ClusterState& state, const model::ShapeRef& shape,
+                       std::uint32_t slot);
 
   const RuleResult& rules(const model::ClusterState& state, const model::Shape& shape) {
     return rules_.get(state.inventory(), shape.rules);
@@ -56,6 +57,8 @@ class Placer {
   };
 
   PodRules pod_rules(const model::ClusterState& state, const model::Shape& shape);
+  static Blockers blockers_now(const model::ClusterState& state, const model::Shape& shape,
+                               const PodRules& pods, std::size_t slot);
   void rule_affinity(const model::ClusterState& state, const model::Shape& shape, PodRules& out);
   void rule_spread(const model::ClusterState& state, const model::Shape& shape, PodRules& out);
   model::NodeSet eligible(const model::ClusterState& state, const model::Shape& shape,

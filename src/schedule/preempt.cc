@@ -1,12 +1,11 @@
 // Making room: victims of lower priority, whole jobs only (docs/placement.md, "Preemption").
 #include <algorithm>
 #include <map>
-#include <set>
 #include <tuple>
 
 #include "model/fit.h"
-#include "schedule/domains.h"
-#include "schedule/placement.h"
+#include "schedule/jobs.h"
+#include "schedule/walk.h"
 
 namespace berth::schedule {
 
@@ -16,155 +15,156 @@ using model::PodId;
 
 namespace {
 
-struct Job {
-  std::string name;
-  std::vector<PodId> pods;
-  int priority = INT32_MIN;
-  std::int64_t lost_work = 0;  // GPU milli x seconds
-  bool breaks_budget = false;
-};
-
-bool budget_forbids(const ClusterState& state, const Job& job) {
-  for (const auto& budget : state.budgets()) {
-    model::PodSet set{.namespaces = {budget.ns},
-                      .selector = budget.selector,
-                      .match_nothing = budget.match_nothing};
-    int hit = 0;
-    for (PodId id : job.pods) {
-      const model::Shape& shape = *state.pod(id).shape;
-      hit += model::matches(set, shape.ns, shape.labels) ? 1 : 0;
-    }
-    if (hit > budget.disruptions_allowed) return true;
-  }
-  return false;
-}
-
-// All running jobs below the priority, and which of them are on each node.
-class Candidates {
- public:
-  Candidates(const ClusterState& state, int below, std::int64_t now_ns) {
-    std::map<std::pair<std::int32_t, PodId>, Job> jobs;  // by gang, or by pod
-    for (PodId id = 0; id < state.pod_ids(); ++id) {
-      const model::PodEntry& pod = state.pod(id);
-      if (!pod.info || pod.slot < 0) continue;
-      auto gang = pod.info->gang;
-      Job& job = jobs[gang >= 0 ? std::pair{gang, PodId{0}} : std::pair{-1, id}];
-      job.pods.push_back(id);
-      job.priority = std::max(job.priority, pod.info->priority);
-      job.lost_work += pod.gpus.milli() *
-                       (std::max<std::int64_t>(now_ns - pod.info->started_ns, 0) / 1'000'000'000);
-      job.name = gang >= 0 ? state.gang(gang).ns + "/" + state.gang(gang).name : pod.info->name;
-    }
-    for (auto& [key, job] : jobs) {
-      if (job.priority >= below) continue;
-      job.breaks_budget = budget_forbids(state, job);
-      for (PodId id : job.pods) {
-        auto& on = on_node_[static_cast<std::uint32_t>(state.pod(id).slot)];
-        if (on.empty() || on.back() != jobs_.size()) on.push_back(jobs_.size());
-      }
-      jobs_.push_back(std::move(job));
-    }
-  }
-
-  bool empty() const { return jobs_.empty(); }
-  const Job& job(std::size_t i) const { return jobs_[i]; }
-  const std::map<std::uint32_t, std::vector<std::size_t>>& on_node() const { return on_node_; }
-
- private:
-  std::vector<Job> jobs_;
-  std::map<std::uint32_t, std::vector<std::size_t>> on_node_;
-};
-
-int milli_on(const ClusterState& state, const Job& job, std::uint32_t slot) {
+int milli_on(const ClusterState& state, const Job& job, std::int32_t slot) {
   int sum = 0;
   for (PodId id : job.pods) {
-    if (state.pod(id).slot == static_cast<std::int32_t>(slot)) sum += state.pod(id).gpus.milli();
+    if (state.pod(id).slot == slot) sum += state.pod(id).gpus.milli();
   }
   return sum;
 }
 
 class Preemptor {
  public:
-  Preemptor(Placer& placer, ClusterState& state, const Candidates& candidates, Reservation& out)
-      : placer_(placer), state_(state), candidates_(candidates), out_(out) {}
+  Preemptor(Placer& placer, ClusterState& state, const Workload& workload, const BudgetCount& budgets,
+            std::int64_t now_ns, Reservation& out)
+      : placer_(placer),
+        state_(state),
+        budgets_(budgets),
+        out_(out),
+        jobs_(jobs_below(state, workload.priority, workload.gang, now_ns)) {
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      milli_.push_back(0);
+      for (PodId id : jobs_[j].pods) {
+        milli_[j] += state.pod(id).gpus.milli();
+        auto& on = on_node_[static_cast<std::uint32_t>(state.pod(id).slot)];
+        if (on.empty() || on.back() != j) on.push_back(j);
+      }
+    }
+  }
+
+  bool any() const { return !jobs_.empty(); }
 
   // Room for the pod at the least cost; false when no node has any.
   bool serve(PodId id, const NodeSet* within) {
-    if (auto target = placer_.find(state_, state_.pod(id).shape, within)) {
-      out_.bind(id, *target);
-      return true;
+    const auto shape = state_.pod(id).shape;
+    auto target = placer_.find(state_, shape, within);
+    if (!target) {
+      auto best = cheapest(shape, within);
+      if (!best) return false;
+      for (auto job : best->victims) evict(jobs_[job]);
+      NodeSet only(state_.nodes());
+      only.set(best->slot);
+      target = placer_.find(state_, shape, &only);
+      if (!target) return false;
     }
-    const auto& shape = state_.pod(id).shape;
-    std::optional<Cost> best;
-    std::vector<std::size_t> victims;
-    const NodeSet allowed = placer_.rules(state_, *shape).allowed;
-    for (const auto& [slot, jobs] : candidates_.on_node()) {
-      if (!allowed.test(slot) || (within != nullptr && !within->test(slot))) continue;
-      if (!could_fit(slot, jobs, *shape->demand)) continue;
-      auto set = victims_on(slot, jobs, shape);
-      if (!set) continue;
-      Cost cost = cost_of(*set, slot);
-      if (!best || cost < *best) {
-        best = cost;
-        victims = std::move(*set);
-      }
-    }
-    if (!best) return false;
-    auto slot = std::get<4>(*best);
-    for (auto job : victims) evict(job);
-    NodeSet only(state_.nodes());
-    only.set(slot);
-    auto target = placer_.find(state_, shape, &only);
-    if (!target) return false;
     out_.bind(id, *target);
     return true;
   }
 
-  // Victims whose pods still fit where they were stay after all.
+  // Evictions that later ones made needless are taken back.
   void spare_victims() {
-    std::vector<std::size_t> order(evicted_.begin(), evicted_.end());
-    std::sort(order.begin(), order.end(), [&](std::size_t a, std::size_t b) {
-      return std::tuple(!candidates_.job(a).breaks_budget, -candidates_.job(a).priority,
-                        -candidates_.job(a).lost_work, candidates_.job(a).name) <
-             std::tuple(!candidates_.job(b).breaks_budget, -candidates_.job(b).priority,
-                        -candidates_.job(b).lost_work, candidates_.job(b).name);
-    });
-    for (auto job : order) {
-      auto mark = given_.size();
-      bool fits = true;
-      for (PodId id : candidates_.job(job).pods) fits = fits && put_back(id);
-      if (fits) {
-        evicted_.erase(job);
-      } else {
-        while (given_.size() > mark) {
-          out_.evict(given_.back());
-          given_.pop_back();
+    std::vector<std::size_t> victims;
+    for (std::size_t j = 0; j < jobs_.size(); ++j) {
+      if (gone(jobs_[j])) victims.push_back(j);
+    }
+    order_for_return(victims, budgets_, [&](std::size_t j) { return milli_[j]; });
+    for (auto j : victims) {
+      bring_back(jobs_[j], out_);
+      if (!members_stand()) evict(jobs_[j]);
+    }
+  }
+
+  // Victims in the order they are listed, with what budgets say of each.
+  std::vector<Reservation::Step> victims(BudgetCount& budgets) const {
+    std::vector<Reservation::Step> out;
+    for (const auto& job : jobs_) {
+      if (!gone(job)) continue;
+      for (PodId id : job.pods) {
+        auto step = *std::find_if(out_.steps().begin(), out_.steps().end(),
+                                  [&](const auto& s) { return s.id == id && s.evicted; });
+        step.breaks_budget = budgets.evict(*state_.pod(id).shape);
+        out.push_back(step);
+      }
+    }
+    return out;
+  }
+
+ private:
+  struct Option {
+    std::uint32_t slot = 0;
+    std::vector<std::size_t> victims;
+  };
+
+  bool gone(const Job& job) const { return state_.pod(job.pods.front()).slot < 0; }
+
+  void evict(const Job& job) {
+    for (PodId id : job.pods) out_.evict(id);
+  }
+
+  static void bring_back(const Job& job, Reservation& from) {
+    for (PodId id : job.pods) {
+      for (std::size_t s = 0; s < from.steps().size(); ++s) {
+        if (from.steps()[s].id == id && from.steps()[s].evicted) {
+          from.give_back(s);
+          break;
         }
       }
     }
   }
 
- private:
-  using Cost = std::tuple<int, std::size_t, int, std::int64_t, std::uint32_t>;
-
-  Cost cost_of(const std::vector<std::size_t>& set, std::uint32_t slot) const {
-    int budget = 0, priority = INT32_MIN;
-    std::int64_t lost = 0;
-    for (auto i : set) {
-      const Job& job = candidates_.job(i);
-      budget += job.breaks_budget ? 1 : 0;
-      priority = std::max(priority, job.priority);
-      lost += job.lost_work;
+  // Pods evicted so far count against the budgets too.
+  BudgetCount budgets_now() const {
+    BudgetCount count = budgets_;
+    for (const auto& step : out_.steps()) {
+      if (step.evicted) count.evict(*state_.pod(step.id).shape);
     }
-    return {budget, set.size(), priority, lost, slot};
+    return count;
+  }
+
+  template <class Milli>
+  void order_for_return(std::vector<std::size_t>& jobs, const BudgetCount& budgets, Milli&& milli) const {
+    std::map<std::size_t, std::tuple<bool, int, int, Work, std::string_view, bool>> keys;
+    for (auto j : jobs) {
+      keys[j] = {!budgets.forbids(state_, jobs_[j]), -jobs_[j].priority, milli(j), -jobs_[j].lost,
+                 jobs_[j].name, jobs_[j].gang < 0};
+    }
+    std::sort(jobs.begin(), jobs.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
+  }
+
+  std::optional<Option> cheapest(const model::ShapeRef& shape, const NodeSet* within) {
+    using Cost = std::tuple<int, std::size_t, int, Work, std::uint32_t>;
+    std::optional<std::pair<Cost, Option>> best;
+    const NodeSet allowed = placer_.rules(state_, *shape).allowed;
+    const BudgetCount budgets = budgets_now();
+    for (const auto& [slot, jobs] : on_node_) {
+      if (!allowed.test(slot) || (within != nullptr && !within->test(slot))) continue;
+      if (!could_fit(slot, jobs, *shape->demand)) continue;
+      auto victims = victims_on(slot, jobs, budgets, shape);
+      if (!victims) continue;
+      std::sort(victims->begin(), victims->end());
+      BudgetCount count = budgets;
+      int against = 0;
+      Work lost = 0;
+      for (auto j : *victims) {
+        bool breaks = false;
+        for (PodId id : jobs_[j].pods) breaks |= count.evict(*state_.pod(id).shape);
+        against += breaks ? 1 : 0;
+        lost += jobs_[j].lost;
+      }
+      Cost cost{against, victims->size(), victims->empty() ? 0 : jobs_[victims->back()].priority, lost,
+                slot};
+      if (!best || cost < best->first) best = {cost, Option{slot, std::move(*victims)}};
+    }
+    if (!best) return std::nullopt;
+    return std::move(best->second);
   }
 
   // By amounts alone, with every lower job gone: a quick "no".
   bool could_fit(std::uint32_t slot, const std::vector<std::size_t>& jobs,
                  const model::Demand& demand) const {
     model::NodeState node = state_.node(slot);
-    for (auto i : jobs) {
-      for (PodId id : candidates_.job(i).pods) {
+    for (auto j : jobs) {
+      for (PodId id : jobs_[j].pods) {
         const model::PodEntry& pod = state_.pod(id);
         if (pod.slot == static_cast<std::int32_t>(slot)) {
           model::give(state_.info(slot), node, *pod.shape->demand, pod.gpus);
@@ -174,160 +174,77 @@ class Preemptor {
     return model::fits(state_.info(slot), node, demand);
   }
 
-  // The jobs that must go so that the shape fits the node; nothing when that is not enough.
+  // The jobs that must go so that the shape fits the node; nothing when all going is not enough.
   std::optional<std::vector<std::size_t>> victims_on(std::uint32_t slot, std::vector<std::size_t> jobs,
+                                                     const BudgetCount& budgets,
                                                      const model::ShapeRef& shape) {
-    std::erase_if(jobs, [&](std::size_t i) { return evicted_.contains(i); });
-    auto key = [&](std::size_t i) {
-      const Job& job = candidates_.job(i);
-      return std::tuple(!job.breaks_budget, -job.priority, milli_on(state_, job, slot), -job.lost_work,
-                        std::string_view(job.name));
-    };
-    std::sort(jobs.begin(), jobs.end(), [&](auto a, auto b) { return key(a) < key(b); });
+    std::erase_if(jobs, [&](std::size_t j) { return gone(jobs_[j]); });
+    if (jobs.empty()) return std::nullopt;
+    order_for_return(jobs, budgets, [&](std::size_t j) {
+      return milli_on(state_, jobs_[j], static_cast<std::int32_t>(slot));
+    });
     Reservation trial(state_);
-    for (auto i : jobs) {
-      for (PodId id : candidates_.job(i).pods) {
-        if (state_.pod(id).slot >= 0) trial.evict(id);
-      }
+    for (auto j : jobs) {
+      for (PodId id : jobs_[j].pods) trial.evict(id);
     }
-    if (!placer_.allows(state_, shape, slot)) return std::nullopt;
+    if (placer_.blockers_on(state_, shape, slot) != 0) return std::nullopt;
     std::vector<std::size_t> needed;
-    for (auto i : jobs) {
-      auto mark = returned(trial, candidates_.job(i));
-      if (placer_.allows(state_, shape, slot)) continue;
-      for (PodId id : mark) trial.evict(id);
-      needed.push_back(i);
+    for (auto j : jobs) {
+      bring_back(jobs_[j], trial);
+      if (placer_.blockers_on(state_, shape, slot) == 0) continue;
+      for (PodId id : jobs_[j].pods) trial.evict(id);
+      needed.push_back(j);
     }
     return needed;
   }
 
-  // Gives all pods of the job back in the trial; returns them.
-  static std::vector<PodId> returned(Reservation& trial, const Job& job) {
-    std::vector<PodId> back;
-    for (std::size_t s = 0; s < trial.steps().size();) {
-      PodId id = trial.steps()[s].id;
-      if (std::find(job.pods.begin(), job.pods.end(), id) != job.pods.end()) {
-        trial.give_back(s);
-        back.push_back(id);
-      } else {
-        ++s;
-      }
-    }
-    return back;
-  }
-
-  void evict(std::size_t job) {
-    evicted_.insert(job);
-    for (PodId id : candidates_.job(job).pods) {
-      if (state_.pod(id).slot >= 0) out_.evict(id, candidates_.job(job).breaks_budget);
-    }
-  }
-
-  bool put_back(PodId id) {
-    for (std::size_t s = 0; s < out_.steps().size(); ++s) {
-      const auto& step = out_.steps()[s];
-      if (step.id != id || !step.evicted) continue;
-      const model::NodeInfo& info = state_.info(step.slot);
-      model::NodeState node = state_.node(step.slot);
-      const model::Demand& demand = *state_.pod(id).shape->demand;
-      model::take(info, node, demand, step.gpus);
-      bool fits = node.pods >= 0 && (node.cpu >= 0 || demand.cpu == 0) &&
-                  (node.memory >= 0 || demand.memory == 0) &&
-                  (node.ephemeral >= 0 || demand.ephemeral == 0);
-      for (auto amount : node.extended) fits = fits && amount >= 0;
+  // The members pass again, one after the other, on their nodes and devices.
+  bool members_stand() {
+    constexpr Blockers kDevices = bit(model::Constraint::kGpus) | bit(model::Constraint::kGpuHealth) |
+                                  bit(model::Constraint::kNumaPolicy);
+    auto members = out_.placed();
+    for (const auto& m : members) state_.unbind(m.id);
+    bool stand = true;
+    for (const auto& m : members) {
+      const auto& shape = state_.pod(m.id).shape;
+      model::NodeState node = state_.node(m.slot);
+      model::take(state_.info(m.slot), node, *shape->demand, m.gpus);
       for (std::size_t g = 0; g < model::kMaxGpusPerNode; ++g) {
-        fits = fits && (step.gpus.take[g] == 0 || node.gpu[g] >= 0);
+        stand = stand && (m.gpus.take[g] == 0 || node.gpu[g] >= 0);
       }
-      if (!fits) return false;
-      out_.give_back(s);
-      given_.push_back(id);
-      return true;
+      if (shape->demand->kind == model::GpuDemandSpec::Kind::kMig) {
+        auto free = state_.mig_free(m.slot, *shape->demand);
+        for (std::size_t g = 0; g < model::kMaxGpusPerNode; ++g) {
+          stand = stand && m.gpus.take[g] <= free[g];
+        }
+      }
+      stand = stand && (placer_.blockers_on(state_, shape, m.slot) & ~kDevices) == 0;
+      state_.bind(m.id, m.slot, m.gpus);
     }
-    return true;
+    return stand;
   }
 
   Placer& placer_;
   ClusterState& state_;
-  const Candidates& candidates_;
+  const BudgetCount& budgets_;
   Reservation& out_;
-  std::set<std::size_t> evicted_;
-  std::vector<PodId> given_;
+  std::vector<Job> jobs_;
+  std::vector<int> milli_;  // by job, on all nodes
+  std::map<std::uint32_t, std::vector<std::size_t>> on_node_;
 };
-
-// The members that must be placed: each subgroup's minimum, then the first ones up to the gang's.
-std::vector<PodId> must_place(const ClusterState& state, const Workload& workload) {
-  if (workload.gang < 0) return workload.pending;
-  std::set<PodId> chosen;
-  for (const auto& sub : state.gang(workload.gang).subgroups) {
-    int need = sub.min_member;
-    for (PodId id : workload.running) need -= state.pod(id).info->subgroup == sub.name ? 1 : 0;
-    for (PodId id : workload.pending) {
-      if (need > 0 && state.pod(id).info->subgroup == sub.name) {
-        chosen.insert(id);
-        --need;
-      }
-    }
-  }
-  for (PodId id : workload.pending) {
-    if (static_cast<int>(chosen.size()) < workload.min_pending) chosen.insert(id);
-  }
-  std::vector<PodId> out;
-  for (PodId id : workload.pending) {
-    if (chosen.contains(id)) out.push_back(id);
-  }
-  return out;
-}
-
-bool try_in(Placer& placer, ClusterState& state, const Workload& workload, const Candidates& candidates,
-            const NodeSet* within, Reservation& out) {
-  Preemptor preemptor(placer, state, candidates, out);
-  auto members = must_place(state, workload);
-  for (PodId id : members) {
-    if (!preemptor.serve(id, within)) return false;
-  }
-  for (PodId id : workload.pending) {
-    if (std::find(members.begin(), members.end(), id) != members.end()) continue;
-    if (auto target = placer.find(state, state.pod(id).shape, within)) out.bind(id, *target);
-  }
-  preemptor.spare_victims();
-  return true;
-}
-
-bool own_topologies(const model::GangSpec& gang) {
-  return std::any_of(gang.subgroups.begin(), gang.subgroups.end(),
-                     [](const auto& sub) { return !sub.required_topology.empty(); });
-}
 
 }  // namespace
 
 Placed place_preempting(Placer& placer, ClusterState& state, const Workload& workload,
-                        std::int64_t now_ns) {
-  if (workload.gang >= 0 && own_topologies(state.gang(workload.gang))) return {};
-  Candidates candidates(state, workload.priority, now_ns);
-  if (candidates.empty()) return {};
+                        BudgetCount& budgets, std::int64_t now_ns) {
   Reservation out(state);
-  bool ok = false;
-  int key = workload.gang < 0 || state.gang(workload.gang).required_topology.empty()
-                ? -1
-                : state.inventory().topology_key(state.gang(workload.gang).required_topology);
-  if (key < 0) {
-    ok = try_in(placer, state, workload, candidates, nullptr, out);
-  } else {
-    int all = static_cast<int>(workload.pending.size());
-    auto rooms = domain_rooms(placer, state, state.pod(workload.pending.front()).shape, key, nullptr, all);
-    if (auto pinned = running_domain(state, workload.running, key)) {
-      std::erase_if(rooms, [&](const DomainRoom& room) { return room.domain != *pinned; });
-    }
-    order_rooms(rooms, all, workload.min_pending);
-    for (const auto& room : rooms) {
-      NodeSet nodes = domain_nodes(state, key, room.domain, nullptr);
-      if ((ok = try_in(placer, state, workload, candidates, &nodes, out))) break;
-      out.rollback(0);
-    }
-  }
-  if (!ok) return {};
-  Placed placed;
-  for (const auto& step : out.steps()) (step.evicted ? placed.victims : placed.pods).push_back(step);
+  Preemptor preemptor(placer, state, workload, budgets, now_ns, out);
+  if (!preemptor.any()) return {};
+  Walk walk(placer, state, workload, out, {.preempting = true},
+            [&](PodId id, const NodeSet* nodes) { return preemptor.serve(id, nodes); });
+  if (!walk.run()) return {};
+  preemptor.spare_victims();
+  Placed placed{.pods = out.placed(), .victims = preemptor.victims(budgets)};
   out.keep();
   return placed;
 }

@@ -57,11 +57,15 @@ bool uniform(const Inventory& inventory, const NodeRules& rules) {
 
 }  // namespace
 
-Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const NodeRules& rules) {
+Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const NodeRules& rules,
+                       bool lasting) {
   Blockers out = 0;
-  if (!node.ready) out |= bit(Constraint::kNodeReady);
-  if (node.unschedulable && !tolerated(rules, kCordon)) out |= bit(Constraint::kUnschedulable);
+  if (!lasting && !node.ready) out |= bit(Constraint::kNodeReady);
+  if (!lasting && node.unschedulable && !tolerated(rules, kCordon)) {
+    out |= bit(Constraint::kUnschedulable);
+  }
   for (const auto& taint : node.taints) {
+    if (lasting && taint.key.starts_with("node.kubernetes.io/")) continue;
     if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint)) {
       out |= bit(Constraint::kTaints);
     }
@@ -124,7 +128,6 @@ RuleResult RuleMemo::evaluate(const Inventory& inventory, const NodeRules& rules
     out.blockers[i] = blockers;
     out.preference[i] = preference;
     preferences |= preference != 0;
-    out.all |= blockers;
     if (blockers == 0) out.allowed.set(i);
     if ((blockers & kAffinity) == 0) out.affinity.set(i);
     if ((blockers & bit(Constraint::kTaints)) == 0) out.tolerated.set(i);

@@ -24,12 +24,12 @@ struct RuleResult {
   model::NodeSet affinity;            // selector and required affinity match
   model::NodeSet tolerated;           // no hard taint in the way
   std::vector<std::int32_t> preference;  // by slot; empty: 0 everywhere
-  Blockers all = 0;                   // every constraint that blocks some node
 };
 
-// All rule constraints that reject the node.
+// All rule constraints that reject the node; with lasting, only those that time does not heal: not
+// readiness, cordons, and the taints that Kubernetes sets for conditions (node.kubernetes.io/...).
 Blockers rule_blockers(const model::Inventory& inventory, const model::NodeInfo& node,
-                       const model::NodeRules& rules);
+                       const model::NodeRules& rules, bool lasting = false);
 std::int32_t rule_preference(const model::Inventory& inventory, const model::NodeInfo& node,
                              const model::NodeRules& rules);
 

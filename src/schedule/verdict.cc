@@ -2,10 +2,10 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "model/fit.h"
-#include "schedule/domains.h"
-#include "schedule/placement.h"
+#include "schedule/walk.h"
 
 namespace berth::schedule {
 
@@ -53,74 +53,59 @@ void count_blockers(const std::vector<Blockers>& blockers, Certificate& out) {
   out.binding = binding_of(out);
 }
 
-// The same cluster with no pod on it, every node up and every device healthy.
-std::pair<model::NodeInfo, bool> repaired(const model::NodeInfo& info) {
-  if (info.usable == info.devices && info.mig_usable == info.mig) return {{}, false};
-  model::NodeInfo copy = info;
-  copy.usable = copy.devices;
-  copy.mig_usable = copy.mig;
-  return {std::move(copy), true};
+// A node as it would be with no pod on it, up and with every device healthy.
+struct EmptyNode {
+  explicit EmptyNode(const model::NodeInfo& info) : state(model::empty_state(info)), node(&info) {
+    if (info.usable == info.devices && info.mig_usable == info.mig) return;
+    repaired = info;
+    repaired.usable = info.devices;
+    repaired.mig_usable = info.mig;
+    node = &repaired;
+  }
+  EmptyNode(const EmptyNode&) = delete;
+  EmptyNode& operator=(const EmptyNode&) = delete;
+
+  model::NodeInfo repaired;
+  model::NodeState state;
+  const model::NodeInfo* node;
+};
+
+// What keeps the shape off the node for ever: rules that time does not heal, and sheer size.
+Blockers lasting_blockers(const ClusterState& state, const model::Shape& shape, std::size_t slot) {
+  const model::NodeInfo& info = state.info(slot);
+  EmptyNode empty(info);
+  const model::Demand& demand = *shape.demand;
+  Blockers capacity = capacity_blockers(*empty.node, empty.state, demand);
+  if (demand.kind == model::GpuDemandSpec::Kind::kMig &&
+      model::fits_gpus(info, empty.state, demand, info.devices)) {
+    capacity &= ~(bit(Constraint::kGpus) | bit(Constraint::kGpuHealth));
+  }
+  return rule_blockers(state.inventory(), info, *shape.rules, true) | capacity;
 }
 
-constexpr Blockers kPassing = bit(Constraint::kNodeReady) | bit(Constraint::kUnschedulable);
+int copies_on_empty(const ClusterState& state, const model::Shape& shape, std::size_t slot) {
+  const model::NodeInfo& info = state.info(slot);
+  if (rule_blockers(state.inventory(), info, *shape.rules, true) != 0) return 0;
+  EmptyNode empty(info);
+  return model::fit_count(*empty.node, empty.state, *shape.demand, INT32_MAX);
+}
 
-// Copies of the shape that fit the empty cluster, per domain of the key.
-int best_empty_room(Placer& placer, const ClusterState& state, const model::Shape& shape, int key,
-                    int limit) {
-  const RuleResult& rules = placer.rules(state, shape);
+bool could_ever_fit(const ClusterState& state, const model::Shape& shape) {
+  for (std::size_t i = 0; i < state.nodes(); ++i) {
+    if (lasting_blockers(state, shape, i) == 0) return true;
+  }
+  return false;
+}
+
+// Copies of the shape that fit the empty cluster, in its best domain of the key.
+std::int64_t best_empty_room(const ClusterState& state, const model::Shape& shape, int key) {
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<std::int64_t> rooms(domains == nullptr ? 1 : domains->values.size());
   for (std::size_t i = 0; i < state.nodes(); ++i) {
-    if ((rules.blockers[i] & ~kPassing) != 0) continue;
     std::int32_t d = domains == nullptr ? 0 : domains->of[i];
-    if (d < 0) continue;
-    const model::NodeInfo& info = state.info(i);
-    auto [fixed, changed] = repaired(info);
-    rooms[static_cast<std::size_t>(d)] +=
-        model::fit_count(changed ? fixed : info, model::empty_state(info), *shape.demand, limit);
+    if (d >= 0) rooms[static_cast<std::size_t>(d)] += copies_on_empty(state, shape, i);
   }
-  auto best = std::max_element(rooms.begin(), rooms.end());
-  return best == rooms.end() ? 0 : static_cast<int>(std::min<std::int64_t>(*best, INT32_MAX));
-}
-
-Certificate empty_certificate(Placer& placer, const ClusterState& state, const model::Shape& shape) {
-  const RuleResult& rules = placer.rules(state, shape);
-  std::vector<Blockers> blockers(state.nodes());
-  for (std::size_t i = 0; i < state.nodes(); ++i) {
-    const model::NodeInfo& info = state.info(i);
-    auto [fixed, changed] = repaired(info);
-    blockers[i] = (rules.blockers[i] & ~kPassing) |
-                  capacity_blockers(changed ? fixed : info, model::empty_state(info), *shape.demand);
-  }
-  Certificate out;
-  count_blockers(blockers, out);
-  return out;
-}
-
-struct Needs {
-  const model::Shape* shape = nullptr;
-  int count = 0;
-};
-
-// How many of each shape must start at once: for a gang, running members included.
-std::vector<Needs> needs_of(const ClusterState& state, const Workload& workload) {
-  std::vector<Needs> needs;
-  int left = workload.min_pending + static_cast<int>(workload.running.size());
-  auto add = [&](PodId id) {
-    const model::Shape* shape = state.pod(id).shape.get();
-    auto it = std::find_if(needs.begin(), needs.end(), [&](const Needs& n) {
-      return n.shape->demand == shape->demand && n.shape->rules == shape->rules;
-    });
-    if (it == needs.end()) it = needs.insert(needs.end(), {shape, 0});
-    ++it->count;
-  };
-  for (PodId id : workload.running) add(id);
-  for (PodId id : workload.pending) add(id);
-  int all = static_cast<int>(workload.running.size() + workload.pending.size());
-  // With several shapes and a minimum below all members, only what every choice of members needs
-  // can prove "never".
-  for (auto& n : needs) n.count = std::max(0, n.count - (all - left));
-  return needs;
+  return rooms.empty() ? 0 : *std::max_element(rooms.begin(), rooms.end());
 }
 
 int required_key(const ClusterState& state, const Workload& workload) {
@@ -129,15 +114,93 @@ int required_key(const ClusterState& state, const Workload& workload) {
   return label.empty() ? -1 : state.inventory().topology_key(label);
 }
 
-// A proof that the workload can never start: the shape that cannot, or null.
-const model::Shape* never(Placer& placer, const ClusterState& state, const Workload& workload) {
-  int key = required_key(state, workload);
-  for (const auto& need : needs_of(state, workload)) {
-    if (need.count > 0 && best_empty_room(placer, state, *need.shape, key, need.count) < need.count) {
-      return need.shape;
-    }
+bool equal_terms(const auto& a, const auto& b) {
+  return std::equal(a.begin(), a.end(), b.begin(), b.end(), [](const auto& x, const auto& y) {
+    return x.counter == y.counter && x.key == y.key;
+  });
+}
+
+// Members that no rule tells apart: the same demands and the same questions about nodes and pods.
+bool interchangeable(const ClusterState& state, const Workload& workload) {
+  const model::PodEntry& first = state.pod(workload.pending.front());
+  const model::Shape& a = *first.shape;
+  return std::all_of(workload.pending.begin(), workload.pending.end(), [&](PodId id) {
+    const model::Shape& b = *state.pod(id).shape;
+    if (&a == &b) return first.info->subgroup == state.pod(id).info->subgroup;
+    return first.info->subgroup == state.pod(id).info->subgroup && a.demand == b.demand &&
+           a.rules == b.rules && equal_terms(a.affinity, b.affinity) &&
+           equal_terms(a.anti_affinity, b.anti_affinity) &&
+           equal_terms(a.hard_spread, b.hard_spread) && equal_terms(a.soft_spread, b.soft_spread) &&
+           a.host_ports == b.host_ports;
+  });
+}
+
+// Pods that run, or other members, may rule nodes out for the shape.
+bool between_pods(const ClusterState& state, const model::Shape& shape) {
+  if (!shape.affinity.empty() || !shape.anti_affinity.empty() || !shape.hard_spread.empty() ||
+      !shape.host_ports.empty()) {
+    return true;
   }
-  return nullptr;
+  const auto& barred = state.links(shape).barred_by;
+  return std::any_of(barred.begin(), barred.end(), [&](auto index) {
+    const auto& counts = state.counts(state.counter(index));
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      if (counts[i] > 0) return true;
+    }
+    return false;
+  });
+}
+
+bool own_topologies(const model::GangSpec& gang) {
+  return std::any_of(gang.subgroups.begin(), gang.subgroups.end(), [](const auto& sub) {
+    return !sub.required_topology.empty() || !sub.preferred_topology.empty();
+  });
+}
+
+// Members for which pred(shape) holds; asked once per shape.
+template <class Pred>
+int count_members(const ClusterState& state, const Workload& workload, Pred&& pred) {
+  std::map<const model::Shape*, bool> known;
+  int count = 0;
+  for (PodId id : workload.pending) {
+    const auto& shape = state.pod(id).shape;
+    auto it = known.find(shape.get());
+    if (it == known.end()) it = known.emplace(shape.get(), pred(shape)).first;
+    count += it->second ? 1 : 0;
+  }
+  return count;
+}
+
+// A proof that the workload can never start.
+bool never_fits(const ClusterState& state, const Workload& workload) {
+  const auto& first = *state.pod(workload.pending.front()).shape;
+  if (workload.gang < 0) return !could_ever_fit(state, first);
+  if (interchangeable(state, workload)) {
+    return best_empty_room(state, first, required_key(state, workload)) < workload.min_pending;
+  }
+  return count_members(state, workload, [&](const auto& shape) {
+           return could_ever_fit(state, *shape);
+         }) < workload.min_pending;
+}
+
+bool exact_no(Placer& placer, const ClusterState& state, const Workload& workload) {
+  if (workload.gang < 0) return true;
+  const auto& first = state.pod(workload.pending.front()).shape;
+  if (interchangeable(state, workload)) {
+    if (!between_pods(state, *first) && !own_topologies(state.gang(workload.gang))) return true;
+    std::int64_t most = 0;
+    for (const auto& room :
+         domain_rooms(placer, state, first, required_key(state, workload), nullptr)) {
+      most = std::max<std::int64_t>(most, room.fits);
+    }
+    if (most < workload.min_pending) return true;
+  }
+  constexpr Blockers kLoose = bit(Constraint::kPodAffinity) | bit(Constraint::kTopologySpread);
+  return count_members(state, workload, [&](const auto& shape) {
+           auto blockers = placer.blockers(state, shape);
+           return std::any_of(blockers.begin(), blockers.end(),
+                              [](Blockers b) { return (b & ~kLoose) == 0; });
+         }) < workload.min_pending;
 }
 
 std::string describe(const ClusterState& state, const model::Demand& d) {
@@ -170,7 +233,8 @@ std::string message_of(const ClusterState& state, const Workload& workload, cons
                          gpus(c.free_gpu_milli), gpus(c.largest_free_milli));
     case Reason::kNeverFits:
       return o.gang ? fmt::format("needs {} pods x {} at once; the empty cluster has room for {}",
-                                  c.needed_pods, need, best)
+                                  c.needed_pods, need,
+                                  best_empty_room(state, shape, required_key(state, workload)))
                     : fmt::format("needs {} on one node; no node is that large, even empty", need);
     case Reason::kGangDoesNotFit:
       return fmt::format("needs {} pods x {} at once; {} fit now", c.needed_pods, need, best);
@@ -193,101 +257,142 @@ std::string message_of(const ClusterState& state, const Workload& workload, cons
                      sentence(c.binding), c.only[b]);
 }
 
-void list_domains(const ClusterState& state, int key, std::vector<DomainRoom> rooms, Certificate& out) {
+// How many members fit each domain of the required level, or the cluster.
+void add_domains(Placer& placer, const ClusterState& state, const Workload& workload, Certificate& out) {
+  int key = required_key(state, workload);
+  const auto& first = state.pod(workload.pending.front()).shape;
+  auto rooms = domain_rooms(placer, state, first, key, nullptr);
+  int all = static_cast<int>(workload.pending.size());
+  if (interchangeable(state, workload) && !between_pods(state, *first) &&
+      !own_topologies(state.gang(workload.gang))) {
+    for (auto& room : rooms) room.fits = std::min(room.fits, all);
+  } else {
+    ClusterState trial = state;
+    for (auto& room : rooms) {
+      Reservation reservation(trial);
+      Walk walk(placer, trial, workload, reservation, {});
+      model::NodeSet nodes;
+      if (key >= 0) nodes = domain_nodes(state, key, room.domain, nullptr);
+      room.fits = walk.most_in(key < 0 ? nullptr : &nodes);
+    }
+  }
   std::sort(rooms.begin(), rooms.end(), [](const DomainRoom& a, const DomainRoom& b) {
     return a.fits != b.fits ? a.fits > b.fits : a.domain < b.domain;
   });
   out.domains_total = static_cast<int>(rooms.size());
   for (const auto& room : rooms) {
     if (out.domains.size() >= Certificate::kMaxDomains) break;
+    auto domain = static_cast<std::size_t>(room.domain);
     out.domains.push_back(
-        {key < 0 ? "cluster"
-                 : std::string(state.inventory().domains(key).values[static_cast<std::size_t>(room.domain)]),
-         room.fits});
+        {key < 0 ? "cluster" : std::string(state.inventory().domains(key).values[domain]), room.fits});
   }
+}
+
+// The free GPUs of nodes that would do otherwise; true when together they would serve the demand.
+bool add_free_gpus(const ClusterState& state, const model::Shape& shape,
+                   const std::vector<Blockers>& blockers, Certificate& out) {
+  const model::Demand& demand = *shape.demand;
+  std::int64_t slots = 0;
+  int smallest = 0;
+  for (std::size_t i = 0; i < blockers.size(); ++i) {
+    const model::NodeInfo& info = state.info(i);
+    if ((blockers[i] & ~kCapacity) != 0 || !demand.asks_gpu() || info.gpus.empty()) continue;
+    if (int column = info.extended_column(demand.mig);
+        demand.kind == model::GpuDemandSpec::Kind::kMig && column >= 0) {
+      slots += std::max<std::int64_t>(state.node(i).extended[static_cast<std::size_t>(column)], 0);
+    }
+    int unit = model::device_milli(info, demand);
+    if (unit <= 0) continue;
+    smallest = smallest == 0 ? unit : std::min(smallest, unit);
+    int free = model::free_usable_milli(info, state.node(i));
+    out.free_gpu_milli += free;
+    out.largest_free_milli = std::max(out.largest_free_milli, free);
+  }
+  if (demand.kind == model::GpuDemandSpec::Kind::kMig) return slots >= demand.count;
+  return smallest > 0 && out.free_gpu_milli >= demand.count * smallest;
 }
 
 // The member whose blockers are shown: the first that fits no node by itself, else the first.
 model::ShapeRef shown_member(Placer& placer, const ClusterState& state, const Workload& workload) {
-  const model::Shape* last = nullptr;
+  model::ShapeRef last;
   for (PodId id : workload.pending) {
     const auto& shape = state.pod(id).shape;
-    if (shape.get() == last) continue;
-    last = shape.get();
+    if (shape == last) continue;
+    last = shape;
     if (!placer.find(state, shape)) return shape;
   }
   return state.pod(workload.pending.front()).shape;
 }
 
-bool fits_without_topology(Placer& placer, const ClusterState& state, const Workload& workload) {
-  int key = required_key(state, workload);
-  if (key < 0) return false;
+bool fits_without_topology(Placer& placer, const ClusterState& state, const Workload& workload,
+                           bool all) {
+  const model::GangSpec& gang = state.gang(workload.gang);
+  if (gang.required_topology.empty() &&
+      std::all_of(gang.subgroups.begin(), gang.subgroups.end(),
+                  [](const auto& sub) { return sub.required_topology.empty(); })) {
+    return false;
+  }
   ClusterState trial = state;
   Workload free = workload;
   free.ignore_topology = true;
-  return !place(placer, trial, free).pods.empty();
+  auto placed = place(placer, trial, free).pods.size();
+  return placed > 0 && (!all || placed == workload.pending.size());
+}
+
+Reason reason_to_wait(Placer& placer, const ClusterState& state, const Workload& workload,
+                      const Certificate& proof, bool enough_in_total, bool partial) {
+  if (workload.gang >= 0 && count_members(state, workload, [&](const auto& shape) {
+        return placer.find(state, shape).has_value();
+      }) > 0) {
+    return fits_without_topology(placer, state, workload, partial) ? Reason::kTopologyDomainTooSmall
+                                                                   : Reason::kGangDoesNotFit;
+  }
+  if (proof.binding == Constraint::kGpus && enough_in_total) return Reason::kFragmented;
+  return model::reason_of(proof.binding);
+}
+
+Reason reason_for_never(const ClusterState& state, const Workload& workload) {
+  const model::Shape* shape = state.pod(workload.pending.front()).shape.get();
+  for (PodId id : workload.pending) {
+    const model::Shape& each = *state.pod(id).shape;
+    if (!could_ever_fit(state, each)) {
+      shape = &each;
+      break;
+    }
+  }
+  std::vector<Blockers> blockers(state.nodes());
+  for (std::size_t i = 0; i < blockers.size(); ++i) blockers[i] = lasting_blockers(state, *shape, i);
+  Certificate empty;
+  count_blockers(blockers, empty);
+  return empty.fitting_nodes > 0 || is_capacity(empty.binding) ? Reason::kNeverFits
+                                                               : model::reason_of(empty.binding);
 }
 
 }  // namespace
 
 model::Outcome explain_no(Placer& placer, const ClusterState& state, const Workload& workload,
-                          bool certificate) {
+                          bool certificate, std::optional<PodId> unplaced) {
   model::Outcome out{.workload = workload.name,
                      .gang = workload.gang >= 0,
-                     .pods = static_cast<int>(workload.pending.size())};
-  if (state.nodes() == 0) {
-    out.reason = Reason::kNoNodes;
-    out.message = "the cluster has no nodes";
-    return out;
-  }
+                     .pods = static_cast<int>(workload.pending.size()) + workload.gated};
   Certificate& proof = out.certificate;
-  auto shape = shown_member(placer, state, workload);
-  int key = required_key(state, workload);
-  int all = static_cast<int>(workload.pending.size());
-  const model::Shape* impossible = never(placer, state, workload);
+  auto shape = unplaced ? state.pod(*unplaced).shape : shown_member(placer, state, workload);
   auto blockers = placer.blockers(state, shape);
   count_blockers(blockers, proof);
-  proof.needed_pods = workload.min_pending;
-  for (std::size_t i = 0; i < blockers.size(); ++i) {
-    if ((blockers[i] & ~kCapacity) != 0) continue;
-    int free = model::free_usable_milli(state.info(i), state.node(i));
-    proof.free_gpu_milli += free;
-    proof.largest_free_milli = std::max(proof.largest_free_milli, free);
+  bool enough = add_free_gpus(state, *shape, blockers, proof);
+  if (out.gang) {
+    proof.needed_pods = workload.min_pending;
+    add_domains(placer, state, workload, proof);
+    proof.exact = exact_no(placer, state, workload);
   }
-  auto rooms = domain_rooms(placer, state, shape, key, nullptr, all);
-  int best = 0;
-  for (const auto& room : rooms) best = std::max(best, room.fits);
-  list_domains(state, key, std::move(rooms), proof);
-  bool equal = equal_members(state, workload.pending);
-  proof.exact = workload.gang < 0 || proof.fitting_nodes == 0 || (equal && best < workload.min_pending);
-  if (impossible != nullptr) {
-    proof.exact = true;
+  if (!unplaced && never_fits(state, workload)) {
     out.verdict = Verdict::kNever;
-    Certificate empty = empty_certificate(placer, state, *impossible);
-    out.reason = empty.fitting_nodes == 0 && empty.binding != Constraint::kCount &&
-                         !is_capacity(empty.binding)
-                     ? model::reason_of(empty.binding)
-                     : Reason::kNeverFits;
-    if (out.reason == Reason::kNeverFits && out.gang) {
-      proof.domains = {{"empty cluster", best_empty_room(placer, state, *impossible, key, workload.min_pending)}};
-      proof.needed_pods = workload.min_pending + static_cast<int>(workload.running.size());
-    }
-    out.message = message_of(state, workload, *impossible, out);
+    out.reason = reason_for_never(state, workload);
   } else {
-    out.verdict = Verdict::kWait;
-    if (proof.fitting_nodes > 0) {
-      out.reason = fits_without_topology(placer, state, workload) ? Reason::kTopologyDomainTooSmall
-                                                                   : Reason::kGangDoesNotFit;
-    } else {
-      out.reason = model::reason_of(proof.binding);
-      const model::Demand& d = *shape->demand;
-      bool enough = proof.free_gpu_milli >=
-                    (d.kind == model::GpuDemandSpec::Kind::kWhole ? d.count * model::kMilliPerGpu
-                                                                  : d.count * std::max(d.milli, 1));
-      if (proof.binding == Constraint::kGpus && enough) out.reason = Reason::kFragmented;
-    }
-    out.message = message_of(state, workload, *shape, out);
+    out.verdict = unplaced ? Verdict::kPartial : Verdict::kWait;
+    out.reason = reason_to_wait(placer, state, workload, proof, enough, unplaced.has_value());
   }
+  out.message = message_of(state, workload, *shape, out);
   if (!certificate) proof = {};
   return out;
 }
