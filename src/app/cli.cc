@@ -1,0 +1,197 @@
+#include "app/cli.h"
+
+#include <CLI/CLI.hpp>
+#include <charconv>
+#include <istream>
+#include <ostream>
+
+#include "app/explain.h"
+#include "app/input.h"
+#include "app/plan_json.h"
+#include "app/plan_table.h"
+#include "text/escape.h"
+#include "text/quantity.h"
+#include "text/rfc3339.h"
+
+namespace berth::app {
+
+namespace {
+
+struct PlanArguments {
+  std::vector<std::string> paths;
+  std::string cycles = "until-stable";
+  std::string output = "table";
+  std::string explain;
+  std::string policy = "fragmentation";
+  std::string max_input = "256Mi";
+  std::string now;
+  bool no_preemption = false;
+};
+
+constexpr const char* kPlanHelp =
+    "Reads a cluster from manifests and prints what would be placed where, what would be\n"
+    "preempted, and what waits and why. Changes nothing.";
+constexpr const char* kPlanFooter =
+    "Exit code: 0 everything is placed, 10 something waits, 20 something is invalid or\n"
+    "unreadable, 2 the command line is wrong.\n"
+    "Examples:\n"
+    "  berth plan -f cluster.yaml -f jobs/\n"
+    "  kubectl get nodes,pods,pdb -A -o yaml | berth plan -f - -f new-job.yaml\n"
+    "  berth plan -f examples/team-cluster --explain vision/resnet\n";
+
+struct Settings {
+  InputOptions input;
+  PlanOptions plan;
+};
+
+// Checks what CLI11 does not: each error names the option and what it takes.
+Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal) {
+  Settings settings;
+  settings.input.paths = args.paths;
+  BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
+  settings.plan.policy.preemption = !args.no_preemption;
+  if (args.cycles != "until-stable") {
+    int cycles = 0;
+    const char* end = args.cycles.data() + args.cycles.size();
+    const auto [stop, code] = std::from_chars(args.cycles.data(), end, cycles);
+    if (code != std::errc() || stop != end || cycles < 1 || cycles > kMaxCycles) {
+      return invalid("--cycles: found \"" + text::terminal_safe(args.cycles) +
+                     "\", want until-stable or a number 1..1000");
+    }
+    settings.plan.cycles = cycles;
+  }
+  const Result<text::Quantity> size = text::parse_quantity(args.max_input);
+  if (!size.ok() || size->value() < 1 ||
+      size->value() > static_cast<std::int64_t>(kMostMaxInput)) {
+    return invalid("--max-input: found \"" + text::terminal_safe(args.max_input) +
+                   "\", want a size such as 512Mi, less than 4Gi");
+  }
+  settings.input.max_bytes = static_cast<std::uint64_t>(size->value());
+  settings.plan.now_ns = terminal.wall.now_ns();
+  if (!args.now.empty()) {
+    Result<std::int64_t> now = text::parse_rfc3339(args.now);
+    if (!now.ok()) return invalid("--now: " + now.error().to_string());
+    settings.plan.now_ns = *now;
+  }
+  return settings;
+}
+
+// Quoted for a shell when it needs to be.
+std::string shell_word(const std::string& word) {
+  const bool plain = !word.empty() && word.find_first_not_of(
+      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+") == std::string::npos;
+  if (plain) return word;
+  std::string out = "'";
+  for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + '\'';
+}
+
+std::string command_line(const PlanArguments& args) {
+  std::string out = "berth plan";
+  for (const std::string& path : args.paths) out += " -f " + shell_word(path);
+  return out;
+}
+
+void print_troubles(const PlanResult& plan, std::ostream& err) {
+  constexpr std::size_t kMost = 20;
+  for (std::size_t i = 0; i < plan.invalid.size() && i < kMost; ++i) {
+    err << "berth: " << text::terminal_safe(note_line(plan.invalid[i])) << '\n';
+  }
+  if (plan.invalid.size() > kMost) {
+    err << "berth: +" << plan.invalid.size() - kMost << " more\n";
+  }
+  err << "berth: nothing was planned: half of a cluster would give a wrong plan\n";
+}
+
+int print_explanation(const PlanArguments& args, const PlanResult& plan,
+                      const objects::Inputs& inputs, Terminal& terminal) {
+  const Result<const Workload*> workload = find_workload(plan, inputs, args.explain);
+  if (!workload.ok()) {
+    terminal.err << "berth: --explain: " << workload.error().to_string() << '\n';
+    return kExitUsage;
+  }
+  terminal.out << explain(plan, **workload, command_line(args));
+  return exit_code(plan);
+}
+
+int plan_command(const PlanArguments& args, Terminal& terminal) {
+  const Result<Settings> settings = settings_of(args, terminal);
+  if (!settings.ok()) {
+    terminal.err << "berth: " << settings.error().to_string() << '\n';
+    return kExitUsage;
+  }
+  Progress progress(terminal.err_is_terminal ? &terminal.err : nullptr, terminal.monotonic);
+  Input input = read_input(settings->input, terminal.in, progress);
+  const bool readable = input.unreadable.empty();
+  const std::int64_t before_ns = terminal.monotonic.ticks_ns();
+  const PlanResult plan = readable ? make_plan(input.inputs, settings->plan)
+                                   : unreadable_plan(std::move(input.unreadable));
+  const std::int64_t took_ns = terminal.monotonic.ticks_ns() - before_ns;
+  if (!readable) print_troubles(plan, terminal.err);
+  if (readable && !args.explain.empty()) return print_explanation(args, plan, input.inputs, terminal);
+  if (args.output == "json") {
+    terminal.out << plan_json(plan);
+  } else if (args.output == "yaml") {
+    terminal.out << plan_yaml(plan);
+  } else {
+    TableOptions options;
+    options.command = command_line(args);
+    if (terminal.out_is_terminal) options.decision_ns = took_ns;
+    terminal.out << plan_table(plan, options);
+  }
+  return exit_code(plan);
+}
+
+void add_plan_options(CLI::App& plan, PlanArguments& args) {
+  plan.add_option("-f,--file", args.paths,
+                  "a manifest, a folder of them (*.yaml *.yml *.json), or - for standard input")
+      ->required()
+      ->type_name("PATH...");
+  plan.add_option("--cycles", args.cycles, "how many decision cycles to run")
+      ->capture_default_str()
+      ->type_name("N|until-stable");
+  plan.add_option("-o,--output", args.output, "how to print the plan")
+      ->capture_default_str()
+      ->check(CLI::IsMember({"table", "json", "yaml"}))
+      ->type_name("");
+  plan.add_option("--explain", args.explain, "explain one workload (NS/NAME, or NAME if it is clear)")
+      ->type_name("WORKLOAD");
+  plan.add_option("--policy", args.policy,
+                  "fragmentation, pack or spread, and rules after a comma (docs/plan.md)")
+      ->capture_default_str()
+      ->type_name("POLICY");
+  plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
+  plan.add_option("--max-input", args.max_input, "refuse more input than this")
+      ->capture_default_str()
+      ->type_name("SIZE");
+  plan.add_option("--now", args.now, "the time to plan at; orders victims by work lost")
+      ->type_name("RFC3339");
+}
+
+}  // namespace
+
+int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
+  CLI::App app("berth: a GPU platform for Kubernetes", "berth");
+  app.set_version_flag("--version", std::string("berth ") + BERTH_VERSION);
+  app.require_subcommand(1);
+  PlanArguments args;
+  CLI::App* plan = app.add_subcommand("plan", kPlanHelp);
+  plan->footer(kPlanFooter);
+  add_plan_options(*plan, args);
+  int code = 0;
+  plan->callback([&] { code = plan_command(args, terminal); });
+  try {
+    std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
+    app.parse(std::move(reversed));
+  } catch (const CLI::Success& success) {  // --help and --version
+    app.exit(success, terminal.out, terminal.err);
+    return 0;
+  } catch (const CLI::ParseError& error) {
+    terminal.err << "berth: " << text::terminal_safe(error.what()) << '\n'
+                 << "berth: see berth --help or berth plan --help\n";
+    return kExitUsage;
+  }
+  return code;
+}
+
+}  // namespace berth::app

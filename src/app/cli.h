@@ -1,0 +1,32 @@
+// The command line: reads arguments, calls the commands, returns the exit code.
+//
+// Everything it touches is passed in, so that tests run whole commands. Exit codes: docs/plan.md.
+#pragma once
+
+#include <iosfwd>
+#include <string>
+#include <vector>
+
+#include "app/plan.h"
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace berth::app {
+
+struct Terminal {
+  std::istream& in;
+  std::ostream& out;
+  std::ostream& err;
+  bool out_is_terminal = false;
+  bool err_is_terminal = false;
+  const WallClock& wall;
+  const MonotonicClock& monotonic;
+};
+
+// arguments: without the program's name.
+int run_command(const std::vector<std::string>& arguments, Terminal& terminal);
+
+// "pack", "fragmentation,spread@queue=web,near@topology.kubernetes.io/zone=a*10": docs/plan.md.
+Result<schedule::Policy> parse_policy(std::string_view text);
+
+}  // namespace berth::app
