@@ -131,8 +131,8 @@ int most_capacity(const Walk& walk, const Workload& workload, const State& state
   const PodSpec& first = *workload.members.front();
   int most = 0;
   if (workload.gang != nullptr && !workload.gang->required_topology.empty()) {
-    for (const Domain& domain : walk.domains(state, first, every_node(state),
-                                             workload.gang->required_topology)) {
+    for (const Domain& domain :
+         walk.domains(state, first, every_node(state), workload.gang->required_topology)) {
       most = std::max(most, domain.capacity);
     }
     return most;
@@ -152,16 +152,15 @@ bool exact_no(const Workload& workload, const State& state, const JudgePolicy& p
         workload.gang->subgroups.begin(), workload.gang->subgroups.end(), [](const auto& each) {
           return !each.required_topology.empty() || !each.preferred_topology.empty();
         });
-    bool counted = (ignored & kBetweenPods) == kBetweenPods ||
-                   !between_pods(state, *workload.members.front());
+    bool counted =
+        (ignored & kBetweenPods) == kBetweenPods || !between_pods(state, *workload.members.front());
     if (counted && !own_topology) return true;
     if (most_capacity(walk, workload, state, policy, ignored) < workload.needed()) return true;
   }
-  Constraints loose =
-      ignored | bit(Constraint::kPodAffinity) | bit(Constraint::kTopologySpread);
-  auto able = std::count_if(
-      workload.members.begin(), workload.members.end(),
-      [&](const PodSpec* pod) { return fits_alone(state, *pod, policy, loose); });
+  Constraints loose = ignored | bit(Constraint::kPodAffinity) | bit(Constraint::kTopologySpread);
+  auto able =
+      std::count_if(workload.members.begin(), workload.members.end(),
+                    [&](const PodSpec* pod) { return fits_alone(state, *pod, policy, loose); });
   return able < workload.needed();
 }
 
@@ -222,9 +221,8 @@ Reason reason_to_wait(const Workload& workload, const State& state, const PodSpe
   if (workload.is_gang &&
       std::any_of(workload.members.begin(), workload.members.end(),
                   [&](const PodSpec* each) { return fits_alone(state, *each, policy, 0); })) {
-    return fits_without_topology(workload, state, policy, partial)
-               ? Reason::kTopologyDomainTooSmall
-               : Reason::kGangDoesNotFit;
+    return fits_without_topology(workload, state, policy, partial) ? Reason::kTopologyDomainTooSmall
+                                                                   : Reason::kGangDoesNotFit;
   }
   if (certificate.binding == Constraint::kGpus &&
       covered_in_total(state, pod, policy, certificate.free_gpu_milli)) {

@@ -70,8 +70,8 @@ int Walk::most_in(const State& state, const NodeSet& nodes) const {
 // ---- units ----
 
 Walk::Unit Walk::gang_unit() const {
-  Unit unit{.members = workload_.members, .required = "", .preferred = "", .whole = true,
-            .subgroup = ""};
+  Unit unit{
+      .members = workload_.members, .required = "", .preferred = "", .whole = true, .subgroup = ""};
   if (workload_.gang == nullptr) return unit;
   if (options_.required_topology) unit.required = workload_.gang->required_topology;
   if (!options_.preempting) unit.preferred = workload_.gang->preferred_topology;
@@ -80,7 +80,10 @@ Walk::Unit Walk::gang_unit() const {
 
 Walk::Unit Walk::subgroup_unit(const std::string& subgroup,
                                std::vector<const PodSpec*> members) const {
-  Unit unit{.members = std::move(members), .required = "", .preferred = "", .whole = false,
+  Unit unit{.members = std::move(members),
+            .required = "",
+            .preferred = "",
+            .whole = false,
             .subgroup = subgroup};
   const SubgroupSpec* spec = find_subgroup(workload_, subgroup);
   if (spec == nullptr) return unit;
@@ -113,20 +116,24 @@ std::vector<const PodSpec*> Walk::remaining(const Unit& unit, const State& state
 
 int Walk::still_needed(const Unit& unit, const State& state) const {
   if (unit.whole) return workload_.needed();
-  return std::max(1, workload_.subgroup_min(unit.subgroup) -
-                         at(workload_.running, unit.subgroup) - placed_of(unit, state));
+  return std::max(1, workload_.subgroup_min(unit.subgroup) - at(workload_.running, unit.subgroup) -
+                         placed_of(unit, state));
 }
 
 bool Walk::enough(const Unit& unit, const State& state) const {
-  if (!unit.whole) return placed_of(unit, state) >= 1 &&
-      placed_of(unit, state) + at(workload_.running, unit.subgroup) >=
-          workload_.subgroup_min(unit.subgroup);
+  if (!unit.whole)
+    return placed_of(unit, state) >= 1 &&
+           placed_of(unit, state) + at(workload_.running, unit.subgroup) >=
+               workload_.subgroup_min(unit.subgroup);
   if (placed_of(unit, state) < 1) return false;
   if (workload_.gang == nullptr) return true;
   if (placed_of(unit, state) + workload_.running_total() < workload_.gang->min_member) return false;
   return std::all_of(workload_.gang->subgroups.begin(), workload_.gang->subgroups.end(),
                      [&](const SubgroupSpec& subgroup) {
-                       Unit of{.members = {}, .required = "", .preferred = "", .whole = false,
+                       Unit of{.members = {},
+                               .required = "",
+                               .preferred = "",
+                               .whole = false,
                                .subgroup = subgroup.name};
                        return placed_of(of, state) + at(workload_.running, subgroup.name) >=
                               subgroup.min_member;
@@ -179,9 +186,8 @@ std::vector<Domain> Walk::in_order(const Unit& unit, const State& state, const N
     return std::tuple(tier, tier == 0 ? domain.capacity : -domain.capacity,
                       std::string_view(domain.value));
   };
-  std::sort(list.begin(), list.end(), [&](const Domain& a, const Domain& b) {
-    return order(a) < order(b);
-  });
+  std::sort(list.begin(), list.end(),
+            [&](const Domain& a, const Domain& b) { return order(a) < order(b); });
   return list;
 }
 
@@ -229,9 +235,9 @@ void Walk::place_in_few(const Unit& unit, State& state, const NodeSet& nodes) co
       bool covers = domain.capacity >= all;
       return std::tuple(!covers, covers ? domain.capacity : -domain.capacity);
     };
-    const Domain& next = *std::min_element(
-        list.begin(), list.end(),
-        [&](const Domain& a, const Domain& b) { return order(a) < order(b); });
+    const Domain& next =
+        *std::min_element(list.begin(), list.end(),
+                          [&](const Domain& a, const Domain& b) { return order(a) < order(b); });
     used.insert(next.value);
     place_all(unit, state, next.nodes);
   }

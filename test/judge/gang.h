@@ -12,7 +12,7 @@
 namespace berth::judging {
 
 struct Workload {
-  std::string name;                            // "ns/name"
+  std::string name;  // "ns/name"
   bool is_gang = false;
   const model::GangSpec* gang = nullptr;       // null: a single pod, or a gang without a spec
   std::vector<const model::PodSpec*> members;  // pending and not gated, in the order of the walk
@@ -41,7 +41,7 @@ class Walk {
 
   struct Options {
     Constraints ignored = 0;
-    bool preempting = false;       // no preferred topologies; domains below the minimum come last
+    bool preempting = false;        // no preferred topologies; domains below the minimum come last
     bool required_topology = true;  // false: as if no topology were required
   };
   Walk(const Workload& workload, const JudgePolicy& policy, Options options);
@@ -61,12 +61,11 @@ class Walk {
   struct Unit {
     std::vector<const model::PodSpec*> members;
     std::string required, preferred;
-    bool whole = false;    // the gang; else one subgroup
+    bool whole = false;  // the gang; else one subgroup
     std::string subgroup;
   };
   Unit gang_unit() const;
-  Unit subgroup_unit(const std::string& subgroup,
-                     std::vector<const model::PodSpec*> members) const;
+  Unit subgroup_unit(const std::string& subgroup, std::vector<const model::PodSpec*> members) const;
   bool place_unit(const Unit& unit, State& state, const NodeSet& nodes) const;
   bool place_preferring(const Unit& unit, State& state, const NodeSet& nodes) const;
   void place_in_few(const Unit& unit, State& state, const NodeSet& nodes) const;

@@ -66,7 +66,8 @@ RandomGang random_gang(Random& random, Mix mix, const std::string& name) {
     pod.uid = "uid-" + member;
     pod.gang = name;
     pod.preempts = first.preempts || random.chance(1, 10);
-    if (pod.gpu.kind == model::GpuDemandSpec::Kind::kWhole && pod.gpu.count > 3) {  // a gang of wide members rarely fits a small cluster
+    if (pod.gpu.kind == model::GpuDemandSpec::Kind::kWhole &&
+        pod.gpu.count > 3) {  // a gang of wide members rarely fits a small cluster
       pod.gpu.count = 2;
       pod.gpus_by_container = {2};
     }
@@ -192,6 +193,7 @@ JudgeCluster generate(const Random& random, const GenerateOptions& options) {
   Random nodes = random.split("nodes");
   auto count = static_cast<int>(nodes.between(options.min_nodes, options.max_nodes));
   for (int i = 0; i < count; ++i) cluster.nodes.push_back(random_node(nodes, options.mix, i));
+  cluster.pods.reserve(64 + 8 * cluster.nodes.size());  // specs are costly to move
   Random running = random.split("running");
   if (count > 0) add_running(running, options, cluster);
   Random budgets = random.split("budgets");

@@ -55,13 +55,26 @@ void add_gpu_demand(Random& random, PodSpec& pod) {
 model::NodeSelectorTerm random_term(Random& random) {
   model::NodeSelectorTerm term;
   switch (random.below(7)) {
-    case 0: term.labels.push_back({"disk", Operator::kIn, {"ssd"}}); break;
-    case 1: term.labels.push_back({"disk", Operator::kNotIn, {"hdd"}}); break;
-    case 2: term.labels.push_back({"rack", Operator::kExists, {}}); break;
-    case 3: term.labels.push_back({"disk", Operator::kDoesNotExist, {}}); break;
-    case 4: term.labels.push_back({"generation", Operator::kGt, {"2"}}); break;
-    case 5: term.labels.push_back({"generation", Operator::kLt, {"4"}}); break;
-    default: break;  // an empty term, unless the next line fills it
+    case 0:
+      term.labels.push_back({"disk", Operator::kIn, {"ssd"}});
+      break;
+    case 1:
+      term.labels.push_back({"disk", Operator::kNotIn, {"hdd"}});
+      break;
+    case 2:
+      term.labels.push_back({"rack", Operator::kExists, {}});
+      break;
+    case 3:
+      term.labels.push_back({"disk", Operator::kDoesNotExist, {}});
+      break;
+    case 4:
+      term.labels.push_back({"generation", Operator::kGt, {"2"}});
+      break;
+    case 5:
+      term.labels.push_back({"generation", Operator::kLt, {"4"}});
+      break;
+    default:
+      break;  // an empty term, unless the next line fills it
   }
   if (random.chance(1, 3)) {
     term.labels.push_back({model::kZoneLabel, Operator::kIn, {"z0", "z1"}});

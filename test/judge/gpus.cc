@@ -21,9 +21,7 @@ bool shares(const GpuDemandSpec& demand, const NodeSpec& node) {
   return demand.kind == Kind::kShared || (demand.kind == Kind::kWhole && node.shares_per_gpu > 1);
 }
 
-bool counts(const GpuSpec& gpu, Devices devices) {
-  return devices == Devices::kAll || usable(gpu);
-}
+bool counts(const GpuSpec& gpu, Devices devices) { return devices == Devices::kAll || usable(gpu); }
 
 int profile_of(const GpuSpec& gpu, const std::string& resource) {
   for (std::size_t i = 0; i < gpu.mig.size(); ++i) {
@@ -153,7 +151,7 @@ bool numa_admits_subset(const NodeState& node, const PodSpec& pod, const std::ve
 // ---- whole devices ----
 
 // Numbers the positions 0.. so that sets of them are bit masks; an unknown one is its own.
-std::vector<int> numbered(const NodeSpec& node, int GpuSpec::*position) {
+std::vector<int> numbered(const NodeSpec& node, int GpuSpec::* position) {
   std::map<int, int> seen;
   std::vector<int> numbers;
   int next = 0;
@@ -293,8 +291,10 @@ std::optional<std::vector<Taken>> choose_slots(const NodeState& node, const GpuD
 int unit_milli(const GpuDemandSpec& demand, const NodeSpec& node) {
   switch (demand.kind) {
     case Kind::kNone:
-    case Kind::kMig: return 0;
-    case Kind::kFraction: return demand.milli;
+    case Kind::kMig:
+      return 0;
+    case Kind::kFraction:
+      return demand.milli;
     case Kind::kMemory: {
       if (node.gpus.empty() || node.gpus.front().memory_mib <= 0) return 0;
       std::int64_t memory = node.gpus.front().memory_mib;
@@ -331,8 +331,7 @@ bool serves(const NodeState& node, const PodSpec& pod, Devices devices) {
 }
 
 bool numa_admits(const NodeState& node, const PodSpec& pod) {
-  return !numa_rules(pod, *node.spec) ||
-         served_by_numa(node, pod, Devices::kUsable).has_value();
+  return !numa_rules(pod, *node.spec) || served_by_numa(node, pod, Devices::kUsable).has_value();
 }
 
 std::optional<std::vector<Taken>> choose_devices(const NodeState& node, const PodSpec& pod,

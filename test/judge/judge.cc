@@ -110,8 +110,12 @@ class Cycle {
  public:
   Cycle(const JudgeCluster& cluster, const JudgePolicy& policy, std::int64_t now_ns,
         bool certificates)
-      : cluster_(cluster), policy_(policy), now_ns_(now_ns), certificates_(certificates),
-        state_(state_of(cluster)), empty_(without_pods(cluster)) {}
+      : cluster_(cluster),
+        policy_(policy),
+        now_ns_(now_ns),
+        certificates_(certificates),
+        state_(state_of(cluster)),
+        empty_(without_pods(cluster)) {}
 
   model::Decision run() {
     for (const Workload& workload : in_queue_order(cluster_)) {
@@ -274,8 +278,8 @@ class Cycle {
   std::int64_t now_ns_;
   bool certificates_;
   State state_, empty_;
-  std::set<int> left_;                                // nodes that victims left
-  std::set<std::pair<bool, std::string>> evicted_;    // (gang, name)
+  std::set<int> left_;                              // nodes that victims left
+  std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   model::Decision decision_;
 };
 

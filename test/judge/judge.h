@@ -85,9 +85,9 @@
 //      GangDoesNotFit. No member fits alone: the reason of the explained member.
 //  R35 `domains`: how many members the walk places in each domain of the gang's required key.
 //  R36 `exact`: always for a pod. For a gang when its members are equal (demands, node and
-//      pod constraints, subgroup; not labels, which may carry an index), have no constraint between pods and no subgroup with a topology; or equal members exceed the
-//      capacity of every domain; or fewer members than needed fit any node alone, affinity and
-//      spread set aside.
+//      pod constraints, subgroup; not labels, which may carry an index), have no constraint between
+//      pods and no subgroup with a topology; or equal members exceed the capacity of every domain;
+//      or fewer members than needed fit any node alone, affinity and spread set aside.
 //
 //  Preemption
 //  R37 A gang may preempt when all its pending members may. Its own running members are no
@@ -156,10 +156,10 @@ std::int64_t pack_score(const JudgeNodeView& before, const model::PodSpec& pod);
 
 struct JudgePolicy {
   std::function<std::int64_t(const JudgeNodeView& before, const model::PodSpec& pod)> score =
-      pack_score;                                               // level 5, higher is better
-  std::function<bool(const model::PodSpec&)> spreads =          // level 3 counts for these
+      pack_score;                                       // level 5, higher is better
+  std::function<bool(const model::PodSpec&)> spreads =  // level 3 counts for these
       [](const model::PodSpec& pod) { return pod.service; };
-  std::vector<LocalityWeight> locality;                         // level 4
+  std::vector<LocalityWeight> locality;  // level 4
 };
 
 // One cycle over all pending pods.

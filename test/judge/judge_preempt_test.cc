@@ -46,8 +46,11 @@ TEST(Preemption, NodeByBudgetJobsPriorityWorkRank) {
   cluster.pods[0] = started(running(fraction("x", 500), "a", {0}), 10);
   cluster.pods.push_back(started(running(fraction("x2", 500), "a", {0}), 10));
   EXPECT_EQ(text_of(decide(cluster, 100)), "d/p@b[0]+ -d/y");  // fewer jobs
-  model::BudgetSpec budget{.ns = "d", .name = "y", .selector = pods_of("y").selector,
-                           .match_nothing = false, .disruptions_allowed = 0};
+  model::BudgetSpec budget{.ns = "d",
+                           .name = "y",
+                           .selector = pods_of("y").selector,
+                           .match_nothing = false,
+                           .disruptions_allowed = 0};
   cluster.budgets = {budget};
   EXPECT_EQ(text_of(decide(cluster, 100)), "d/p@a[0]+ -d/x -d/x2");  // no budget broken
   cluster.budgets[0].disruptions_allowed = 1;
@@ -58,29 +61,31 @@ TEST(Preemption, NodeByBudgetJobsPriorityWorkRank) {
 }
 
 TEST(Preemption, GivesBackWhatIsNotNeeded) {
-  JudgeCluster cluster{.nodes = {gpu_node("a", 4)},
-                       .pods = {running(whole("big", 2), "a", {0, 1}),
-                                running(whole("one", 1), "a", {2}),
-                                running(with_priority(whole("two", 1), 5), "a", {3}),
-                                with_priority(whole("p", 1), 10)},
-                       .gangs = {},
-                       .budgets = {}};
+  JudgeCluster cluster{
+      .nodes = {gpu_node("a", 4)},
+      .pods = {running(whole("big", 2), "a", {0, 1}), running(whole("one", 1), "a", {2}),
+               running(with_priority(whole("two", 1), 5), "a", {3}),
+               with_priority(whole("p", 1), 10)},
+      .gangs = {},
+      .budgets = {}};
   // Given back: two (priority), then one (fewer GPUs); big stays out.
   EXPECT_EQ(text_of(decide(cluster)), "d/p@a[0]+ -d/big");
-  model::BudgetSpec budget{.ns = "d", .name = "b", .selector = pods_of("big").selector,
-                           .match_nothing = false, .disruptions_allowed = 0};
+  model::BudgetSpec budget{.ns = "d",
+                           .name = "b",
+                           .selector = pods_of("big").selector,
+                           .match_nothing = false,
+                           .disruptions_allowed = 0};
   cluster.budgets = {budget};
   EXPECT_EQ(text_of(decide(cluster)), "d/p@a[2]+ -d/one");
 }
 
 TEST(Preemption, WholeGangsGo) {
-  JudgeCluster cluster{.nodes = {gpu_node("a", 1), gpu_node("b", 1), gpu_node("c", 1)},
-                       .pods = {member(running(whole("x0", 1), "a"), "x"),
-                                member(running(whole("x1", 1), "b"), "x"),
-                                running(with_priority(whole("y", 1), 20), "c"),
-                                with_priority(whole("p", 1), 10)},
-                       .gangs = {a_gang("x", 2)},
-                       .budgets = {}};
+  JudgeCluster cluster{
+      .nodes = {gpu_node("a", 1), gpu_node("b", 1), gpu_node("c", 1)},
+      .pods = {member(running(whole("x0", 1), "a"), "x"), member(running(whole("x1", 1), "b"), "x"),
+               running(with_priority(whole("y", 1), 20), "c"), with_priority(whole("p", 1), 10)},
+      .gangs = {a_gang("x", 2)},
+      .budgets = {}};
   model::Decision decision = decide(cluster);
   EXPECT_EQ(text_of(decision), "d/p@a[0]+ -d/x0 -d/x1");
   EXPECT_EQ(outcome_of(decision, "d/x").pods, 2);
@@ -100,14 +105,14 @@ TEST(Preemption, GangTakesFreeRoomFirst) {
 
 TEST(Preemption, RequiredTopologyPerDomain) {
   const std::string zone = model::kZoneLabel;
-  JudgeCluster cluster{.nodes = {in_zone(gpu_node("a", 1), "z1"), in_zone(gpu_node("b", 1), "z1"),
-                                 in_zone(gpu_node("c", 2), "z2")},
-                       .pods = {running(whole("x", 1), "a"), running(whole("y", 1), "b"),
-                                running(whole("z", 1), "c", {0}),
-                                member(with_priority(whole("p0", 1), 10), "g"),
-                                member(with_priority(whole("p1", 1), 10), "g")},
-                       .gangs = {a_gang("g", 2, zone)},
-                       .budgets = {}};
+  JudgeCluster cluster{
+      .nodes = {in_zone(gpu_node("a", 1), "z1"), in_zone(gpu_node("b", 1), "z1"),
+                in_zone(gpu_node("c", 2), "z2")},
+      .pods = {running(whole("x", 1), "a"), running(whole("y", 1), "b"),
+               running(whole("z", 1), "c", {0}), member(with_priority(whole("p0", 1), 10), "g"),
+               member(with_priority(whole("p1", 1), 10), "g")},
+      .gangs = {a_gang("g", 2, zone)},
+      .budgets = {}};
   EXPECT_EQ(text_of(decide(cluster)), "d/p0@c[1]+ d/p1@c[0]+ -d/z");
   cluster.pods[2].priority = 10;
   EXPECT_EQ(text_of(decide(cluster)), "d/p0@a[0]+ d/p1@b[0]+ -d/x -d/y");

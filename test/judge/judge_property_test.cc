@@ -16,7 +16,7 @@ using model::Outcome;
 using model::PodSpec;
 using model::Verdict;
 
-constexpr int kSeeds = 400;
+constexpr int kSeeds = 150;
 constexpr std::int64_t kNow = kGeneratedAt + kSecond;
 
 class EveryMix : public ::testing::TestWithParam<Mix> {
@@ -95,7 +95,7 @@ TEST_P(EveryMix, NothingIsOvercommitted) {
         ASSERT_EQ(static_cast<int>(pod.gpu_indices.size()), pod.gpu.count) << "seed " << seed;
         bool exclusive =
             pod.gpu.kind == model::GpuDemandSpec::Kind::kWhole && node.shares_per_gpu == 1;
-        int milli = exclusive ? 1000
+        int milli = exclusive                                               ? 1000
                     : pod.gpu.kind == model::GpuDemandSpec::Kind::kFraction ? pod.gpu.milli
                                                                             : 1;
         for (int index : pod.gpu_indices) devices[index] += milli;
@@ -227,10 +227,14 @@ TEST_P(EveryMix, SequencesStayConsistent) {
 
 std::string name_of(const ::testing::TestParamInfo<Mix>& each) {
   switch (each.param) {
-    case Mix::kPlain: return "Plain";
-    case Mix::kConstraints: return "Constraints";
-    case Mix::kGangs: return "Gangs";
-    case Mix::kPreemption: return "Preemption";
+    case Mix::kPlain:
+      return "Plain";
+    case Mix::kConstraints:
+      return "Constraints";
+    case Mix::kGangs:
+      return "Gangs";
+    case Mix::kPreemption:
+      return "Preemption";
   }
   return "";
 }

@@ -134,10 +134,9 @@ TEST(Constraints, GpuModelAndMemory) {
   EXPECT_EQ(rejections(cluster, part, "n"),
             (std::vector{Constraint::kGpuMemory, Constraint::kGpus}));
   part.gpu.memory_mib = 20001;  // 251 milli
-  EXPECT_EQ(decide({.nodes = {node}, .pods = {part}, .gangs = {}, .budgets = {}})
-                .placements[0]
-                .gpu_milli,
-            251);
+  EXPECT_EQ(
+      decide({.nodes = {node}, .pods = {part}, .gangs = {}, .budgets = {}}).placements[0].gpu_milli,
+      251);
   PodSpec no_gpus = a_pod("p");
   no_gpus.gpu_models = {"A100"};
   no_gpus.gpu_min_memory_mib = 1;
@@ -176,8 +175,12 @@ TEST(Constraints, PodAntiAffinityBothWays) {
 TEST(Constraints, TopologySpread) {
   std::vector<NodeSpec> nodes{in_zone(cpu_node("a"), "z1"), in_zone(cpu_node("b"), "z2")};
   PodSpec pod = a_pod("p");
-  pod.spread.push_back({.max_skew = 1, .topology_key = model::kZoneLabel, .hard = true,
-                        .pods = pods_of("p"), .min_domains = 1, .honor_affinity = true,
+  pod.spread.push_back({.max_skew = 1,
+                        .topology_key = model::kZoneLabel,
+                        .hard = true,
+                        .pods = pods_of("p"),
+                        .min_domains = 1,
+                        .honor_affinity = true,
                         .honor_taints = false});
   PodSpec first = running(pod, "a");
   first.name = "first";
@@ -198,8 +201,12 @@ TEST(Constraints, SpreadCountsEligibleNodesOnly) {
   nodes[0].labels["disk"] = "ssd";
   PodSpec pod = a_pod("p");
   pod.node_selector["disk"] = "ssd";
-  pod.spread.push_back({.max_skew = 1, .topology_key = model::kZoneLabel, .hard = true,
-                        .pods = pods_of("p"), .min_domains = 1, .honor_affinity = true,
+  pod.spread.push_back({.max_skew = 1,
+                        .topology_key = model::kZoneLabel,
+                        .hard = true,
+                        .pods = pods_of("p"),
+                        .min_domains = 1,
+                        .honor_affinity = true,
                         .honor_taints = false});
   PodSpec first = running(pod, "a");
   first.name = "first";
@@ -229,11 +236,11 @@ TEST(Constraints, Amounts) {
     std::int64_t half;
     Reason reason;
   };
-  for (const Case& each : std::vector<Case>{
-           {"cpu", 5000, Reason::kInsufficientCpu},
-           {"memory", 600, Reason::kInsufficientMemory},
-           {"ephemeral-storage", 600, Reason::kInsufficientEphemeralStorage},
-           {"rdma/hca", 2, Reason::kInsufficientResource}}) {
+  for (const Case& each :
+       std::vector<Case>{{"cpu", 5000, Reason::kInsufficientCpu},
+                         {"memory", 600, Reason::kInsufficientMemory},
+                         {"ephemeral-storage", 600, Reason::kInsufficientEphemeralStorage},
+                         {"rdma/hca", 2, Reason::kInsufficientResource}}) {
     PodSpec pod = asking("p", each.resource, each.half);
     PodSpec rival = running(asking("q", each.resource, each.half), "n");
     EXPECT_EQ(placed({node}, {pod}), "d/p@n");
@@ -330,8 +337,12 @@ TEST(Levels, SoftSpreadReplicasLocalityRank) {
   PodSpec pod = a_pod("p"), peer = a_pod("p");
   peer.name = "peer";
   EXPECT_EQ(placed(nodes, {pod, running(peer, "a")}), "d/p@a");
-  pod.spread.push_back({.max_skew = 1, .topology_key = model::kZoneLabel, .hard = false,
-                        .pods = pods_of("p"), .min_domains = 1, .honor_affinity = true,
+  pod.spread.push_back({.max_skew = 1,
+                        .topology_key = model::kZoneLabel,
+                        .hard = false,
+                        .pods = pods_of("p"),
+                        .min_domains = 1,
+                        .honor_affinity = true,
                         .honor_taints = false});
   EXPECT_EQ(placed(nodes, {pod, running(peer, "b")}), "d/p@c");
   pod.spread.clear();

@@ -36,12 +36,17 @@ bool holds(const text::Requirement& requirement, const std::string* value) {
            requirement.values.end();
   };
   switch (requirement.op) {
-    case text::Operator::kIn: return value != nullptr && among();
-    case text::Operator::kNotIn: return value == nullptr || !among();
-    case text::Operator::kExists: return value != nullptr;
-    case text::Operator::kDoesNotExist: return value == nullptr;
+    case text::Operator::kIn:
+      return value != nullptr && among();
+    case text::Operator::kNotIn:
+      return value == nullptr || !among();
+    case text::Operator::kExists:
+      return value != nullptr;
+    case text::Operator::kDoesNotExist:
+      return value == nullptr;
     case text::Operator::kGt:
-    case text::Operator::kLt: return value != nullptr && compares(requirement, *value);
+    case text::Operator::kLt:
+      return value != nullptr && compares(requirement, *value);
   }
   return false;
 }
@@ -90,13 +95,12 @@ bool affine(const PodSpec& pod, const NodeSpec& node) {
 }
 
 bool tolerated(const PodSpec& pod, const model::Taint& taint) {
-  return std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
-                     [&](const model::Toleration& toleration) {
-                       if (toleration.effect && *toleration.effect != taint.effect) return false;
-                       if (!toleration.key.empty() && toleration.key != taint.key) return false;
-                       return toleration.op == model::Toleration::Op::kExists ||
-                              toleration.value == taint.value;
-                     });
+  return std::any_of(
+      pod.tolerations.begin(), pod.tolerations.end(), [&](const model::Toleration& toleration) {
+        if (toleration.effect && *toleration.effect != taint.effect) return false;
+        if (!toleration.key.empty() && toleration.key != taint.key) return false;
+        return toleration.op == model::Toleration::Op::kExists || toleration.value == taint.value;
+      });
 }
 
 bool taints_tolerated(const PodSpec& pod, const NodeSpec& node, std::string_view but) {

@@ -142,8 +142,7 @@ void Preemptor::order_for_return(const State& state, std::vector<const Job*>& jo
     return std::tuple(!forbidden(state, *job), -job->priority, milli_on(state, *job, node),
                       -job->lost, job->name, !job->is_gang);
   };
-  std::sort(jobs.begin(), jobs.end(),
-            [&](const Job* a, const Job* b) { return key(a) < key(b); });
+  std::sort(jobs.begin(), jobs.end(), [&](const Job* a, const Job* b) { return key(a) < key(b); });
 }
 
 // Pods evicted so far, by budget.

@@ -145,10 +145,10 @@ View::Spread View::hard_spread(const model::SpreadConstraint& constraint) const 
     ++spread.counts[*domain_of(state_, bound.node, constraint.topology_key)];
   }
   if (!spread.counts.empty() && static_cast<int>(spread.counts.size()) >= constraint.min_domains) {
-    spread.least = std::min_element(spread.counts.begin(), spread.counts.end(),
-                                    [](const auto& a, const auto& b) {
-                                      return a.second < b.second;
-                                    })->second;
+    spread.least =
+        std::min_element(spread.counts.begin(), spread.counts.end(),
+                         [](const auto& a, const auto& b) { return a.second < b.second; })
+            ->second;
   }
   spread.self = matches(constraint.pods, pod_) ? 1 : 0;
   return spread;
@@ -167,8 +167,7 @@ Constraints View::rejects(int node) const {
 
 Constraints View::rejects_node(int node) const {
   const NodeSpec& spec = *state_.nodes[static_cast<std::size_t>(node)].spec;
-  static const model::Taint cordon{
-      .key = kCordon, .value = "", .effect = TaintEffect::kNoSchedule};
+  static const model::Taint cordon{.key = kCordon, .value = "", .effect = TaintEffect::kNoSchedule};
   bool cordons = (ignored_ & bit(Constraint::kUnschedulable)) == 0;
   return when(!spec.ready, Constraint::kNodeReady) |
          when(spec.unschedulable && !tolerated(pod_, cordon), Constraint::kUnschedulable) |

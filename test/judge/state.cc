@@ -137,9 +137,7 @@ std::vector<Taken> assumed_devices(const NodeState& node, const PodSpec& pod) {
 
 }  // namespace
 
-bool usable(const GpuSpec& gpu) {
-  return gpu.health != model::Health::kUnhealthy && !gpu.reserved;
-}
+bool usable(const GpuSpec& gpu) { return gpu.health != model::Health::kUnhealthy && !gpu.reserved; }
 
 bool asks_gpus(const PodSpec& pod) { return pod.gpu.kind != Kind::kNone && pod.gpu.count > 0; }
 
@@ -150,9 +148,8 @@ std::int64_t request(const PodSpec& pod, std::string_view resource) {
 State without_pods(const JudgeCluster& cluster) {
   State state;
   for (const NodeSpec& node : cluster.nodes) state.nodes.push_back(empty_node(node));
-  std::sort(state.nodes.begin(), state.nodes.end(), [](const NodeState& a, const NodeState& b) {
-    return a.spec->name < b.spec->name;
-  });
+  std::sort(state.nodes.begin(), state.nodes.end(),
+            [](const NodeState& a, const NodeState& b) { return a.spec->name < b.spec->name; });
   return state;
 }
 

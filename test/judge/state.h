@@ -28,9 +28,9 @@ struct NodeState {
 
 struct Bound {
   const model::PodSpec* pod = nullptr;
-  int node = -1;              // -1: a node the cluster does not have
+  int node = -1;  // -1: a node the cluster does not have
   std::vector<Taken> taken;
-  bool present = true;        // false: evicted in this cycle
+  bool present = true;  // false: evicted in this cycle
 };
 
 struct State {
