@@ -48,6 +48,10 @@ struct Settings {
 Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal) {
   Settings settings;
   settings.input.paths = args.paths;
+  if (args.output != "table" && args.output != "json" && args.output != "yaml") {
+    return invalid("--output: found \"" + text::terminal_safe(args.output) +
+                   "\", want table, json or yaml");
+  }
   BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
   settings.plan.policy.preemption = !args.no_preemption;
   if (args.cycles != "until-stable") {
@@ -144,27 +148,22 @@ int plan_command(const PlanArguments& args, Terminal& terminal) {
 
 void add_plan_options(CLI::App& plan, PlanArguments& args) {
   plan.add_option("-f,--file", args.paths,
-                  "a manifest, a folder of them (*.yaml *.yml *.json), or - for standard input")
+                  "manifests: files, folders (*.yaml *.yml *.json), or -\nfor standard input")
       ->required()
-      ->type_name("PATH...");
-  plan.add_option("--cycles", args.cycles, "how many decision cycles to run")
-      ->capture_default_str()
+      ->type_name("PATH");
+  plan.add_option("--cycles", args.cycles, "decision cycles to run (default until-stable)")
       ->type_name("N|until-stable");
-  plan.add_option("-o,--output", args.output, "how to print the plan")
-      ->capture_default_str()
-      ->check(CLI::IsMember({"table", "json", "yaml"}))
-      ->type_name("");
-  plan.add_option("--explain", args.explain, "explain one workload (NS/NAME, or NAME if it is clear)")
+  plan.add_option("-o,--output", args.output, "how to print the plan (default table)")
+      ->type_name("table|json|yaml");
+  plan.add_option("--explain", args.explain, "why one workload waits, or where it goes")
       ->type_name("WORKLOAD");
   plan.add_option("--policy", args.policy,
-                  "fragmentation, pack or spread, and rules after a comma (docs/plan.md)")
-      ->capture_default_str()
+                  "fragmentation (default), pack or spread; rules follow\nafter commas, see docs/plan.md")
       ->type_name("POLICY");
   plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
-  plan.add_option("--max-input", args.max_input, "refuse more input than this")
-      ->capture_default_str()
+  plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")
       ->type_name("SIZE");
-  plan.add_option("--now", args.now, "the time to plan at; orders victims by work lost")
+  plan.add_option("--now", args.now, "plan at this time (orders victims by lost work)")
       ->type_name("RFC3339");
 }
 

@@ -21,6 +21,15 @@ bool names(std::string_view full, std::string_view asked) {
          full.substr(slash + 1) == asked;
 }
 
+// A no-break space keeps a name and its number on one line; it is printed as a blank.
+std::string with_blanks(std::string word) {
+  constexpr std::string_view kNoBreak = "\u00a0";
+  for (std::size_t at = word.find(kNoBreak); at != std::string::npos; at = word.find(kNoBreak)) {
+    word.replace(at, kNoBreak.size(), " ");
+  }
+  return word;
+}
+
 // One labelled paragraph, wrapped at blanks with a hanging indent.
 void say(std::string_view label, const std::string& body, std::string& out) {
   std::string line = "  " + padded(std::string(label), kIndent - 2);
@@ -42,8 +51,8 @@ void say(std::string_view label, const std::string& body, std::string& out) {
       line += ' ';
       ++width;
     }
-    line += word;
     width += width_of(word);
+    line += with_blanks(word);
     fresh = false;
   }
   out += line + '\n';
@@ -157,10 +166,26 @@ class Explainer {
     funnel(outcome.certificate);
     domains(outcome);
     if (!never) holders();
-    say("helps", safe(help), out_);
+    if (adds_something(outcome.reason)) say("helps", safe(help), out_);
     say("next", std::string(text.what_to_do) + "; then run again: " + safe(command_), out_);
     if (!outcome.certificate.exact) {
       say("note", "the search ended at its bound; this \"no\" is not a proof", out_);
+    }
+  }
+
+  // The numbers of the others stand in "because" already.
+  static bool adds_something(model::Reason reason) {
+    switch (reason) {
+      case model::Reason::kFragmented:
+      case model::Reason::kNeverFits:
+      case model::Reason::kInsufficientGpus:
+      case model::Reason::kGangIncomplete:
+      case model::Reason::kGangDoesNotFit:
+      case model::Reason::kTopologyDomainTooSmall:
+      case model::Reason::kGated:
+      case model::Reason::kNoNodes:
+      case model::Reason::kPreempted: return false;
+      default: return true;
     }
   }
 
@@ -254,7 +279,7 @@ class Explainer {
         }
         const NodeUse::Holder& holder = node->holders[i];
         list += (i == 0 ? "" : ", ") + text::elide_middle(safe(holder.pod), 30) +
-                fmt::format(" {}", show_milli(holder.milli));
+                fmt::format("\u00a0({})", show_milli(holder.milli));
       }
       say(shown == 0 ? "holders" : "", list, out_);
       ++shown;

@@ -64,7 +64,7 @@ NodeUse use_of(const model::ClusterState& state, std::size_t slot, int& pods) {
   return use;
 }
 
-ClusterUse sum_up(const model::ClusterState& state, std::vector<NodeUse>* nodes) {
+ClusterUse sum_up(const model::ClusterState& state, std::vector<NodeUse>& nodes) {
   ClusterUse sum;
   for (std::size_t slot = 0; slot < state.nodes(); ++slot) {
     NodeUse use = use_of(state, slot, sum.pods);
@@ -73,9 +73,21 @@ ClusterUse sum_up(const model::ClusterState& state, std::vector<NodeUse>* nodes)
     sum.gpu_pods += static_cast<int>(use.holders.size());
     sum.used_milli += use.used_milli;
     if (use.gpus > 0) sum.gpus_by_model[use.model] += use.gpus;
-    if (nodes != nullptr) nodes->push_back(std::move(use));
+    nodes.push_back(std::move(use));
   }
   return sum;
+}
+
+// What a pod holds on a node; nodes are sorted by name.
+int held_milli(const std::vector<NodeUse>& nodes, const std::string& node, const std::string& pod) {
+  const auto use =
+      std::lower_bound(nodes.begin(), nodes.end(), node,
+                       [](const NodeUse& a, const std::string& b) { return a.name < b; });
+  if (use == nodes.end() || use->name != node) return 0;
+  for (const NodeUse::Holder& holder : use->holders) {
+    if (holder.pod == pod) return holder.milli;
+  }
+  return 0;
 }
 
 std::int64_t asked_of(const GpuDemandSpec& demand) {
@@ -201,7 +213,7 @@ class WorkloadGrouper {
       workload.one_clique &= one_clique(*it->second, placement.gpus);
       const auto label = it->second->labels.find(workload.required_topology);
       if (label != it->second->labels.end()) domains.insert(label->second);
-      workload.placed_milli += placed_milli(*it->second, placement);
+      workload.placed_milli += held_milli(plan_.nodes, placement.node, placement.pod);
     }
     workload.apart = nodes.size() > 1 && nodes.size() == workload.placements.size();
     if (domains.size() == 1) workload.domain = *domains.begin();
@@ -215,18 +227,6 @@ class WorkloadGrouper {
       cliques.insert(node.gpus[static_cast<std::size_t>(g)].nvlink_clique);
     }
     return cliques.size() == 1 && *cliques.begin() >= 0;
-  }
-
-  std::int64_t placed_milli(const model::NodeSpec& node, const model::Placement& placement) const {
-    const auto use = std::lower_bound(
-        plan_.nodes.begin(), plan_.nodes.end(), node.name,
-        [](const NodeUse& a, const std::string& b) { return a.name < b; });
-    if (use != plan_.nodes.end() && use->name == node.name) {
-      for (const NodeUse::Holder& holder : use->holders) {
-        if (holder.pod == placement.pod) return holder.milli;
-      }
-    }
-    return 0;
   }
 
   PlanResult& plan_;
@@ -248,13 +248,17 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   builder.set_budgets(inputs.budgets);
 
   PlanResult plan;
-  plan.before = sum_up(builder.state(), nullptr);
+  std::vector<NodeUse> nodes_before;
+  plan.before = sum_up(builder.state(), nodes_before);
   decide::Run run = decide::run(builder, options.policy, options.now_ns,
                                 options.cycles.value_or(kMaxCycles));
   plan.decision = std::move(run.decision);
+  for (const model::Preemption& victim : plan.decision.preemptions) {
+    plan.preempted_milli.push_back(held_milli(nodes_before, victim.node, victim.pod));
+  }
   plan.cycles = run.cycles;
   plan.stable = run.stable;
-  plan.after = sum_up(builder.state(), &plan.nodes);
+  plan.after = sum_up(builder.state(), plan.nodes);
   plan.ignored = inputs.ignored;
   plan.warnings = inputs.warnings;
   plan.invalid = inputs.invalid;

@@ -82,6 +82,7 @@ struct PlanResult {
   int cycles = 0;
   bool stable = true;
   std::vector<Workload> workloads;      // in the order they were decided
+  std::vector<int> preempted_milli;     // GPU milli of each of decision.preemptions
   std::vector<NodeUse> nodes;           // by name, after the plan
   ClusterUse before, after;
   std::vector<objects::Note> ignored, warnings, invalid, notes;

@@ -21,7 +21,7 @@ struct Row {
   std::string name, gpus, third, fourth;
 };
 
-// Four columns; the names give way first, then the last column wraps nowhere but is cut at the end.
+// Four columns in 80 characters.
 class Table {
  public:
   Table(Row heads, std::size_t third_max) : heads_(std::move(heads)), third_max_(third_max) {}
@@ -53,11 +53,39 @@ class Table {
   struct Widths {
     std::size_t name, gpus, third, fourth;
   };
+  // The last column goes on below itself where it is too long; a word is never cut.
   static void line(const Row& row, const Widths& w, std::string& out) {
-    std::string text = fit(row.name, w.name) + "  " + padded_left(row.gpus, w.gpus) + "  " +
-                       fit(row.third, w.third) + "  " + fit(row.fourth, w.fourth);
-    while (!text.empty() && text.back() == ' ') text.pop_back();
-    out += text + '\n';
+    const std::string start = fit(row.name, w.name) + "  " + padded_left(row.gpus, w.gpus) + "  " +
+                              fit(row.third, w.third) + "  ";
+    std::string text = start;
+    std::string rest = text::terminal_safe(row.fourth);
+    while (true) {
+      std::size_t cut = rest.size();
+      if (width_of(rest) > w.fourth) {
+        cut = rest.find_last_of(' ', bytes_of(rest, w.fourth));
+        if (cut == std::string::npos || cut == 0) {
+          rest = text::elide_middle(rest, w.fourth);
+          cut = rest.size();
+        }
+      }
+      text += rest.substr(0, cut);
+      while (!text.empty() && text.back() == ' ') text.pop_back();
+      out += text + '\n';
+      if (cut >= rest.size()) return;
+      rest = rest.substr(cut + 1);
+      text = std::string(width_of(start), ' ');
+    }
+  }
+
+  // Of the first n code points.
+  static std::size_t bytes_of(std::string_view text, std::size_t n) {
+    std::size_t at = 0;
+    while (at < text.size() && n > 0) {
+      ++at;
+      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
+      --n;
+    }
+    return at;
   }
 
   Row heads_;
@@ -73,6 +101,9 @@ std::string pods_of(const Workload& workload, int pods) {
 }
 
 std::string head_name(const Workload& workload, int pods) {
+  if (workload.kind == Workload::Kind::kPod) {
+    return text::elide_middle(text::terminal_safe(workload.name), kMaxNameWidth);
+  }
   const std::string count = pods_of(workload, pods);
   const std::size_t room = kMaxNameWidth - width_of(count) - 1;
   return text::elide_middle(text::terminal_safe(workload.name), room) + ' ' + count;
@@ -178,12 +209,13 @@ void print_preempted(const PlanResult& plan, std::size_t max_rows, std::string& 
     if (!placement.gpus.empty()) where += ": " + show_ranges(placement.gpus);
     next[placement.pod] = where;
   }
-  Table table({"PREEMPTED", "", "FROM", "FOR"}, 14);
-  for (const model::Preemption& victim : plan.decision.preemptions) {
+  Table table({"PREEMPTED", "GPUS", "FROM", "FOR"}, 16);
+  for (std::size_t i = 0; i < plan.decision.preemptions.size(); ++i) {
+    const model::Preemption& victim = plan.decision.preemptions[i];
     const auto it = next.find(victim.pod);
     std::string fate = it == next.end() ? "waits again" : it->second;
     if (victim.breaks_budget) fate += ", against its budget";
-    table.add({text::elide_middle(text::terminal_safe(victim.pod), kMaxNameWidth), "", victim.node,
+    table.add({victim.pod, show_milli(plan.preempted_milli[i]), victim.node,
                victim.by + ", then " + fate});
   }
   table.print(max_rows, out);
@@ -238,7 +270,7 @@ std::string kinds_of(const std::vector<objects::Note>& notes) {
 void print_summary(const PlanResult& plan, const TableOptions& options, std::string& out) {
   std::size_t workloads = 0, placed = 0;
   const Workload* waiting = nullptr;
-  const Workload* never = nullptr;
+  const Workload* other = nullptr;
   for (const Workload& workload : plan.workloads) {
     if (workload.was_running) continue;
     ++workloads;
@@ -247,10 +279,13 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
       continue;
     }
     const model::Outcome& outcome = plan.decision.outcomes[workload.waiting.front()];
-    const Workload*& first = outcome.verdict == model::Verdict::kNever ? never : waiting;
+    // One that was searched a place for and could get one is worth a closer look.
+    const bool searched = outcome.certificate.nodes > 0 &&
+                          outcome.verdict != model::Verdict::kNever;
+    const Workload*& first = searched ? waiting : other;
     if (first == nullptr) first = &workload;
   }
-  if (waiting == nullptr) waiting = never;
+  if (waiting == nullptr) waiting = other;
   out += '\n';
   if (workloads == 0) {
     out += "Nothing to place";

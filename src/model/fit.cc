@@ -228,9 +228,9 @@ NodeState empty_state(const NodeInfo& info) {
   return state;
 }
 
-int free_usable_milli(const NodeInfo& info, const NodeState& state) {
+int free_milli(const NodeState& state, std::uint16_t mask) {
   int total = 0;
-  for (auto bits = static_cast<unsigned>(info.usable); bits != 0; bits &= bits - 1) {
+  for (auto bits = static_cast<unsigned>(mask); bits != 0; bits &= bits - 1) {
     total += std::max<int>(state.gpu[static_cast<std::size_t>(std::countr_zero(bits))], 0);
   }
   return total;

@@ -82,6 +82,7 @@ void take(const NodeInfo& info, NodeState& state, const Demand& demand, const Gp
 void give(const NodeInfo& info, NodeState& state, const Demand& demand, const GpuTake& gpus);
 
 NodeState empty_state(const NodeInfo& info);  // nothing placed
-int free_usable_milli(const NodeInfo& info, const NodeState& state);
+// Free milli of the devices in mask (NodeInfo::usable, ::devices).
+int free_milli(const NodeState& state, std::uint16_t mask);
 
 }  // namespace berth::model

@@ -20,7 +20,7 @@ class Scorer {
   // The demand fits the node.
   std::int32_t score(const model::NodeInfo& info, const model::NodeState& state,
                      const model::Demand& demand) const {
-    int after = model::free_usable_milli(info, state) - taken_milli(info, demand);
+    int after = model::free_milli(state, info.devices) - taken_milli(info, demand);
     return packing_ == Policy::Packing::kLeastAllocated ? after : -after;
   }
   std::uint64_t epoch() const { return 1; }

@@ -304,7 +304,7 @@ bool add_free_gpus(const ClusterState& state, const model::Shape& shape,
     int unit = model::device_milli(info, demand);
     if (unit <= 0) continue;
     smallest = smallest == 0 ? unit : std::min(smallest, unit);
-    int free = model::free_usable_milli(info, state.node(i));
+    int free = model::free_milli(state.node(i), info.usable);
     out.free_gpu_milli += free;
     out.largest_free_milli = std::max(out.largest_free_milli, free);
   }

@@ -1,0 +1,171 @@
+// The engine against the judge: the same placements, verdicts, reasons and certificates on random
+// clusters and request sequences; and a builder that saw the changes one by one against one that
+// sees the result at once. BERTH_SOAK=1 runs the long version.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <map>
+
+#include "decide/decide.h"
+#include "judge/generate.h"
+#include "judge/judge.h"
+#include "model/snapshot_builder.h"
+
+namespace berth::judging {
+namespace {
+
+constexpr std::int64_t kNow = kGeneratedAt + 3600 * kSecond;
+
+model::Decision without_messages(model::Decision decision) {
+  for (auto& outcome : decision.outcomes) outcome.message.clear();
+  return decision;
+}
+
+std::string show(const model::Certificate& c) {
+  std::string out = "nodes " + std::to_string(c.nodes) + " fitting " +
+                    std::to_string(c.fitting_nodes) + " binding " + std::string(name(c.binding)) +
+                    " free " + std::to_string(c.free_gpu_milli) + "/" +
+                    std::to_string(c.largest_free_milli) + " needed " +
+                    std::to_string(c.needed_pods) + " exact " + std::to_string(c.exact);
+  for (int i = 0; i < model::kConstraints; ++i) {
+    auto at = static_cast<std::size_t>(i);
+    if (c.removed[at] != 0) {
+      out += " " + std::string(name(static_cast<model::Constraint>(i))) + " " +
+             std::to_string(c.removed[at]) + "/" + std::to_string(c.only[at]);
+    }
+  }
+  for (const auto& d : c.domains) out += " " + d.name + ":" + std::to_string(d.fits);
+  return out;
+}
+
+std::string show(const model::Decision& d) {
+  std::string out;
+  for (const auto& p : d.placements) {
+    out += p.pod + " on " + p.node + " gpus";
+    for (int g : p.gpus) out += " " + std::to_string(g);
+    out += " milli " + std::to_string(p.gpu_milli) + (p.after_preemption ? " after" : "") + "\n";
+  }
+  for (const auto& p : d.preemptions) {
+    out += p.pod + " off " + p.node + " for " + p.by + (p.breaks_budget ? " breaks" : "") + "\n";
+  }
+  for (const auto& o : d.outcomes) {
+    out += o.workload + " " + std::to_string(o.placed) + "/" + std::to_string(o.pods) + " " +
+           std::string(name(o.verdict)) + " " + std::string(name(o.reason)) + " [" +
+           show(o.certificate) + "]\n";
+  }
+  return out;
+}
+
+// The engine's side: a builder that is told of every change, and one placer for the whole sequence.
+class Engine {
+ public:
+  Engine() : placer_({.packing = schedule::Policy::Packing::kMostAllocated}) {}
+
+  void follow(const JudgeCluster& cluster) {
+    for (const auto& node : cluster.nodes) {
+      if (nodes_.contains(node.name) && nodes_.at(node.name) == node) continue;
+      builder_.upsert_node(node);
+      nodes_.insert_or_assign(node.name, node);
+    }
+    for (const auto& gang : cluster.gangs) builder_.upsert_gang(gang);
+    builder_.set_budgets(cluster.budgets);
+    std::map<std::string, model::PodSpec> now;
+    for (const auto& pod : cluster.pods) now.emplace(pod.ns + "/" + pod.name, pod);
+    for (const auto& [name, pod] : pods_) {
+      if (!now.contains(name)) builder_.remove_pod(name);
+    }
+    for (const auto& [name, pod] : now) {
+      if (!pods_.contains(name) || !(pods_.at(name) == pod)) builder_.upsert_pod(pod);
+    }
+    pods_ = std::move(now);
+  }
+
+  model::Decision decide() { return decide::decide(builder_.publish(), kNow, placer_); }
+  std::string dump() { return builder_.publish()->dump(); }
+
+ private:
+  model::SnapshotBuilder builder_;
+  schedule::Placer placer_;
+  std::map<std::string, model::NodeSpec> nodes_;
+  std::map<std::string, model::PodSpec> pods_;
+};
+
+int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed) {
+  int decisions = 0;
+  for (int s = 0; s < sequences; ++s) {
+    Random random = Random(seed).split(std::to_string(s));
+    GenerateOptions options{.mix = mix};
+    JudgeCluster cluster = generate(random.split("cluster"), options);
+    Engine engine;
+    for (int step = 0; step < steps; ++step) {
+      engine.follow(cluster);
+      auto expected = judge(cluster, {}, kNow, true);
+      auto found = without_messages(engine.decide());
+      decisions += static_cast<int>(expected.outcomes.size());
+      EXPECT_EQ(show(expected), show(found)) << "mix " << static_cast<int>(mix) << " seed " << seed
+                                             << " sequence " << s << " step " << step;
+      if (!(expected == found)) {
+        ADD_FAILURE() << "decisions differ beyond what is shown";
+        return decisions;
+      }
+      apply(expected, kNow, cluster);
+      finish_some(random, 4, cluster);
+      add_request(random, options, 1000 + step, cluster);
+      if (s % 16 == 0) {
+        engine.follow(cluster);
+        Engine fresh;
+        fresh.follow(cluster);
+        EXPECT_EQ(engine.dump(), fresh.dump()) << "incremental and at once, sequence " << s;
+      }
+      if (::testing::Test::HasFailure()) return decisions;
+    }
+  }
+  return decisions;
+}
+
+int scale() { return std::getenv("BERTH_SOAK") != nullptr ? 40 : 1; }
+
+std::uint64_t seed() {
+  const char* text = std::getenv("BERTH_SEED");
+  return text == nullptr ? 1 : std::strtoull(text, nullptr, 10);
+}
+
+TEST(EngineVsJudge, PlainPods) {
+  std::printf("decisions: %d\n", run_sequences(Mix::kPlain, 400 * scale(), 8, seed()));
+}
+TEST(EngineVsJudge, Constraints) {
+  std::printf("decisions: %d\n", run_sequences(Mix::kConstraints, 400 * scale(), 8, seed() + 1));
+}
+TEST(EngineVsJudge, Gangs) {
+  std::printf("decisions: %d\n", run_sequences(Mix::kGangs, 300 * scale(), 8, seed() + 2));
+}
+TEST(EngineVsJudge, Preemption) {
+  std::printf("decisions: %d\n", run_sequences(Mix::kPreemption, 300 * scale(), 8, seed() + 3));
+}
+
+// An overlay that is changed and dropped leaves the snapshot as it was.
+TEST(EngineVsJudge, DroppedOverlayLeavesTheSnapshot) {
+  for (int s = 0; s < 50; ++s) {
+    Random random = Random(7).split(std::to_string(s));
+    JudgeCluster cluster = generate(random, {.mix = Mix::kPreemption});
+    model::SnapshotBuilder builder;
+    for (const auto& node : cluster.nodes) builder.upsert_node(node);
+    for (const auto& gang : cluster.gangs) builder.upsert_gang(gang);
+    for (const auto& pod : cluster.pods) builder.upsert_pod(pod);
+    auto snapshot = builder.publish();
+    std::string before = snapshot->dump();
+    {
+      model::ClusterState overlay = *snapshot;
+      for (model::PodId id = 0; id < overlay.pod_ids(); ++id) {
+        if (overlay.pod(id).info && overlay.pod(id).slot >= 0) overlay.unbind(id);
+      }
+      EXPECT_NE(overlay.dump(), before);
+    }
+    builder.upsert_pod({.ns = "other", .name = "late"});  // the builder goes on as well
+    builder.publish();
+    EXPECT_EQ(snapshot->dump(), before);
+  }
+}
+
+}  // namespace
+}  // namespace berth::judging
