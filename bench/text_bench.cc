@@ -1,6 +1,7 @@
 // How fast the JSON and YAML readers are on a PodList, beside simdjson and Boost.JSON.
 //
-// simdjson gives neither line numbers nor duplicate keys, so it is a ceiling and not an alternative.
+// simdjson gives neither line numbers nor duplicate keys, so it is a ceiling and not an
+// alternative.
 #include <benchmark/benchmark.h>
 #include <simdjson.h>
 
@@ -19,12 +20,15 @@ std::string one_pod(std::size_t i) {
   return R"({"metadata":{"name":"train-worker-)" + n +
          R"(","namespace":"team-a","uid":"6f1c2a34-0000-4000-8000-)" + n +
          R"(","resourceVersion":"12345678","creationTimestamp":"2026-01-31T10:00:00Z",)"
-         R"("labels":{"app.kubernetes.io/name":"train","job":"resnet","rank":")" + n +
+         R"("labels":{"app.kubernetes.io/name":"train","job":"resnet","rank":")" +
+         n +
          R"("},"annotations":{"note":"first line\nsecond \"quoted\" line"}},)"
-         R"("spec":{"nodeName":"node-)" + std::to_string(i % 1000) +
+         R"("spec":{"nodeName":"node-)" +
+         std::to_string(i % 1000) +
          R"(","priority":100,"schedulerName":"berth","containers":[{"name":"main",)"
          R"("image":"registry.example.com/team-a/train:v1.2.3","args":["--epochs=90","--batch=256"],)"
-         R"("env":[{"name":"NCCL_DEBUG","value":"WARN"},{"name":"RANK","value":")" + n +
+         R"("env":[{"name":"NCCL_DEBUG","value":"WARN"},{"name":"RANK","value":")" +
+         n +
          R"("}],"resources":{"requests":{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"8"},)"
          R"("limits":{"cpu":"16","memory":"64Gi","nvidia.com/gpu":"8"}}}],)"
          R"("tolerations":[{"key":"nvidia.com/gpu","operator":"Exists","effect":"NoSchedule"}]},)"
@@ -91,10 +95,11 @@ void BM_BoostJson(benchmark::State& state) {
 
 void BM_BerthYaml(benchmark::State& state) {
   std::string stream;  // the pods as flow mappings, one document each
-  for (std::size_t i = 0; stream.size() < kListBytes / 10; ++i) stream += "---\n" + one_pod(i) + "\n";
+  for (std::size_t i = 0; stream.size() < kListBytes / 10; ++i)
+    stream += "---\n" + one_pod(i) + "\n";
   for (auto _ : state) {
-    const auto status = berth::text::read_yaml(
-        stream, [](berth::text::Document) -> berth::Status { return {}; });
+    const auto status =
+        berth::text::read_yaml(stream, [](berth::text::Document) -> berth::Status { return {}; });
     if (!status.ok()) state.SkipWithError(status.error().to_string().c_str());
   }
   count_bytes(state, stream.size());

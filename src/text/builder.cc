@@ -101,8 +101,10 @@ void Builder::over_nodes() {
 void Builder::deep_copy(const Value& value) {
   if (failed()) return;
   switch (value.kind()) {
-    case Kind::kNumber: return number(copy(value.number_text()), value.line());
-    case Kind::kString: return string(copy(value.string()), value.line());
+    case Kind::kNumber:
+      return number(copy(value.number_text()), value.line());
+    case Kind::kString:
+      return string(copy(value.string()), value.line());
     case Kind::kArray:
       begin_array(value.line());
       for (const Value& item : value.items()) {
@@ -119,7 +121,8 @@ void Builder::deep_copy(const Value& value) {
       }
       return end();
     case Kind::kNull:
-    case Kind::kBool: return add(value);
+    case Kind::kBool:
+      return add(value);
   }
 }
 
@@ -131,8 +134,10 @@ Error Builder::error() const {
     case Failure::kNodes:
       return {Code::kExhausted,
               "more than " + std::to_string(limits_.max_nodes) + " values, which is the limit"};
-    case Failure::kDuplicate: break;
-    case Failure::kNone: return {Code::kInternal, "no failure"};
+    case Failure::kDuplicate:
+      break;
+    case Failure::kNone:
+      return {Code::kInternal, "no failure"};
   }
   const std::string shown = elide_middle(terminal_safe(failed_key_.substr(0, 256)), 60);
   return {Code::kInvalid, "key \"" + shown + "\" occurs twice in one object"};

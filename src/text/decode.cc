@@ -16,8 +16,8 @@ constexpr std::size_t kShownChars = 60;
 
 bool plain_key(std::string_view key) {
   const auto plain = [](char c) {
-    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') ||
-           c == '_' || c == '-' || c == '$';
+    return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '_' ||
+           c == '-' || c == '$';
   };
   return !key.empty() && key.size() <= kShownChars && std::all_of(key.begin(), key.end(), plain);
 }
@@ -25,15 +25,14 @@ bool plain_key(std::string_view key) {
 char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_but_case(std::string_view a, std::string_view b) {
-  return a.size() == b.size() &&
-         std::equal(a.begin(), a.end(), b.begin(),
-                    [](char x, char y) { return lower_ascii(x) == lower_ascii(y); });
+  return a.size() == b.size() && std::equal(a.begin(), a.end(), b.begin(), [](char x, char y) {
+           return lower_ascii(x) == lower_ascii(y);
+         });
 }
 
 // The text cut first, so that a huge string costs nothing, then made safe.
 std::string shown_text(std::string_view text) {
-  return elide_middle(terminal_safe(elide_middle(text.substr(0, 4096), kShownChars)),
-                      kShownChars);
+  return elide_middle(terminal_safe(elide_middle(text.substr(0, 4096), kShownChars)), kShownChars);
 }
 
 }  // namespace
@@ -49,12 +48,18 @@ std::string Issue::message() const {
 
 std::string describe(const Value& value) {
   switch (value.kind()) {
-    case Kind::kNull: return "null";
-    case Kind::kBool: return value.as_bool() ? "bool true" : "bool false";
-    case Kind::kNumber: return "number " + shown_text(value.number_text());
-    case Kind::kString: return "string \"" + shown_text(value.string()) + "\"";
-    case Kind::kArray: return "array of " + std::to_string(value.size());
-    case Kind::kObject: return "object of " + std::to_string(value.size());
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return value.as_bool() ? "bool true" : "bool false";
+    case Kind::kNumber:
+      return "number " + shown_text(value.number_text());
+    case Kind::kString:
+      return "string \"" + shown_text(value.string()) + "\"";
+    case Kind::kArray:
+      return "array of " + std::to_string(value.size());
+    case Kind::kObject:
+      return "object of " + std::to_string(value.size());
   }
   return "unknown";
 }
@@ -79,9 +84,8 @@ void Decoder::add(Issue::Severity severity, int line, std::string found, std::st
   const bool room = issues_.size() < options_.max_issues;
   if (!room) {  // an error is worth more than a warning
     if (severity != Issue::kError) return;
-    const auto last = std::find_if(issues_.rbegin(), issues_.rend(), [](const Issue& i) {
-      return i.severity == Issue::kWarning;
-    });
+    const auto last = std::find_if(issues_.rbegin(), issues_.rend(),
+                                   [](const Issue& i) { return i.severity == Issue::kWarning; });
     if (last == issues_.rend()) return;
     issues_.erase(std::next(last).base());
   }

@@ -182,9 +182,8 @@ void int_between_impl(const Value& v, T& out, Decoder& d) {
   if (decode_int(v, Low, High, wide, d)) out = static_cast<T>(wide);
 }
 template <std::int64_t Low, std::int64_t High>
-inline constexpr auto int_between = [](const Value& v, auto& out, Decoder& d) {
-  int_between_impl<Low, High>(v, out, d);
-};
+inline constexpr auto int_between =
+    [](const Value& v, auto& out, Decoder& d) { int_between_impl<Low, High>(v, out, d); };
 
 void read_time_ns(const Value& v, std::int64_t& out, Decoder& d);         // RFC 3339
 void read_duration_ns(const Value& v, std::int64_t& out, Decoder& d);     // "1h30m"
@@ -303,9 +302,7 @@ void decode_object(const Value& v, const Field<T> (&fields)[N], T& out, Decoder&
 template <const auto& Table>
 constexpr auto inlined(std::string_view name) {
   return []<class T, std::size_t N>(const Field<T>(&)[N], std::string_view n) {
-    return Field<T>{n, [](const Value& v, T& out, Decoder& d) {
-                      decode_object(v, Table, out, d);
-                    }};
+    return Field<T>{n, [](const Value& v, T& out, Decoder& d) { decode_object(v, Table, out, d); }};
   }(Table, name);
 }
 

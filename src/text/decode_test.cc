@@ -70,7 +70,8 @@ constexpr t::Field<Thing> kThingFields[] = {
     t::field<&Thing::raw, t::read_json>("raw"),
     t::skip<Thing>("status"),
     t::inlined<kSpecFields>("spec"),
-    t::custom<Thing>("custom", [](const t::Value&, Thing& out, t::Decoder&) { ++out.custom_calls; }),
+    t::custom<Thing>("custom",
+                     [](const t::Value&, Thing& out, t::Decoder&) { ++out.custom_calls; }),
 };
 void decode(const t::Value& v, Thing& out, t::Decoder& d) {
   t::decode_object(v, kThingFields, out, d);
@@ -168,8 +169,8 @@ TEST(Decode, SaysWhereWhatAndWhatIsAllowed) {
 }
 
 TEST(Decode, CutsAndEscapesWhatWasFound) {
-  const std::string message = first_issue("{\"name\":\"x\",\"ready\":\"\\u001b[31m" +
-                                          std::string(10'000, 'a') + "end\"}");
+  const std::string message =
+      first_issue("{\"name\":\"x\",\"ready\":\"\\u001b[31m" + std::string(10'000, 'a') + "end\"}");
   EXPECT_LT(message.size(), 140u);
   EXPECT_NE(message.find("\\x1b[31m"), std::string::npos);
   EXPECT_EQ(message.find('\x1b'), std::string::npos);

@@ -9,13 +9,13 @@ namespace berth::text {
 namespace {
 
 bool unsafe_to_show(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c < 0xa0) ||     // C0, DEL, C1
-         c == 0xad || c == 0x61c || c == 0x180e ||  // soft hyphen, Arabic and Mongolian marks
+  return c < 0x20 || (c >= 0x7f && c < 0xa0) ||        // C0, DEL, C1
+         c == 0xad || c == 0x61c || c == 0x180e ||     // soft hyphen, Arabic and Mongolian marks
          c == 0x200b || c == 0x200e || c == 0x200f ||  // zero width space, direction marks
-         (c >= 0x2028 && c <= 0x202e) ||            // line ends, embeddings and overrides
-         (c >= 0x2060 && c <= 0x206f) ||            // isolates and invisible operators
+         (c >= 0x2028 && c <= 0x202e) ||               // line ends, embeddings and overrides
+         (c >= 0x2060 && c <= 0x206f) ||               // isolates and invisible operators
          c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);            // tags: invisible text
+         (c >= 0xe0000 && c <= 0xe0fff);  // tags: invisible text
 }
 
 void append_hex(std::string& out, char32_t code, int digits) {

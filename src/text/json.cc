@@ -32,8 +32,7 @@ std::uint64_t string_stop_bits(std::uint64_t w) {
   constexpr std::uint64_t kHighs = 0x8080808080808080u;
   const std::uint64_t quote = w ^ (kOnes * '"');
   const std::uint64_t slash = w ^ (kOnes * '\\');
-  const std::uint64_t found =
-      (w - kOnes * 0x20) | (quote - kOnes) | (slash - kOnes) | w;
+  const std::uint64_t found = (w - kOnes * 0x20) | (quote - kOnes) | (slash - kOnes) | w;
   return found & kHighs;
 }
 
@@ -126,8 +125,8 @@ bool JsonParser::builder_ok() {
   Error error = builder_.error();
   const bool placed = builder_.failed_line() > 0;
   const int line = placed ? builder_.failed_line() : line_;
-  const auto column = placed ? static_cast<std::ptrdiff_t>(builder_.failed_column())
-                             : p_ - line_start_ + 1;
+  const auto column =
+      placed ? static_cast<std::ptrdiff_t>(builder_.failed_column()) : p_ - line_start_ + 1;
   error_ = Error(error.code(), "line " + std::to_string(line) + " column " +
                                    std::to_string(column) + ": " + error.message());
   return false;
@@ -136,7 +135,8 @@ bool JsonParser::builder_ok() {
 bool JsonParser::value() {
   switch (*p_) {
     case '{':
-    case '[': return container();
+    case '[':
+      return container();
     case '"': {
       std::string_view text;
       if (!string(text)) return false;
@@ -308,13 +308,26 @@ bool JsonParser::escape(std::string& out) {
   switch (p_[1]) {
     case '"':
     case '\\':
-    case '/': out += p_[1]; break;
-    case 'b': out += '\b'; break;
-    case 'f': out += '\f'; break;
-    case 'n': out += '\n'; break;
-    case 'r': out += '\r'; break;
-    case 't': out += '\t'; break;
-    case 'u': return unicode_escape(out);
+    case '/':
+      out += p_[1];
+      break;
+    case 'b':
+      out += '\b';
+      break;
+    case 'f':
+      out += '\f';
+      break;
+    case 'n':
+      out += '\n';
+      break;
+    case 'r':
+      out += '\r';
+      break;
+    case 't':
+      out += '\t';
+      break;
+    case 'u':
+      return unicode_escape(out);
     default:
       ++p_;
       return no("found " + found() + " after a backslash, want one of \" \\ / b f n r t u");

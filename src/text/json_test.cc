@@ -156,7 +156,8 @@ TEST(Json, StringsOfEveryLengthAroundAWord) {
 
 // Boost.JSON is the judge: what it takes we take, and the other way round.
 TEST(Json, AgreesWithBoostOnMutatedText) {
-  const std::string seed = R"({"a":[1,-2.5e3,"x\u00e9\n",true,null],"b":{"c":"d","e":{}},"f":[[],""]})";
+  const std::string seed =
+      R"({"a":[1,-2.5e3,"x\u00e9\n",true,null],"b":{"c":"d","e":{}},"f":[[],""]})";
   std::mt19937 random(7);
   int accepted = 0;
   for (int i = 0; i < 50'000; ++i) {
@@ -165,9 +166,14 @@ TEST(Json, AgreesWithBoostOnMutatedText) {
     for (int e = 0; e < edits; ++e) {
       const std::size_t at = random() % text.size();
       switch (random() % 3) {
-        case 0: text[at] = static_cast<char>(seed[random() % seed.size()]); break;
-        case 1: text.erase(at, 1 + random() % 3); break;
-        default: text.insert(at, 1, static_cast<char>(random() % 128));
+        case 0:
+          text[at] = static_cast<char>(seed[random() % seed.size()]);
+          break;
+        case 1:
+          text.erase(at, 1 + random() % 3);
+          break;
+        default:
+          text.insert(at, 1, static_cast<char>(random() % 128));
       }
       if (text.empty()) text = " ";
     }

@@ -24,14 +24,29 @@ bool plain_in_json(char c) {
 void append_escape(std::string& out, unsigned code) {
   constexpr char kHex[] = "0123456789abcdef";
   switch (code) {
-    case '"': out += "\\\""; return;
-    case '\\': out += "\\\\"; return;
-    case '\n': out += "\\n"; return;
-    case '\r': out += "\\r"; return;
-    case '\t': out += "\\t"; return;
-    case '\b': out += "\\b"; return;
-    case '\f': out += "\\f"; return;
-    default: break;
+    case '"':
+      out += "\\\"";
+      return;
+    case '\\':
+      out += "\\\\";
+      return;
+    case '\n':
+      out += "\\n";
+      return;
+    case '\r':
+      out += "\\r";
+      return;
+    case '\t':
+      out += "\\t";
+      return;
+    case '\b':
+      out += "\\b";
+      return;
+    case '\f':
+      out += "\\f";
+      return;
+    default:
+      break;
   }
   out += "\\u";
   for (int shift = 12; shift >= 0; shift -= 4) out += kHex[code >> shift & 0xf];
@@ -148,10 +163,14 @@ void JsonWriter::raw(std::string_view json) {
 
 void JsonWriter::value(const Value& v) {
   switch (v.kind()) {
-    case Kind::kNull: return null();
-    case Kind::kBool: return value(v.as_bool());
-    case Kind::kNumber: return raw(v.number_text());
-    case Kind::kString: return value(v.string());
+    case Kind::kNull:
+      return null();
+    case Kind::kBool:
+      return value(v.as_bool());
+    case Kind::kNumber:
+      return raw(v.number_text());
+    case Kind::kString:
+      return value(v.string());
     case Kind::kArray:
       begin_array();
       for (const Value& item : v.items()) value(item);

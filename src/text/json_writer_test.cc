@@ -40,8 +40,9 @@ TEST(JsonWriter, Compact) {
 TEST(JsonWriter, Indented) {
   JsonWriter out({.indent = 2});
   out.value(parse_json(R"({"a":[1,{"b":2}],"c":{},"d":[]})")->root());
-  EXPECT_EQ(out.text(),
-            "{\n  \"a\": [\n    1,\n    {\n      \"b\": 2\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}");
+  EXPECT_EQ(
+      out.text(),
+      "{\n  \"a\": [\n    1,\n    {\n      \"b\": 2\n    }\n  ],\n  \"c\": {},\n  \"d\": []\n}");
 }
 
 TEST(JsonWriter, AnyBytesGiveValidJson) {
@@ -73,11 +74,41 @@ TEST(JsonWriter, DoublesComeBack) {
 }
 
 TEST(JsonWriterDeathTest, MisuseAborts) {
-  EXPECT_DEATH({ JsonWriter out; out.value(std::nan("")); }, "not finite");
-  EXPECT_DEATH({ JsonWriter out; out.begin_object(); out.value(1); }, "without a key");
-  EXPECT_DEATH({ JsonWriter out; out.begin_array(); out.end_object(); }, "without its begin");
-  EXPECT_DEATH({ JsonWriter out; out.value(1); out.value(1); }, "second value");
-  EXPECT_DEATH({ JsonWriter out; out.begin_object(); out.key("a"); out.end_object(); }, "without a value");
+  EXPECT_DEATH(
+      {
+        JsonWriter out;
+        out.value(std::nan(""));
+      },
+      "not finite");
+  EXPECT_DEATH(
+      {
+        JsonWriter out;
+        out.begin_object();
+        out.value(1);
+      },
+      "without a key");
+  EXPECT_DEATH(
+      {
+        JsonWriter out;
+        out.begin_array();
+        out.end_object();
+      },
+      "without its begin");
+  EXPECT_DEATH(
+      {
+        JsonWriter out;
+        out.value(1);
+        out.value(1);
+      },
+      "second value");
+  EXPECT_DEATH(
+      {
+        JsonWriter out;
+        out.begin_object();
+        out.key("a");
+        out.end_object();
+      },
+      "without a value");
 }
 
 }  // namespace

@@ -35,8 +35,8 @@ std::string shown_token(std::string_view token) {
 
 std::size_t member_index(const Value& object, std::string_view key) {
   const auto members = object.members();
-  const auto at = std::find_if(members.begin(), members.end(),
-                               [key](const Member& m) { return m.key == key; });
+  const auto at =
+      std::find_if(members.begin(), members.end(), [key](const Member& m) { return m.key == key; });
   return static_cast<std::size_t>(at - members.begin());
 }
 
@@ -95,8 +95,8 @@ Status Patcher::charge(std::size_t nodes) {
 // recursion over it is safe.
 Status Patcher::measure(const Value& value, std::size_t depth) {
   if (depth > kDeepestPatch) {
-    return Error(Code::kExhausted, "the result is nested deeper than " +
-                                       std::to_string(kDeepestPatch) + " levels");
+    return Error(Code::kExhausted,
+                 "the result is nested deeper than " + std::to_string(kDeepestPatch) + " levels");
   }
   BERTH_CHECK(charge(0));
   for (const Value& item : value.items()) BERTH_CHECK(measure(item, depth + 1));
@@ -162,8 +162,8 @@ Result<Value> Patcher::edited_array(const Value& at, std::string_view token, Edi
 Result<Value> Patcher::edited(const Value& at, TokenSpan path, Edit edit, const Value& value) {
   BERTH_CHECK(charge(at.size()));
   if (!at.is_object() && !at.is_array()) {
-    return Error(Code::kNotFound,
-                 "there is no " + shown_token(path.front()) + " in a " + std::string(name(at.kind())));
+    return Error(Code::kNotFound, "there is no " + shown_token(path.front()) + " in a " +
+                                      std::string(name(at.kind())));
   }
   if (path.size() == 1) {
     return at.is_object() ? edited_object(at, path.front(), edit, value)
@@ -243,8 +243,8 @@ std::string operation_name(std::size_t index, const Value& operation) {
   const Value* op = operation.find("op");
   const Value* path = operation.find("path");
   if (op == nullptr || path == nullptr) return out;
-  const std::string both = std::string(op->string().substr(0, 32)) + " " +
-                           std::string(path->string().substr(0, 512));
+  const std::string both =
+      std::string(op->string().substr(0, 32)) + " " + std::string(path->string().substr(0, 512));
   return out + " (" + elide_middle(terminal_safe(both), 80) + ")";
 }
 
@@ -260,8 +260,9 @@ class MemberIndex {
 
   const Value* find(std::string_view key) const {
     if (sorted_.empty()) return object_.find(key);
-    const auto at = std::lower_bound(sorted_.begin(), sorted_.end(), key,
-                                     [](const Member* m, std::string_view k) { return m->key < k; });
+    const auto at =
+        std::lower_bound(sorted_.begin(), sorted_.end(), key,
+                         [](const Member* m, std::string_view k) { return m->key < k; });
     return at != sorted_.end() && (*at)->key == key ? &(*at)->value : nullptr;
   }
 
@@ -347,7 +348,8 @@ const Value* resolve_pointer(const Value& root, const std::vector<std::string>& 
 
 Result<Document> apply_json_patch(const Value& target, const Value& patch,
                                   const PatchOptions& options) {
-  if (!patch.is_array()) return invalid("found " + describe(patch) + ", want an array of operations");
+  if (!patch.is_array())
+    return invalid("found " + describe(patch) + ", want an array of operations");
   if (patch.size() > options.max_operations) {
     return Error(Code::kExhausted, "found " + std::to_string(patch.size()) +
                                        " operations, want at most " +

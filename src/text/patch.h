@@ -18,7 +18,7 @@
 namespace berth::text {
 
 struct PatchOptions {
-  Limits limits = {};             // of the result
+  Limits limits = {};  // of the result
   std::size_t max_operations = 10'000;
 };
 

@@ -46,15 +46,15 @@ TEST(JsonPatch, ExamplesOfTheRfc) {
        R"({"foo":"bar","child":{"grandchild":{}}})"},
       {R"({"foo":"bar"})", R"([{"op":"add","path":"/baz","value":"qux","xyz":123}])",
        R"({"foo":"bar","baz":"qux"})"},
-      {R"({"/":9,"~1":10})", R"([{"op":"test","path":"/~01","value":10}])",
-       R"({"/":9,"~1":10})"},
+      {R"({"/":9,"~1":10})", R"([{"op":"test","path":"/~01","value":10}])", R"({"/":9,"~1":10})"},
       {R"({"foo":["bar"]})", R"([{"op":"add","path":"/foo/-","value":["abc","def"]}])",
        R"({"foo":["bar",["abc","def"]]})"},
       // beyond the appendix
       {"1", R"([{"op":"replace","path":"","value":[2]}])", "[2]"},
       {R"({"a":1})", R"([{"op":"add","path":"/a","value":2}])", R"({"a":2})"},
       {R"({"a":{"b":1}})", R"([{"op":"copy","from":"/a","path":"/c"},
-        {"op":"replace","path":"/c/b","value":2}])", R"({"a":{"b":1},"c":{"b":2}})"},
+        {"op":"replace","path":"/c/b","value":2}])",
+       R"({"a":{"b":1},"c":{"b":2}})"},
       {R"({"a":1})", R"([{"op":"move","from":"/a","path":"/a"}])", R"({"a":1})"},
       {R"({"":1})", R"([{"op":"replace","path":"/","value":2}])", R"({"":2})"},
       {R"({"a":[]})", R"([{"op":"add","path":"/a/0","value":1}])", R"({"a":[1]})"},
@@ -62,7 +62,8 @@ TEST(JsonPatch, ExamplesOfTheRfc) {
       {R"({"a":{"x":1,"y":2}})", R"([{"op":"test","path":"/a","value":{"y":2,"x":1}}])",
        R"({"a":{"x":1,"y":2}})"},
       {"{}", "[]", "{}"},
-      {R"({"a":null})", R"([{"op":"test","path":"/a","value":null},{"op":"remove","path":"/a"}])", "{}"},
+      {R"({"a":null})", R"([{"op":"test","path":"/a","value":null},{"op":"remove","path":"/a"}])",
+       "{}"},
   };
   for (const Case& c : cases) EXPECT_EQ(patched(c.target, c.patch), c.want) << c.patch;
 }
@@ -106,7 +107,8 @@ TEST(JsonPatch, RefusesAndNamesTheOperation) {
   };
   for (const Case& c : cases) {
     EXPECT_NE(patched(c.target, c.patch).find(c.want), std::string::npos)
-        << patched(c.target, c.patch) << "\n" << c.patch;
+        << patched(c.target, c.patch) << "\n"
+        << c.patch;
   }
 }
 

@@ -142,10 +142,8 @@ struct DurationUnit {
   std::int64_t ns;
 };
 constexpr DurationUnit kDurationUnits[] = {
-    {"ns", 1},         {"us", 1'000},
-    {"\u00b5s", 1'000}, {"\u03bcs", 1'000},
-    {"ms", 1'000'000}, {"s", kNsPerSecond},
-    {"m", 60 * kNsPerSecond}, {"h", 3600 * kNsPerSecond},
+    {"ns", 1},         {"us", 1'000},       {"\u00b5s", 1'000},       {"\u03bcs", 1'000},
+    {"ms", 1'000'000}, {"s", kNsPerSecond}, {"m", 60 * kNsPerSecond}, {"h", 3600 * kNsPerSecond},
 };
 
 // One "1.5h" off the front; nothing when it is not one or beyond 64 bits.

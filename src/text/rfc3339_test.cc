@@ -102,10 +102,11 @@ TEST(GoDuration, ReadsAndPrints) {
       {"1ns", 1, "1ns"},
       {"1h1ns", 3600 * kSecond + 1, "1h0m0.000000001s"},
       {"90s", 90 * kSecond, "1m30s"},
-      {"9223372036854775807ns", std::numeric_limits<std::int64_t>::max(), "2562047h47m16.854775807s"},
+      {"9223372036854775807ns", std::numeric_limits<std::int64_t>::max(),
+       "2562047h47m16.854775807s"},
       {"-9223372036854775808ns", std::numeric_limits<std::int64_t>::min(),
        "-2562047h47m16.854775808s"},
-      
+
   };
   for (const auto& [text, want, printed] : cases) {
     auto got = parse_go_duration(text);

@@ -31,9 +31,8 @@ bool label_alnum(char c) {
 // [A-Za-z0-9]([A-Za-z0-9._-]*[A-Za-z0-9])?
 bool label_word(std::string_view text) {
   if (text.empty() || !label_alnum(text.front()) || !label_alnum(text.back())) return false;
-  return std::all_of(text.begin(), text.end(), [](char c) {
-    return label_alnum(c) || c == '-' || c == '_' || c == '.';
-  });
+  return std::all_of(text.begin(), text.end(),
+                     [](char c) { return label_alnum(c) || c == '-' || c == '_' || c == '.'; });
 }
 
 // Lower case words of [a-z0-9-] joined by dots.
@@ -80,7 +79,8 @@ Status validate_count(const Requirement& r) {
       if (!r.values.empty()) return invalid("found values for operator " + op + ", want none");
       return {};
     case Operator::kGt:
-    case Operator::kLt: break;
+    case Operator::kLt:
+      break;
   }
   if (r.values.size() == 1 && selector_int(r.values[0])) return {};
   return invalid("found " + (r.values.empty() ? "no value" : shown_label(r.values[0])) +
@@ -223,12 +223,17 @@ bool matches_value(const Requirement& r, std::optional<std::string_view> value) 
     return std::find(r.values.begin(), r.values.end(), *value) != r.values.end();
   };
   switch (r.op) {
-    case Operator::kIn: return value && listed();
-    case Operator::kNotIn: return !value || !listed();
-    case Operator::kExists: return value.has_value();
-    case Operator::kDoesNotExist: return !value.has_value();
+    case Operator::kIn:
+      return value && listed();
+    case Operator::kNotIn:
+      return !value || !listed();
+    case Operator::kExists:
+      return value.has_value();
+    case Operator::kDoesNotExist:
+      return !value.has_value();
     case Operator::kGt:
-    case Operator::kLt: break;
+    case Operator::kLt:
+      break;
   }
   if (!value || r.values.size() != 1) return false;
   const std::optional<std::int64_t> have = selector_int(*value);
@@ -243,12 +248,21 @@ std::string print_label_selector(const Selector& selector) {
     if (!out.empty()) out += ',';
     const std::string first = r.values.empty() ? "" : r.values[0];
     switch (r.op) {
-      case Operator::kExists: out += r.key; continue;
-      case Operator::kDoesNotExist: out += '!' + r.key; continue;
-      case Operator::kGt: out += r.key + '>' + first; continue;
-      case Operator::kLt: out += r.key + '<' + first; continue;
+      case Operator::kExists:
+        out += r.key;
+        continue;
+      case Operator::kDoesNotExist:
+        out += '!' + r.key;
+        continue;
+      case Operator::kGt:
+        out += r.key + '>' + first;
+        continue;
+      case Operator::kLt:
+        out += r.key + '<' + first;
+        continue;
       case Operator::kIn:
-      case Operator::kNotIn: break;
+      case Operator::kNotIn:
+        break;
     }
     const bool in = r.op == Operator::kIn;
     if (r.values.size() == 1) {

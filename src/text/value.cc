@@ -12,12 +12,18 @@ namespace berth::text {
 
 std::string_view name(Kind kind) {
   switch (kind) {
-    case Kind::kNull: return "null";
-    case Kind::kBool: return "bool";
-    case Kind::kNumber: return "number";
-    case Kind::kString: return "string";
-    case Kind::kArray: return "array";
-    case Kind::kObject: return "object";
+    case Kind::kNull:
+      return "null";
+    case Kind::kBool:
+      return "bool";
+    case Kind::kNumber:
+      return "number";
+    case Kind::kString:
+      return "string";
+    case Kind::kArray:
+      return "array";
+    case Kind::kObject:
+      return "object";
   }
   return "unknown";
 }
@@ -85,8 +91,9 @@ bool equal_objects(const Value& a, const Value& b) {
     return x.key == y.key && equal(x.value, y.value);
   };
   if (left.size() != right.size()) return false;
-  const bool same_order = std::equal(left.begin(), left.end(), right.begin(),
-                                     [](const Member& x, const Member& y) { return x.key == y.key; });
+  const bool same_order =
+      std::equal(left.begin(), left.end(), right.begin(),
+                 [](const Member& x, const Member& y) { return x.key == y.key; });
   if (same_order) return std::equal(left.begin(), left.end(), right.begin(), same);
   std::vector<Member> l(left.begin(), left.end());
   std::vector<Member> r(right.begin(), right.end());
@@ -131,14 +138,19 @@ double Value::as_double() const {
 bool equal(const Value& a, const Value& b) {
   if (a.kind() != b.kind()) return false;
   switch (a.kind()) {
-    case Kind::kNull: return true;
-    case Kind::kBool: return a.as_bool() == b.as_bool();
-    case Kind::kNumber: return equal_numbers(a.number_text(), b.number_text());
-    case Kind::kString: return a.string() == b.string();
+    case Kind::kNull:
+      return true;
+    case Kind::kBool:
+      return a.as_bool() == b.as_bool();
+    case Kind::kNumber:
+      return equal_numbers(a.number_text(), b.number_text());
+    case Kind::kString:
+      return a.string() == b.string();
     case Kind::kArray:
       return std::equal(a.items().begin(), a.items().end(), b.items().begin(), b.items().end(),
                         [](const Value& x, const Value& y) { return equal(x, y); });
-    case Kind::kObject: return equal_objects(a, b);
+    case Kind::kObject:
+      return equal_objects(a, b);
   }
   return false;
 }

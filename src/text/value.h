@@ -26,8 +26,8 @@ std::string_view name(Kind kind);  // "null", "bool", "number", "string", "array
 
 // Bounds on what a stranger may make us build. Over a bound is Code::kExhausted.
 struct Limits {
-  int max_depth = 100;                       // nested arrays and objects; never more than 1000
-  std::size_t max_nodes = 16'000'000;        // values in one document
+  int max_depth = 100;                        // nested arrays and objects; never more than 1000
+  std::size_t max_nodes = 16'000'000;         // values in one document
   std::size_t max_bytes = 256 * 1024 * 1024;  // input bytes; never more than 4 GiB - 1
 };
 
@@ -46,7 +46,7 @@ class Value {
   bool is_array() const { return kind() == Kind::kArray; }
   bool is_object() const { return kind() == Kind::kObject; }
 
-  bool as_bool() const { return is_bool() && size_ != 0; }                  // false unless a bool
+  bool as_bool() const { return is_bool() && size_ != 0; }  // false unless a bool
   std::string_view string() const { return is_string() ? text() : std::string_view{}; }
   std::string_view number_text() const { return is_number() ? text() : std::string_view{}; }
 
@@ -54,8 +54,8 @@ class Value {
   std::optional<std::int64_t> as_int64() const;
   double as_double() const;  // nearest double; beyond the range +-infinity; 0 unless a number
 
-  std::span<const Value> items() const;      // empty unless an array
-  std::span<const Member> members() const;   // source order; empty unless an object
+  std::span<const Value> items() const;           // empty unless an array
+  std::span<const Member> members() const;        // source order; empty unless an object
   const Value* find(std::string_view key) const;  // nullptr when absent or not an object
   std::size_t size() const { return is_array() || is_object() ? size_ : 0; }
 

@@ -53,7 +53,8 @@ TEST(Value, IntegersAreExact) {
       {"1e-999999999999999999999", std::nullopt},
       {"0.0000", 0},
   };
-  for (const auto& [text, want] : cases) EXPECT_EQ(parse_json(text)->root().as_int64(), want) << text;
+  for (const auto& [text, want] : cases)
+    EXPECT_EQ(parse_json(text)->root().as_int64(), want) << text;
 }
 
 TEST(Value, DoublesAreNearest) {

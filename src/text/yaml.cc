@@ -109,9 +109,10 @@ Error YamlReader::parser_error() const {
   if (parser_.error == YAML_MEMORY_ERROR) return {Code::kExhausted, "out of memory"};
   if (parser_.error == YAML_READER_ERROR) {  // has an offset and no mark
     const std::size_t offset = std::min(parser_.problem_offset, bytes_.size());
-    const auto line = 1 + std::count(bytes_.begin(), bytes_.begin() +
-                                         static_cast<std::ptrdiff_t>(offset), '\n');
-    return yaml_error(static_cast<int>(line), "found bytes that are not text, want UTF-8: " + problem);
+    const auto line =
+        1 + std::count(bytes_.begin(), bytes_.begin() + static_cast<std::ptrdiff_t>(offset), '\n');
+    return yaml_error(static_cast<int>(line),
+                      "found bytes that are not text, want UTF-8: " + problem);
   }
   std::string message = problem;
   if (parser_.context != nullptr) message += std::string(" ") + parser_.context;
@@ -140,8 +141,10 @@ Status YamlReader::run(const std::function<Status(Document)>& visit) {
     if (event->type == YAML_STREAM_END_EVENT) return {};
     if (event->type != YAML_DOCUMENT_START_EVENT) continue;
     if (++documents > options_.max_documents) {
-      return yaml_error(event.line(), "more than " + std::to_string(options_.max_documents) +
-                                          " documents, which is the limit", Code::kExhausted);
+      return yaml_error(
+          event.line(),
+          "more than " + std::to_string(options_.max_documents) + " documents, which is the limit",
+          Code::kExhausted);
     }
     BERTH_TRY(Document read, document());
     if (!read.root().is_null()) BERTH_CHECK(visit(std::move(read)));
@@ -162,11 +165,19 @@ Result<Document> YamlReader::document() {
 Status YamlReader::node(const Event& event) {
   std::string_view name;
   switch (event->type) {
-    case YAML_ALIAS_EVENT: return alias(event);
-    case YAML_SCALAR_EVENT: name = yaml_view(event->data.scalar.anchor); break;
-    case YAML_SEQUENCE_START_EVENT: name = yaml_view(event->data.sequence_start.anchor); break;
-    case YAML_MAPPING_START_EVENT: name = yaml_view(event->data.mapping_start.anchor); break;
-    default: return yaml_error(event.line(), "found no value where one must be");
+    case YAML_ALIAS_EVENT:
+      return alias(event);
+    case YAML_SCALAR_EVENT:
+      name = yaml_view(event->data.scalar.anchor);
+      break;
+    case YAML_SEQUENCE_START_EVENT:
+      name = yaml_view(event->data.sequence_start.anchor);
+      break;
+    case YAML_MAPPING_START_EVENT:
+      name = yaml_view(event->data.mapping_start.anchor);
+      break;
+    default:
+      return yaml_error(event.line(), "found no value where one must be");
   }
   const std::string anchor(name);
   if (!anchor.empty()) anchors_[anchor] = {};
@@ -183,22 +194,31 @@ Status YamlReader::node(const Event& event) {
 }
 
 Status YamlReader::check_tag(std::string_view tag, std::string_view allowed, int line) const {
-  if (tag.empty() || tag == "!" || (tag.starts_with(kTagPrefix) &&
-                                    tag.substr(kTagPrefix.size()) == allowed)) {
+  if (tag.empty() || tag == "!" ||
+      (tag.starts_with(kTagPrefix) && tag.substr(kTagPrefix.size()) == allowed)) {
     return {};
   }
-  return yaml_error(line, "found tag " + shown_yaml(tag) + ", want none or !!" +
-                              std::string(allowed));
+  return yaml_error(line,
+                    "found tag " + shown_yaml(tag) + ", want none or !!" + std::string(allowed));
 }
 
 Status YamlReader::put(const YamlScalar& value, std::string_view text, int line) {
   switch (value.type) {
-    case YamlScalar::kNull: builder_->null(line); break;
-    case YamlScalar::kBool: builder_->boolean(value.truth, line); break;
+    case YamlScalar::kNull:
+      builder_->null(line);
+      break;
+    case YamlScalar::kBool:
+      builder_->boolean(value.truth, line);
+      break;
     case YamlScalar::kInt:
-    case YamlScalar::kFloat: builder_->number(builder_->copy(value.text), line); break;
-    case YamlScalar::kString: builder_->string(builder_->copy(text), line); break;
-    case YamlScalar::kNotJson: return yaml_error(line, "found " + value.text);
+    case YamlScalar::kFloat:
+      builder_->number(builder_->copy(value.text), line);
+      break;
+    case YamlScalar::kString:
+      builder_->string(builder_->copy(text), line);
+      break;
+    case YamlScalar::kNotJson:
+      return yaml_error(line, "found " + value.text);
   }
   return {};
 }
@@ -217,11 +237,11 @@ Status YamlReader::tagged_scalar(const Event& event, std::string_view tag, std::
   const std::string_view type = tag.starts_with(kTagPrefix) ? tag.substr(kTagPrefix.size()) : "";
   if (type == "str" || type == "timestamp") return put({}, text, line);
   const YamlScalar value = resolve_plain_scalar(text);
-  const bool fits = (type == "int" && value.type == YamlScalar::kInt) ||
-                    (type == "float" && (value.type == YamlScalar::kFloat ||
-                                         value.type == YamlScalar::kInt)) ||
-                    (type == "bool" && value.type == YamlScalar::kBool) ||
-                    (type == "null" && value.type == YamlScalar::kNull);
+  const bool fits =
+      (type == "int" && value.type == YamlScalar::kInt) ||
+      (type == "float" && (value.type == YamlScalar::kFloat || value.type == YamlScalar::kInt)) ||
+      (type == "bool" && value.type == YamlScalar::kBool) ||
+      (type == "null" && value.type == YamlScalar::kNull);
   if (fits) return put(value, text, line);
   if (type == "int" || type == "float" || type == "bool" || type == "null") {
     return yaml_error(line, "found \"" + shown_yaml(text) + "\" with the tag !!" +
@@ -271,12 +291,22 @@ Status YamlReader::key(const Event& event, bool& merge) {
   const YamlScalar value = plain && !merge ? resolve_plain_scalar(text) : YamlScalar();
   std::string spelled;
   switch (value.type) {
-    case YamlScalar::kString: spelled = text; break;
-    case YamlScalar::kBool: spelled = value.truth ? "true" : "false"; break;
-    case YamlScalar::kInt: spelled = value.text; break;
-    case YamlScalar::kFloat: spelled = yaml_float_key(value.number); break;
-    case YamlScalar::kNull: return yaml_error(line, "found null as a key, want a string");
-    case YamlScalar::kNotJson: return yaml_error(line, "found " + value.text);
+    case YamlScalar::kString:
+      spelled = text;
+      break;
+    case YamlScalar::kBool:
+      spelled = value.truth ? "true" : "false";
+      break;
+    case YamlScalar::kInt:
+      spelled = value.text;
+      break;
+    case YamlScalar::kFloat:
+      spelled = yaml_float_key(value.number);
+      break;
+    case YamlScalar::kNull:
+      return yaml_error(line, "found null as a key, want a string");
+    case YamlScalar::kNotJson:
+      return yaml_error(line, "found " + value.text);
   }
   const std::string_view kept = builder_->copy(spelled);
   if (s.anchor != nullptr) {
@@ -348,8 +378,10 @@ Status YamlReader::copy_alias(const Value& value, int line) {
     for (const Member& member : at->members()) open.push_back(&member.value);
   }
   if (count > left) {
-    return yaml_error(line, "aliases add more than " + std::to_string(options_.max_alias_nodes) +
-                                " values, which is the limit", Code::kExhausted);
+    return yaml_error(line,
+                      "aliases add more than " + std::to_string(options_.max_alias_nodes) +
+                          " values, which is the limit",
+                      Code::kExhausted);
   }
   builder_->deep_copy(value);
   alias_nodes_ += builder_->nodes() - before;

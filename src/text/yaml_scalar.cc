@@ -105,7 +105,8 @@ YamlScalar resolve_number(std::string_view text) {
 }  // namespace
 
 YamlScalar resolve_plain_scalar(std::string_view text) {
-  if (one_of_words(text, {"", "~", "null", "Null", "NULL"})) return {YamlScalar::kNull, false, 0, ""};
+  if (one_of_words(text, {"", "~", "null", "Null", "NULL"}))
+    return {YamlScalar::kNull, false, 0, ""};
   if (one_of_words(text, {"true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) {
     return {YamlScalar::kBool, true, 0, ""};
   }

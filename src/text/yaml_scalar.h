@@ -10,9 +10,9 @@ namespace berth::text {
 struct YamlScalar {
   enum Type : std::uint8_t { kString, kNull, kBool, kInt, kFloat, kNotJson };
   Type type = kString;
-  bool truth = false;   // kBool
-  double number = 0;    // kFloat
-  std::string text;     // kInt, kFloat: a JSON number; kNotJson: why it cannot be one
+  bool truth = false;  // kBool
+  double number = 0;   // kFloat
+  std::string text;    // kInt, kFloat: a JSON number; kNotJson: why it cannot be one
 };
 
 // A plain (unquoted) scalar. yes/no/on/off/true/false in the three usual spellings are bools; ~,

@@ -1,9 +1,8 @@
 // Text for terminals: valid UTF-8 without control characters, stable when escaped again.
-#include "text/escape.h"
-
 #include <algorithm>
 
 #include "fuzz.h"
+#include "text/escape.h"
 #include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {

@@ -1,10 +1,9 @@
 // The JSON reader: what it takes Boost.JSON takes, and the other way round, but for duplicate keys,
 // our bounds and exponents Boost cannot hold; what it prints it reads again as the same value.
-#include "text/json.h"
-
 #include <boost/json.hpp>
 
 #include "fuzz.h"
+#include "text/json.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace berth;

@@ -18,8 +18,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const text::Value* patch = input->root().find("patch");
   if (target == nullptr || patch == nullptr) return 0;
   const std::string before = text::to_json(input->root());
-  const auto result =
-      text::apply_json_patch(*target, *patch, {.limits = {.max_nodes = 5'000}, .max_operations = 64});
+  const auto result = text::apply_json_patch(
+      *target, *patch, {.limits = {.max_nodes = 5'000}, .max_operations = 64});
   fuzz::check(text::to_json(input->root()) == before, "the inputs are not changed");
   if (!result.ok()) return 0;
   const std::string after = text::to_json(result->root());

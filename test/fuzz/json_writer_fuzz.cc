@@ -1,11 +1,10 @@
 // The JSON writer: any calls in an allowed order, with any bytes, give JSON the reader takes.
-#include "text/json_writer.h"
-
 #include <cmath>
 #include <cstring>
 
 #include "fuzz.h"
 #include "text/json.h"
+#include "text/json_writer.h"
 
 namespace {
 
@@ -17,17 +16,24 @@ class Program {
   void run(berth::text::JsonWriter& out, int depth) {
     const int op = depth > 50 ? 0 : take() % 8;
     switch (op) {
-      case 1: return out.value(take() % 2 == 0);
-      case 2: return out.value(word<std::int64_t>());
-      case 3: return out.value(word<std::uint64_t>());
+      case 1:
+        return out.value(take() % 2 == 0);
+      case 2:
+        return out.value(word<std::int64_t>());
+      case 3:
+        return out.value(word<std::uint64_t>());
       case 4: {
         const auto v = word<double>();
         return out.value(std::isfinite(v) ? v : 0.0);
       }
-      case 5: return out.value(text());
-      case 6: return list(out, depth);
-      case 7: return object(out, depth);
-      default: return out.null();
+      case 5:
+        return out.value(text());
+      case 6:
+        return list(out, depth);
+      case 7:
+        return object(out, depth);
+      default:
+        return out.null();
     }
   }
 

@@ -1,10 +1,9 @@
 // Quantities: the reader against a slow model on decimal strings; printing is stable.
-#include "text/quantity.h"
-
 #include <algorithm>
 #include <string>
 
 #include "fuzz.h"
+#include "text/quantity.h"
 
 namespace {
 
@@ -59,7 +58,7 @@ std::string model_nano(std::string_view text, bool& binary) {
     lost = lost || digits.back() != '0';
     digits.pop_back();
   }
-  for (std::size_t i = digits.size(); lost; ) {  // one more, with its carries
+  for (std::size_t i = digits.size(); lost;) {  // one more, with its carries
     if (i == 0) {
       digits.insert(0, "1");
       break;
@@ -100,8 +99,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   bool binary = false;
   std::string want = model_nano(input, binary);
   if (!want.empty()) {
-    const std::string cap = binary ? "9223372036854775807000000000"
-                                   : "170141183460469231731687303715884105727";
+    const std::string cap =
+        binary ? "9223372036854775807000000000" : "170141183460469231731687303715884105727";
     if (less(cap, want)) want = cap;
     fuzz::check(plain(parsed->nano()) == want, "the model's amount");
   }

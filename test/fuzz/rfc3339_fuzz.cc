@@ -1,9 +1,8 @@
 // Times and durations: what is taken prints as text that gives the same number.
-#include "text/rfc3339.h"
-
 #include <cstring>
 
 #include "fuzz.h"
+#include "text/rfc3339.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace berth;

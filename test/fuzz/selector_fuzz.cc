@@ -1,11 +1,10 @@
 // Label and node selectors, as text and as objects: what is taken is valid, and printing it gives
 // the same selector again.
-#include "text/selector.h"
-
 #include <algorithm>
 
 #include "fuzz.h"
 #include "text/json.h"
+#include "text/selector.h"
 
 namespace {
 
@@ -35,7 +34,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   text::Decoder decoder;
   text::Selector selector;
   text::decode_label_selector(doc->root(), selector, decoder);
-  fuzz::check(text::validate(selector, text::SelectorKind::kLabel).ok(), "what is decoded is valid");
+  fuzz::check(text::validate(selector, text::SelectorKind::kLabel).ok(),
+              "what is decoded is valid");
   for (const text::Issue& issue : decoder.issues()) {
     fuzz::check(!issue.message().empty(), "an issue has a message");
   }

@@ -1,8 +1,7 @@
 // The YAML reader: every document it gives is a JSON value that survives printing and reading.
-#include "text/yaml.h"
-
 #include "fuzz.h"
 #include "text/json.h"
+#include "text/yaml.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace berth;
