@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <set>
 
 #include "model/fit.h"
 
@@ -42,9 +43,9 @@ MigFree ClusterState::mig_free(std::size_t slot, const Demand& demand) const {
 
 void ClusterState::bump(std::uint16_t counter, std::size_t slot, int by) {
   auto& counts = counts_[counter];
-  if (counts->owner != owner_) {
+  if (!owner_.owns(counts->owner)) {
     counts = std::make_shared<Counts>(*counts);
-    counts->owner = owner_;
+    counts->owner = owner_.id();
   }
   auto& count = counts->pages.write(slot, next_version());
   count = static_cast<std::uint16_t>(count + by);
@@ -147,7 +148,24 @@ std::string ClusterState::dump() const {
         p.slot >= 0 ? info(static_cast<std::size_t>(p.slot)).name : std::to_string(p.slot),
         p.gpus.unit, fmt::join(p.gpus.indices(), ","), p.assumed));
   }
-  for (const auto& counts : counts_) {
+  std::set<std::uint16_t> asked;  // counters that some pod's constraints need
+  for (PodId id = 0; id < pods_.size(); ++id) {
+    if (!pods_[id].info) continue;
+    const Shape& shape = *pods_[id].shape;
+    auto add = [&](const auto& terms) {
+      for (const auto& term : terms) asked.insert(term.counter->index);
+    };
+    add(shape.affinity);
+    add(shape.anti_affinity);
+    add(shape.preferred_affinity);
+    add(shape.preferred_anti_affinity);
+    add(shape.hard_spread);
+    add(shape.soft_spread);
+    for (const auto& bar : shape.bars) asked.insert(bar->index);
+    if (shape.replicas) asked.insert(shape.replicas->index);
+  }
+  for (auto index : asked) {
+    const auto& counts = counts_[index];
     std::string line = fmt::format("counter {}:", static_cast<int>(counts->counter->kind));
     int sum = 0;
     for (std::size_t i = 0; i < counts->pages.size(); ++i) {

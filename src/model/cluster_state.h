@@ -126,7 +126,7 @@ class ClusterState {
   Pages<std::int32_t, 256> node_heads_, gang_heads_;
   Pages<PodEntry> pods_;
   std::vector<std::shared_ptr<Counts>> counts_;
-  std::uint64_t owner_ = next_owner();  // of Counts
+  Owner owner_;  // of Counts
   Pages<ShapeLinks> links_;
   std::shared_ptr<const GangTable> gangs_;
   std::shared_ptr<const std::vector<BudgetSpec>> budgets_;

@@ -97,7 +97,7 @@ std::optional<GpuTake> choose_fraction(const NodeInfo& info, const NodeState& st
 
 std::optional<GpuTake> choose_mig(const NodeInfo& info, const NodeState& state,
                                   const Demand& demand, MigFree free) {
-  if (!fits_gpus(info, state, demand, info.usable)) return std::nullopt;
+  if (!fits_gpus(info, state, demand, Devices::kUsable)) return std::nullopt;
   GpuTake out;
   for (int n = 0; n < demand.count; ++n) {
     int best = -1;

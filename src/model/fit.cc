@@ -78,10 +78,11 @@ int share_slots(const NodeState& state, std::uint16_t mask, int milli) {
 }  // namespace
 
 bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand,
-               std::uint16_t mask) {
+               Devices devices_wanted) {
+  auto mask = devices_wanted == Devices::kAll ? info.devices : info.usable;
   if (demand.kind == GpuDemandSpec::Kind::kMig) {
     auto slots = column_amount(info, state, demand.mig);
-    if (mask != info.usable) slots += column_amount(info, state, demand.mig_unusable);
+    if (devices_wanted == Devices::kAll) slots += column_amount(info, state, demand.mig_unusable);
     return slots >= demand.count;
   }
   if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) {

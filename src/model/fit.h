@@ -34,8 +34,9 @@ inline bool takes_shares(const NodeInfo& info, const Demand& demand) {
   return demand.kind == Kind::kShared || (demand.kind == Kind::kWhole && info.shares_per_gpu > 1);
 }
 
-// The GPUs constraint, on the devices in mask (NodeInfo::devices, or ::usable for health as well).
-bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand, std::uint16_t mask);
+// The GPUs constraint on all devices, or on the healthy and unreserved ones.
+enum class Devices : std::uint8_t { kAll, kUsable };
+bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& demand, Devices devices);
 
 // How the kubelet's Topology Manager would serve the pod from these whole devices: one request for
 // any subset of the needed width; several containers fix how many come from each NUMA node.
@@ -69,7 +70,7 @@ inline bool fits(const NodeInfo& info, const NodeState& state, const Demand& dem
   }
   if (!demand.extended.empty() && !fits_extended(info, state, demand)) return false;
   if (!demand.asks_gpu()) return true;
-  if (!fits_gpus(info, state, demand, info.usable)) return false;
+  if (!fits_gpus(info, state, demand, Devices::kUsable)) return false;
   return !numa_applies(info, demand) ||
          numa_admits(info, static_cast<std::uint16_t>(state.whole & info.usable), demand);
 }

@@ -22,6 +22,24 @@ inline std::uint64_t next_owner() {
   return counter.fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+// Who may write a shared part in place: a copy is another owner.
+class Owner {
+ public:
+  Owner() = default;
+  Owner(const Owner&) {}
+  Owner& operator=(const Owner& other) {
+    if (this != &other) renew();
+    return *this;
+  }
+  ~Owner() = default;
+  void renew() { id_ = next_owner(); }
+  bool owns(std::uint64_t id) const { return id == id_; }
+  std::uint64_t id() const { return id_; }
+
+ private:
+  std::uint64_t id_ = next_owner();
+};
+
 template <class T, std::size_t kPageSize = 32>
 class Pages {
  public:

@@ -93,7 +93,7 @@ std::string shape_key(const PodSpec& pod, const std::string& demand, const std::
   }
   key.add(static_cast<std::int64_t>(pod.host_ports.size()));
   for (const auto& p : pod.host_ports) key.add(p.protocol).add(p.ip).add(p.port);
-  key.add(pod.owner).add(pod.service).add(pod.queue).add(pod.priority_class);
+  key.add(pod.terminating).add(pod.owner).add(pod.service).add(pod.queue).add(pod.priority_class);
   return key.take();
 }
 
@@ -136,7 +136,9 @@ bool matches(const PodSet& set, const std::string& ns, const Labels& labels) {
 
 bool counts(const Counter& counter, const Shape& shape) {
   switch (counter.kind) {
-    case Counter::Kind::kSet: return matches(counter.pods, shape.ns, shape.labels);
+    case Counter::Kind::kSet:
+      return !(counter.living && shape.terminating) &&
+             matches(counter.pods, shape.ns, shape.labels);
     case Counter::Kind::kOwner: return shape.owner == counter.owner;
     case Counter::Kind::kBars:
       return std::any_of(shape.bars.begin(), shape.bars.end(),
@@ -217,7 +219,7 @@ int ShapeBook::topology_key(const std::string& label) {
 CounterRef ShapeBook::intern_counter(Counter counter, News& news) {
   KeyWriter key;
   key.add(static_cast<std::int64_t>(counter.kind)).add(counter.pods).add(counter.owner);
-  key.add(counter.key);
+  key.add(counter.key).add(counter.living);
   return find_or_make(counter_keys_, key.take(), [&] {
     counter.serial = ++serial_;
     auto slot = std::find_if(counters_.begin(), counters_.end(),
@@ -268,7 +270,8 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   }
   for (const auto& s : pod.spread) {
     SpreadTerm spread{
-        .counter = intern_counter({.kind = Counter::Kind::kSet, .pods = s.pods, .owner = {}}, news),
+        .counter = intern_counter(
+            {.kind = Counter::Kind::kSet, .pods = s.pods, .owner = {}, .living = true}, news),
         .key = topology_key(s.topology_key),
         .max_skew = s.max_skew,
         .min_domains = s.min_domains,
@@ -289,6 +292,7 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   }
   shape->queue = pod.queue;
   shape->priority_class = pod.priority_class;
+  shape->terminating = pod.terminating;
   shape->key = key;
   if (free_indices_.empty()) {
     shape->index = static_cast<std::uint32_t>(shapes_.size());

@@ -61,6 +61,7 @@ struct Counter {
   PodSet pods;         // kSet, kBars
   std::string owner;   // kOwner: "ns/Kind/name"
   int key = -1;        // kBars: topology key, index into ShapeBook::topology_keys()
+  bool living = false; // terminating pods are not counted (topology spread)
   std::uint64_t serial = 0;
   std::uint16_t index = 0;  // in ClusterState's counts
 };
@@ -96,6 +97,7 @@ struct Shape {
   CounterRef replicas;           // of a service: its owner's pods; null otherwise
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by
+  bool terminating = false;
   std::string key;               // the canonical bytes it was interned under
 
   bool depends_on_pods() const {

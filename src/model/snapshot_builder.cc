@@ -72,11 +72,10 @@ void SnapshotBuilder::relink_shapes(const ShapeBook::News& news) {
     auto index = counter->index;
     if (index >= state_.counts_.size()) state_.counts_.resize(index + 1);
     auto counts_page = std::make_shared<ClusterState::Counts>();
-    counts_page->owner = state_.owner_;
+    counts_page->owner = state_.owner_.id();
     counts_page->counter = std::make_shared<const Counter>(*counter);
     counts_page->pages.resize(state_.nodes(), state_.next_version());
     state_.counts_[index] = std::move(counts_page);
-    new_counters_.push_back(index);
     for (const auto& weak : book_.shapes()) {
       auto shape = weak.lock();
       if (!shape || shape == news.shape || shape->index >= state_.links_.size()) continue;
@@ -101,6 +100,20 @@ void SnapshotBuilder::relink_shapes(const ShapeBook::News& news) {
     }
   }
   state_.links_.write(news.shape->index, 0) = std::move(links);
+  if (!news.counters.empty()) count_running(news.counters);
+}
+
+void SnapshotBuilder::count_running(const std::vector<CounterRef>& counters) {
+  for (PodId id = 0; id < state_.pods_.size() && bound_ > 0; ++id) {
+    const PodEntry& entry = state_.pods_[id];
+    if (!entry.info || entry.slot < 0) continue;
+    const auto& raises = state_.links_[entry.shape->index].raises;
+    for (const auto& counter : counters) {
+      if (std::find(raises.begin(), raises.end(), counter->index) != raises.end()) {
+        state_.bump(counter->index, static_cast<std::size_t>(entry.slot), +1);
+      }
+    }
+  }
 }
 
 std::optional<PodId> SnapshotBuilder::find_pod(std::string_view name) const {
@@ -122,7 +135,7 @@ void SnapshotBuilder::detach_pod(PodId id) {
   if (entry.slot >= 0) {
     if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
     touch(entry.slot);
-    state_.unbind(id);
+    take_off(id);
   } else {
     std::erase_if(wanted_, [&](const Wanted& w) { return w.id == id; });
     strays_.erase(id);
@@ -184,9 +197,19 @@ void SnapshotBuilder::touch(std::int32_t slot) {
   }
 }
 
+void SnapshotBuilder::put_on(PodId id, std::uint32_t slot, const GpuTake& gpus) {
+  state_.bind(id, slot, gpus);
+  ++bound_;
+}
+
+void SnapshotBuilder::take_off(PodId id) {
+  state_.unbind(id);
+  --bound_;
+}
+
 void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
   touch(static_cast<std::int32_t>(slot));
-  state_.bind(id, slot, gpus);
+  put_on(id, slot, gpus);
 }
 
 void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const std::vector<int>& indices) {
@@ -201,7 +224,7 @@ void SnapshotBuilder::unbind(PodId id) {
     state_.pods_.write(id, 0).assumed = false;
   }
   touch(slot);
-  state_.unbind(id);
+  take_off(id);
 }
 
 const ClusterState& SnapshotBuilder::state() {
@@ -217,7 +240,7 @@ ClusterSnapshot SnapshotBuilder::publish() {
   state_.gang_heads_.detach();
   state_.pods_.detach();
   state_.links_.detach();
-  state_.owner_ = next_owner();
+  state_.owner_.renew();
   return snapshot;
 }
 
@@ -225,7 +248,6 @@ void SnapshotBuilder::flush() {
   if (!changed_nodes_.empty() || state_.inventory_->keys_version() != book_.keys_version()) {
     rebuild_inventory();
   }
-  if (!new_counters_.empty()) count_new_counters();
   if (!wanted_.empty()) bind_wanted();
   if (!touched_.empty()) guess_devices();
 }
@@ -240,7 +262,7 @@ void SnapshotBuilder::rebuild_inventory() {
     if (!names_changed_ && !changed_nodes_.contains(name)) continue;
     wanted_.push_back({id, name, entry.assumed ? std::vector<int>{} : entry.gpus.indices()});
     if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
-    state_.unbind(id);
+    take_off(id);
     state_.pods_.write(id, 0).assumed = false;
   }
   std::vector<NodeInfoRef> infos;
@@ -257,7 +279,7 @@ void SnapshotBuilder::rebuild_inventory() {
     for (auto& held : state_.counts_) {
       if (!held) continue;
       auto fresh = std::make_shared<ClusterState::Counts>();
-      fresh->owner = state_.owner_;
+      fresh->owner = state_.owner_.id();
       fresh->counter = held->counter;
       fresh->pages.resize(nodes_.size(), version);
       held = std::move(fresh);
@@ -275,19 +297,6 @@ void SnapshotBuilder::rebuild_inventory() {
   }
   names_changed_ = false;
   changed_nodes_.clear();
-}
-
-void SnapshotBuilder::count_new_counters() {
-  for (PodId id = 0; id < state_.pods_.size(); ++id) {
-    const PodEntry& entry = state_.pods_[id];
-    if (!entry.info || entry.slot < 0) continue;
-    for (auto index : state_.links_[entry.shape->index].raises) {
-      if (std::find(new_counters_.begin(), new_counters_.end(), index) != new_counters_.end()) {
-        state_.bump(index, static_cast<std::size_t>(entry.slot), +1);
-      }
-    }
-  }
-  new_counters_.clear();
 }
 
 GpuTake SnapshotBuilder::take_of(const NodeInfo& info, const Demand& demand,
@@ -317,11 +326,11 @@ void SnapshotBuilder::bind_wanted() {
     const Demand& demand = *state_.pods_[w.id].shape->demand;
     touch(static_cast<std::int32_t>(*slot));
     if (demand.asks_gpu() && w.indices.empty()) {
-      state_.bind(w.id, *slot, {});
+      put_on(w.id, *slot, {});
       state_.pods_.write(w.id, 0).assumed = true;
       if (assumed_on_[*slot]++ == 0) touched_.push_back(*slot);
     } else {
-      state_.bind(w.id, *slot, take_of(info, demand, w.indices));
+      put_on(w.id, *slot, take_of(info, demand, w.indices));
     }
   }
 }
@@ -364,8 +373,8 @@ void SnapshotBuilder::guess_devices() {
     std::sort(assumed.begin(), assumed.end(), [&](PodId a, PodId b) {
       return state_.pods_[a].info->name < state_.pods_[b].info->name;
     });
-    for (auto id : assumed) state_.unbind(id);
-    for (auto id : assumed) state_.bind(id, slot, guess(slot, *state_.pods_[id].shape->demand));
+    for (auto id : assumed) take_off(id);
+    for (auto id : assumed) put_on(id, slot, guess(slot, *state_.pods_[id].shape->demand));
   }
   touched_.clear();
 }

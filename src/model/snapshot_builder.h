@@ -50,7 +50,9 @@ class SnapshotBuilder {
 
   void flush();
   void rebuild_inventory();
-  void count_new_counters();
+  void count_running(const std::vector<CounterRef>& counters);
+  void put_on(PodId id, std::uint32_t slot, const GpuTake& gpus);
+  void take_off(PodId id);
   void bind_wanted();
   void guess_devices();
   void detach_pod(PodId id);  // off its node and out of its gang
@@ -70,7 +72,7 @@ class SnapshotBuilder {
   std::map<std::string, std::int32_t, std::less<>> gangs_;
   std::vector<Wanted> wanted_;                      // bound pods not yet on their node
   std::map<PodId, Wanted> strays_;                  // bound to nodes that do not exist
-  std::vector<std::uint16_t> new_counters_;
+  std::size_t bound_ = 0;                           // pods on nodes
   std::vector<std::uint16_t> assumed_on_;           // pods with guessed devices, by slot
   std::vector<std::uint32_t> touched_;              // slots whose guesses must be made again
 };

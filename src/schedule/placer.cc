@@ -70,8 +70,8 @@ Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& 
   lacks(1, state.pods, Constraint::kPods);
   if (!model::fits_extended(info, state, demand)) out |= bit(Constraint::kExtended);
   if (!demand.asks_gpu()) return out;
-  if (!model::fits_gpus(info, state, demand, info.devices)) return out | bit(Constraint::kGpus);
-  if (!model::fits_gpus(info, state, demand, info.usable)) return out | bit(Constraint::kGpuHealth);
+  if (!model::fits_gpus(info, state, demand, model::Devices::kAll)) return out | bit(Constraint::kGpus);
+  if (!model::fits_gpus(info, state, demand, model::Devices::kUsable)) return out | bit(Constraint::kGpuHealth);
   if (model::numa_applies(info, demand) &&
       !model::numa_admits(info, static_cast<std::uint16_t>(state.whole & info.usable), demand)) {
     out |= bit(Constraint::kNumaPolicy);

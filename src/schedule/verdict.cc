@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "model/fit.h"
 #include "schedule/walk.h"
@@ -55,8 +56,14 @@ void count_blockers(const std::vector<Blockers>& blockers, Certificate& out) {
 
 // A node as it would be with no pod on it, up and with every device healthy.
 struct EmptyNode {
-  explicit EmptyNode(const model::NodeInfo& info) : state(model::empty_state(info)), node(&info) {
+  EmptyNode(const model::NodeInfo& info, const model::Demand& demand)
+      : state(model::empty_state(info)), node(&info) {
     if (info.usable == info.devices && info.mig_usable == info.mig) return;
+    int slots = info.extended_column(demand.mig), lost = info.extended_column(demand.mig_unusable);
+    if (demand.kind == model::GpuDemandSpec::Kind::kMig && slots >= 0 && lost >= 0) {
+      state.extended[static_cast<std::size_t>(slots)] +=
+          std::exchange(state.extended[static_cast<std::size_t>(lost)], 0);
+    }
     repaired = info;
     repaired.usable = info.devices;
     repaired.mig_usable = info.mig;
@@ -73,20 +80,15 @@ struct EmptyNode {
 // What keeps the shape off the node for ever: rules that time does not heal, and sheer size.
 Blockers lasting_blockers(const ClusterState& state, const model::Shape& shape, std::size_t slot) {
   const model::NodeInfo& info = state.info(slot);
-  EmptyNode empty(info);
-  const model::Demand& demand = *shape.demand;
-  Blockers capacity = capacity_blockers(*empty.node, empty.state, demand);
-  if (demand.kind == model::GpuDemandSpec::Kind::kMig &&
-      model::fits_gpus(info, empty.state, demand, info.devices)) {
-    capacity &= ~(bit(Constraint::kGpus) | bit(Constraint::kGpuHealth));
-  }
-  return rule_blockers(state.inventory(), info, *shape.rules, true) | capacity;
+  EmptyNode empty(info, *shape.demand);
+  return rule_blockers(state.inventory(), info, *shape.rules, true) |
+         capacity_blockers(*empty.node, empty.state, *shape.demand);
 }
 
 int copies_on_empty(const ClusterState& state, const model::Shape& shape, std::size_t slot) {
   const model::NodeInfo& info = state.info(slot);
   if (rule_blockers(state.inventory(), info, *shape.rules, true) != 0) return 0;
-  EmptyNode empty(info);
+  EmptyNode empty(info, *shape.demand);
   return model::fit_count(*empty.node, empty.state, *shape.demand, INT32_MAX);
 }
 

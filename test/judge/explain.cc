@@ -5,6 +5,7 @@
 #include <tuple>
 
 #include "judge/gpus.h"
+#include "judge/match.h"
 
 namespace berth::judging {
 
@@ -121,8 +122,10 @@ bool between_pods(const State& state, const PodSpec& pod) {
   if (std::any_of(pod.spread.begin(), pod.spread.end(), [](const auto& s) { return s.hard; })) {
     return true;
   }
-  return std::any_of(state.bound.begin(), state.bound.end(), [](const Bound& bound) {
-    return bound.present && !bound.pod->anti_affinity.empty();
+  return std::any_of(state.bound.begin(), state.bound.end(), [&](const Bound& bound) {
+    return bound.present && bound.node >= 0 &&
+           std::any_of(bound.pod->anti_affinity.begin(), bound.pod->anti_affinity.end(),
+                       [&](const auto& term) { return matches(term.pods, pod); });
   });
 }
 

@@ -21,6 +21,17 @@ const SubgroupSpec* find_subgroup(const Workload& workload, const std::string& n
   return nullptr;
 }
 
+// One demand, one set of node rules.
+bool alike(const std::vector<const PodSpec*>& pods) {
+  auto part = [](const PodSpec* pod) {
+    return std::tie(pod->requests, pod->gpu, pod->gpus_by_container, pod->gpu_models,
+                    pod->gpu_min_memory_mib, pod->node_selector, pod->required_nodes,
+                    pod->preferred_nodes, pod->tolerations, pod->volumes);
+  };
+  return std::all_of(pods.begin(), pods.end(),
+                     [&](const PodSpec* pod) { return part(pod) == part(pods.front()); });
+}
+
 int at(const std::map<std::string, int>& counts, const std::string& key) {
   auto found = counts.find(key);
   return found == counts.end() ? 0 : found->second;
@@ -179,7 +190,7 @@ std::vector<Domain> Walk::in_order(const Unit& unit, const State& state, const N
   int needed = still_needed(unit, state);
   std::erase_if(list, [&](const Domain& domain) {
     return (!inhabited.empty() && !inhabited.contains(domain.value)) ||
-           (domain.capacity < needed && !options_.preempting);
+           (domain.capacity < needed && !options_.preempting && alike(left));
   });
   auto order = [&](const Domain& domain) {
     int tier = domain.capacity >= all ? 0 : domain.capacity >= needed ? 1 : 2;

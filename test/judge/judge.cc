@@ -105,6 +105,21 @@ std::vector<Workload> in_queue_order(const JudgeCluster& cluster) {
   return queue;
 }
 
+// The cluster as it would be with everything that passes gone: cordons, conditions, broken devices.
+JudgeCluster repaired(JudgeCluster cluster) {
+  for (model::NodeSpec& node : cluster.nodes) {
+    node.ready = true;
+    node.unschedulable = false;
+    std::erase_if(node.taints,
+                  [](const auto& taint) { return taint.key.starts_with("node.kubernetes.io/"); });
+    for (model::GpuSpec& gpu : node.gpus) {
+      gpu.health = model::Health::kHealthy;
+      gpu.reserved = false;
+    }
+  }
+  return cluster;
+}
+
 // One cycle.
 class Cycle {
  public:
@@ -115,7 +130,8 @@ class Cycle {
         now_ns_(now_ns),
         certificates_(certificates),
         state_(state_of(cluster)),
-        empty_(without_pods(cluster)) {}
+        repaired_(repaired(cluster)),
+        empty_(without_pods(repaired_)) {}
 
   model::Decision run() {
     for (const Workload& workload : in_queue_order(cluster_)) {
@@ -277,7 +293,9 @@ class Cycle {
   const JudgePolicy& policy_;
   std::int64_t now_ns_;
   bool certificates_;
-  State state_, empty_;
+  State state_;
+  JudgeCluster repaired_;
+  State empty_;
   std::set<int> left_;                              // nodes that victims left
   std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   model::Decision decision_;

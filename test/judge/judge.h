@@ -26,7 +26,7 @@
 //  Hard constraints
 //  R8  GPU model and memory of a node are those of its first device. Both concern only pods that
 //      ask for GPUs (kind and count set).
-//  R9  Health kUnknown is usable; "unhealthy" is kUnhealthy.
+//  R9  A device whose health is unknown is not usable, like an unhealthy one.
 //  R10 GPUs, GPU health and NUMA policy exclude one another, in that order.
 //  R11 Pod affinity is judged term by term, as written (kube-scheduler wants one pod that meets
 //      all terms, and lets the first of its kind in only when no term has a match).
@@ -55,7 +55,8 @@
 //  R22 count x milli, for the order: 1000 for each of count, but for fractions their milli.
 //  R23 "The minimum" is what must start now: the larger of minMember less the running, and the sum
 //      of the subgroups' own minima less their running; at least 1. Also Certificate::needed_pods.
-//  R24 Domains with less capacity than the minimum are not tried at all.
+//  R24 Domains with less capacity than the minimum are tried last, and for members of one demand
+//      and one set of node rules not at all.
 //  R25 With running members in several domains any of those may be taken; running members on nodes
 //      without the key bind nothing. For preferred topology they bind the first attempt only.
 //  R26 Preferred: a domain is taken only when all members fit. Then, for the few domains, the
@@ -69,7 +70,7 @@
 //  Verdicts
 //  R29 `never` is said only of an exact "no" on the empty cluster. On it no gang has running
 //      members, but the number that must start stays. Cordons are left aside with the taint that
-//      Kubernetes sets for them. NotReady nodes and unhealthy devices still reject, as written.
+//      Kubernetes sets for conditions (node.kubernetes.io/...), readiness, health and reservations.
 //  R30 Reason of `never` for a gang whose explained member alone would fit the empty cluster:
 //      NeverFits.
 //  R31 The explained member of a gang: the first unplaced of a partial one; else the first that

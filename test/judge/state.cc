@@ -137,7 +137,7 @@ std::vector<Taken> assumed_devices(const NodeState& node, const PodSpec& pod) {
 
 }  // namespace
 
-bool usable(const GpuSpec& gpu) { return gpu.health != model::Health::kUnhealthy && !gpu.reserved; }
+bool usable(const GpuSpec& gpu) { return gpu.health == model::Health::kHealthy && !gpu.reserved; }
 
 bool asks_gpus(const PodSpec& pod) { return pod.gpu.kind != Kind::kNone && pod.gpu.count > 0; }
 
