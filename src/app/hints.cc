@@ -30,6 +30,9 @@ struct Hint {
     if (proof().domains.empty()) return "";
     const auto& best = proof().domains.front();
     const int needed = std::max(proof().needed_pods, 1);
+    if (best.fits >= needed && workload.running + static_cast<int>(workload.placements.size()) > 0) {
+      return "no room beside its running pods";
+    }
     const std::string where = workload.required_topology.empty() || best.name == "cluster"
                                   ? std::string()
                                   : short_key(workload.required_topology) + ' ' + best.name + ": ";
@@ -148,10 +151,11 @@ std::string Hint::free_gpus() const {
 }
 
 std::string Hint::incomplete() const {
-  const int needed = proof().needed_pods;
-  const int have = outcome.pods + workload.running;
-  return needed > 0 ? fmt::format("{} of {} members exist", have, needed)
-                    : "create the missing members";
+  for (const model::GangSpec& gang : inputs.gangs) {
+    if (gang.ns + '/' + gang.name != outcome.workload) continue;
+    return fmt::format("{} of {} members exist", outcome.pods + workload.running, gang.min_member);
+  }
+  return "create the missing members";
 }
 
 }  // namespace

@@ -220,9 +220,10 @@ class WorkloadGrouper {
   }
 
   static bool one_clique(const model::NodeSpec& node, const std::vector<int>& gpus) {
-    if (gpus.size() < 2) return false;
+    const std::set<int> devices(gpus.begin(), gpus.end());  // one may stand there once per share
+    if (devices.size() < 2) return false;
     std::set<int> cliques;
-    for (const int g : gpus) {
+    for (const int g : devices) {
       if (static_cast<std::size_t>(g) >= node.gpus.size()) return false;
       cliques.insert(node.gpus[static_cast<std::size_t>(g)].nvlink_clique);
     }

@@ -1,0 +1,129 @@
+// Runs every scenario below BERTH_SCENARIOS, one test each, and checks the runner itself.
+//
+//   scenario_test                                   all of them
+//   scenario_test --gtest_filter='*gangs*'          those with "gangs" in the path
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <iterator>
+
+#include "engine.h"
+
+namespace berth::scenario {
+namespace {
+
+namespace fs = std::filesystem;
+
+std::string read_all(const fs::path& path) {
+  std::ifstream file(path, std::ios::binary);
+  return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+}
+
+// Every failing expectation as one line; an error of the file as one.
+std::vector<std::string> run_scenario(const std::string& path, const std::string& text) {
+  Result<Scenario> scenario = parse_scenario(path, text);
+  if (!scenario.ok()) return {scenario.error().to_string()};
+  const auto engine = make_plan_engine(*scenario);
+  std::vector<std::string> failures;
+  for (const Step& step : scenario->steps) {
+    const Result<Observed> seen = engine->run(step);
+    if (!seen.ok()) {
+      failures.push_back(seen.error().to_string());
+      return failures;
+    }
+    for (std::string& line : check_step(*scenario, step, *seen)) failures.push_back(std::move(line));
+  }
+  return failures;
+}
+
+class ScenarioFile : public testing::Test {
+ public:
+  ScenarioFile(std::string shown, fs::path path) : shown_(std::move(shown)), path_(std::move(path)) {}
+  void TestBody() override {
+    for (const std::string& line : run_scenario(shown_, read_all(path_))) ADD_FAILURE() << line;
+  }
+
+ private:
+  std::string shown_;
+  fs::path path_;
+};
+
+std::vector<fs::path> scenario_files() {
+  std::vector<fs::path> out;
+  for (const auto& entry : fs::recursive_directory_iterator(BERTH_SCENARIOS)) {
+    if (entry.path().extension() == ".scn") out.push_back(entry.path());
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+int register_scenarios() {
+  int count = 0;
+  for (const fs::path& path : scenario_files()) {
+    const std::string shown =
+        "test/scenarios/" + path.lexically_relative(BERTH_SCENARIOS).generic_string();
+    std::string name = path.lexically_relative(BERTH_SCENARIOS).generic_string();
+    name.resize(name.size() - 4);
+    testing::RegisterTest("Scenario", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                          [shown, path]() -> ScenarioFile* { return new ScenarioFile(shown, path); });
+    ++count;
+  }
+  return count;
+}
+
+const int kScenarios = register_scenarios();
+
+TEST(ScenarioRunner, FindsTheScenarios) { EXPECT_GE(kScenarios, 60); }
+
+TEST(ScenarioRunner, TitlesAreUniqueAndThere) {
+  std::set<std::string> titles;
+  for (const fs::path& path : scenario_files()) {
+    const Result<Scenario> scenario = parse_scenario(path.string(), read_all(path));
+    if (!scenario.ok()) continue;  // its own test says so
+    EXPECT_FALSE(scenario->title.empty()) << path << ": begin with a comment that says what it shows";
+    EXPECT_TRUE(titles.insert(scenario->title).second) << path << ": the title is taken";
+  }
+}
+
+std::string only_failure(const std::string& text) {
+  const std::vector<std::string> failures = run_scenario("x.scn", text);
+  return failures.size() == 1 ? failures[0] : "failures: " + std::to_string(failures.size());
+}
+
+constexpr const char* kSmall = R"(# A pod on a node.
+cluster
+  node a: 2 x H100
+submit
+  pod t/p: 1 GPU
+expect
+)";
+
+TEST(ScenarioRunner, HoldsWhatHolds) {
+  EXPECT_EQ(run_scenario("x.scn", std::string(kSmall) + "  t/p on a gpus 0\n  placed 1, waiting 0\n"),
+            std::vector<std::string>{});
+}
+
+TEST(ScenarioRunner, NamesTheLineOfAFailedExpectation) {
+  EXPECT_EQ(only_failure(std::string(kSmall) + "  t/p on a gpus 1\n"),
+            "x.scn:7: expected \"t/p on a gpus 1\", found: t/p on a gpus 0");
+  EXPECT_EQ(only_failure(std::string(kSmall) + "  placed 2\n"),
+            "x.scn:7: expected \"placed 2\", found: placed 1");
+}
+
+TEST(ScenarioRunner, NamesTheLineOfABadFile) {
+  EXPECT_EQ(only_failure("cluster\n  node a: 2 x H100, colour blue\nexpect\n  placed 0\n").substr(0, 29),
+            "x.scn:2: found \"colour blue\",");
+  EXPECT_EQ(only_failure("nodes\n").substr(0, 8), "x.scn:1:");
+  EXPECT_EQ(only_failure("cluster\n  node a: no GPUs\n"),
+            "x.scn:1: a step expects nothing: write \"expect\" and what must come out");
+  EXPECT_EQ(only_failure("submit\n  pod p: 1 GPU\nexpect\n  placed 0\n"),
+            "x.scn:2: found \"p\", want NAMESPACE/NAME");
+  EXPECT_EQ(only_failure("submit\n  yaml <<END\n  a: 1\nexpect\n  placed 0\n"),
+            "x.scn:2: the block does not end: no line \"END\"");
+  EXPECT_EQ(only_failure(std::string(kSmall) + "  t/p waits\n").substr(0, 8), "x.scn:7:");
+}
+
+}  // namespace
+}  // namespace berth::scenario
