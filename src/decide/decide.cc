@@ -280,6 +280,7 @@ Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::in
         int max_cycles, Options options) {
   Run out;
   schedule::Placer placer(policy);
+  placer.learn_present(builder.state());
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   while (out.cycles < max_cycles && !out.stable) {

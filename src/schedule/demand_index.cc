@@ -47,7 +47,7 @@ void DemandIndex::update(std::size_t slot, std::int32_t score) {
   }
 }
 
-void DemandIndex::sync(const model::ClusterState& state, const Scorer& scorer) {
+void DemandIndex::sync(const model::ClusterState& state, Scorer& scorer) {
   if (inventory_ != state.inventory().version() || epoch_ != scorer.epoch()) {
     reset(state);
     inventory_ = state.inventory().version();
@@ -66,7 +66,7 @@ void DemandIndex::sync(const model::ClusterState& state, const Scorer& scorer) {
       if (nodes[i].version == versions_[slot]) continue;
       versions_[slot] = nodes[i].version;
       const model::NodeInfo& info = state.info(slot);
-      update(slot, model::fits(info, nodes[i], demand) ? scorer.score(info, nodes[i], demand)
+      update(slot, model::fits(info, nodes[i], demand) ? scorer.score(slot, info, nodes[i], demand)
                                                        : kInfeasible);
     }
   }

@@ -19,7 +19,7 @@ class DemandIndex {
  public:
   explicit DemandIndex(std::shared_ptr<const model::Demand> demand) : demand_(std::move(demand)) {}
 
-  void sync(const model::ClusterState& state, const Scorer& scorer);
+  void sync(const model::ClusterState& state, Scorer& scorer);
 
   // The allowed node with the highest score, ties to the lowest slot.
   std::optional<std::uint32_t> best(const model::NodeSet& allowed) const;

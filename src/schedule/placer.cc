@@ -81,6 +81,21 @@ Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& 
 
 Placer::Placer(Policy policy) : policy_(std::move(policy)), scorer_(policy_.packing) {}
 
+void Placer::observe(const ClusterState& state, const Shape& shape) {
+  scorer_.observe(state.inventory(), shape, rules(state, shape));
+}
+
+void Placer::learn_present(const ClusterState& state) {
+  std::vector<std::pair<std::string_view, model::PodId>> pods;
+  for (model::PodId id = 0; id < state.pod_ids(); ++id) {
+    if (state.pod(id).info) pods.emplace_back(state.pod(id).info->name, id);
+  }
+  std::sort(pods.begin(), pods.end());
+  for (const auto& [name, id] : pods) observe(state, *state.pod(id).shape);
+  scorer_.follow(state.inventory());
+  scorer_.settle();
+}
+
 void Placer::rule_affinity(const ClusterState& state, const Shape& shape, PodRules& out) {
   for (const auto& term : shape.affinity) {
     const Domains& domains = state.inventory().domains(term.key);
@@ -239,7 +254,7 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
   std::int32_t best = kInfeasible;
   std::optional<std::uint32_t> at;
   nodes.for_each([&](std::size_t slot) {
-    std::int32_t score = scorer_.score(state.info(slot), state.node(slot), *shape.demand);
+    std::int32_t score = scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand);
     if (!at || score > best) {
       best = score;
       at = static_cast<std::uint32_t>(slot);
@@ -250,6 +265,7 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
 
 std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& shape,
                                    const NodeSet* within) {
+  scorer_.follow(state.inventory());
   const RuleResult& fixed = rules(state, *shape);
   DemandIndex* index = index_for(state, shape->demand);
   PodRules pods = pod_rules(state, *shape);

@@ -33,6 +33,11 @@ class Placer {
   explicit Placer(Policy policy = {});
   const Policy& policy() const { return policy_; }
 
+  // The mix that the packing score serves: pods as they arrive, or all that are there at once.
+  // Answers depend on the state, the policy and what was learned, on nothing else.
+  void observe(const model::ClusterState& state, const model::Shape& shape);
+  void learn_present(const model::ClusterState& state);
+
   // The best node for one more pod of the shape, inside within where given.
   std::optional<Target> find(const model::ClusterState& state, const model::ShapeRef& shape,
                              const model::NodeSet* within = nullptr);
