@@ -18,8 +18,7 @@ constexpr std::string_view kNamespaceNameLabel = "kubernetes.io/metadata.name";
 
 // ---- node affinity ----
 constexpr text::Field<PreferredNodeTerm> kPreferredNodeFields[] = {
-    text::required(
-        text::field<&PreferredNodeTerm::weight, text::int_between<1, 100>>("weight")),
+    text::required(text::field<&PreferredNodeTerm::weight, text::int_between<1, 100>>("weight")),
     text::required(text::field<&PreferredNodeTerm::term, read_node_term>("preference")),
 };
 constexpr auto read_preferred_node = object_of<kPreferredNodeFields>;
@@ -104,14 +103,14 @@ void resolve_namespaces(const Value& at, const RawTerm& raw, const std::string& 
       out.all_namespaces = true;
     } else if (wanted.size() == 1 && wanted[0].key == kNamespaceNameLabel &&
                wanted[0].op == Operator::kIn) {
-      out.namespaces.insert(out.namespaces.end(), wanted[0].values.begin(),
-                            wanted[0].values.end());
+      out.namespaces.insert(out.namespaces.end(), wanted[0].values.begin(), wanted[0].values.end());
     } else {
       out.all_namespaces = strict;
       if (out.namespaces.empty()) out.namespaces.push_back(own);
       Decoder::Step step(d, "namespaceSelector");
-      d.warning(at, strict ? "a selector of namespaces; it is held against all namespaces"
-                           : "a selector of namespaces; the listed or own namespace is used",
+      d.warning(at,
+                strict ? "a selector of namespaces; it is held against all namespaces"
+                       : "a selector of namespaces; the listed or own namespace is used",
                 "namespaces, {} or the label kubernetes.io/metadata.name");
     }
   } else if (out.namespaces.empty()) {
@@ -141,8 +140,8 @@ PodAffinityTerm resolve_term(const Value& at, RawTerm&& raw, const AffinityConte
 }
 
 void resolve_terms(const Value& at, PodTerms&& raw, const AffinityContext& context, bool anti,
-                   std::vector<PodAffinityTerm>& required,
-                   std::vector<PodAffinityTerm>& preferred, Decoder& d) {
+                   std::vector<PodAffinityTerm>& required, std::vector<PodAffinityTerm>& preferred,
+                   Decoder& d) {
   {
     Decoder::Step step(d, "requiredDuringSchedulingIgnoredDuringExecution");
     for (std::size_t i = 0; i < raw.required.size(); ++i) {
@@ -166,8 +165,8 @@ struct RawSpread {
   std::vector<std::string> match_keys;
   bool has_min_domains = false;
 };
-constexpr std::pair<std::string_view, bool> kUnsatisfiable[] = {
-    {"DoNotSchedule", true}, {"ScheduleAnyway", false}};
+constexpr std::pair<std::string_view, bool> kUnsatisfiable[] = {{"DoNotSchedule", true},
+                                                                {"ScheduleAnyway", false}};
 constexpr std::pair<std::string_view, bool> kHonor[] = {{"Honor", true}, {"Ignore", false}};
 
 template <auto Member, auto Reader = text::internal::DefaultReader{}>
@@ -179,8 +178,8 @@ constexpr text::Field<RawSpread> kSpreadFields[] = {
     text::required(text::custom<RawSpread>(
         "maxSkew",
         read_spread_member<&SpreadConstraint::max_skew, text::int_between<1, 1'000'000>>)),
-    text::required(text::custom<RawSpread>(
-        "topologyKey", read_spread_member<&SpreadConstraint::topology_key>)),
+    text::required(text::custom<RawSpread>("topologyKey",
+                                           read_spread_member<&SpreadConstraint::topology_key>)),
     text::required(text::custom<RawSpread>(
         "whenUnsatisfiable",
         read_spread_member<&SpreadConstraint::hard, text::one_of<kUnsatisfiable>>)),
@@ -224,8 +223,7 @@ void read_affinity(const Value& v, const AffinityContext& context, model::PodSpe
                 out.preferred_anti_affinity, d);
 }
 
-void read_spread(const Value& v, const AffinityContext& context, model::PodSpec& out,
-                 Decoder& d) {
+void read_spread(const Value& v, const AffinityContext& context, model::PodSpec& out, Decoder& d) {
   std::vector<RawSpread> raws;
   list_of<read_one_spread>(v, raws, d);
   for (RawSpread& raw : raws) {

@@ -77,8 +77,7 @@ bool matches_labels(const text::Selector& selector, const model::Labels& labels)
   });
 }
 
-model::BudgetSpec resolve_budget(const BudgetObject& budget,
-                                 std::span<const model::PodSpec> pods) {
+model::BudgetSpec resolve_budget(const BudgetObject& budget, std::span<const model::PodSpec> pods) {
   model::BudgetSpec out;
   out.ns = budget.meta.ns;
   out.name = budget.meta.name;

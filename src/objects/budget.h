@@ -21,8 +21,7 @@ struct BudgetObject {
 };
 void decode(const text::Value& v, BudgetObject& out, text::Decoder& d);
 
-model::BudgetSpec resolve_budget(const BudgetObject& budget,
-                                 std::span<const model::PodSpec> pods);
+model::BudgetSpec resolve_budget(const BudgetObject& budget, std::span<const model::PodSpec> pods);
 
 bool matches_labels(const text::Selector& selector, const model::Labels& labels);
 

@@ -7,8 +7,9 @@ namespace {
 
 // Four pods with app=x, three of them bound.
 std::string pods() {
-  std::string out = "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: "
-                    "{pods: 9}}}\n";
+  std::string out =
+      "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: "
+      "{pods: 9}}}\n";
   for (int i = 0; i < 4; ++i) {
     out += "---\n{apiVersion: v1, kind: Pod, metadata: {name: p" + std::to_string(i) +
            ", labels: {app: x}}, spec: {" + (i < 3 ? "nodeName: n, " : "") +
@@ -26,9 +27,11 @@ struct BudgetCase {
 class BudgetTest : public ::testing::TestWithParam<BudgetCase> {};
 
 TEST_P(BudgetTest, Allowed) {
-  const Inputs in = read_clean(
-      pods() + "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, "
-               "spec: {" + GetParam().spec + "}, status: {" + GetParam().status + "}}\n");
+  const Inputs in =
+      read_clean(pods() +
+                 "---\n{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, "
+                 "spec: {" +
+                 GetParam().spec + "}, status: {" + GetParam().status + "}}\n");
   ASSERT_EQ(in.budgets.size(), 1u);
   EXPECT_EQ(in.budgets[0].disruptions_allowed, GetParam().want);
 }
@@ -50,7 +53,9 @@ INSTANTIATE_TEST_SUITE_P(
 TEST(Budget, Errors) {
   const auto errors = [](const std::string& spec) {
     return all(read("{apiVersion: policy/v1, kind: PodDisruptionBudget, metadata: {name: b}, "
-                    "spec: {" + spec + "}}").invalid);
+                    "spec: {" +
+                    spec + "}}")
+                   .invalid);
   };
   EXPECT_NE(errors("minAvailable: 1, maxUnavailable: 1").find("one of them"), std::string::npos);
   EXPECT_NE(errors("minAvailable: 101%").find("percentage"), std::string::npos);

@@ -74,6 +74,6 @@ struct Gathered {
 };
 
 // Cross-object resolution: the second half of ManifestReader::finish().
-Inputs resolve(Gathered&& gathered);
+Inputs resolve(Gathered&& gathered, const ManifestOptions& options);
 
 }  // namespace berth::objects

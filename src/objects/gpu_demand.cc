@@ -51,7 +51,8 @@ void ask_fraction(const Value& object, const Meta& meta, std::vector<Asked>& ask
     return annotation_error(object, kFraction, "a decimal number above 0 and at most 1, as \"0.5\"",
                             d);
   }
-  if (!exact) annotation_warning(object, kFraction, "at most three decimals; the rest is dropped", d);
+  if (!exact)
+    annotation_warning(object, kFraction, "at most three decimals; the rest is dropped", d);
   GpuDemandSpec demand;
   demand.kind = GpuDemandSpec::Kind::kFraction;
   demand.count = 1;

@@ -33,9 +33,9 @@ std::string_view label(const NodeSpec& node, std::string_view key) {
 
 // What labels and amounts say, before it becomes devices.
 struct Advertised {
-  std::string product, mig_profile;       // profile: of strategy single
+  std::string product, mig_profile;  // profile: of strategy single
   std::optional<std::int64_t> count, memory_mib, replicas;
-  std::int64_t whole = 0, shared = 0;     // allocatable
+  std::int64_t whole = 0, shared = 0;  // allocatable
   std::vector<std::pair<std::string, std::int64_t>> mig;
   bool sharing = false;
 };
@@ -89,9 +89,9 @@ std::int64_t ceil_div(std::int64_t a, std::int64_t b) { return (a + b - 1) / b; 
 Shape shape_single_mig(const Advertised& a, const Product* product) {
   Shape s;
   const std::int64_t slices = std::max(a.count.value_or(0), a.whole + a.shared);
-  s.shares = std::max(1, mig_slots_per_gpu(a.mig_profile,
-                                           product == nullptr ? 7 : product->mig_slices,
-                                           product == nullptr ? 0 : product->memory_mib));
+  s.shares =
+      std::max(1, mig_slots_per_gpu(a.mig_profile, product == nullptr ? 7 : product->mig_slices,
+                                    product == nullptr ? 0 : product->memory_mib));
   s.devices = ceil_div(slices, s.shares);
   s.usable = (a.whole + a.shared) / s.shares;
   if (s.usable == 0 && a.whole + a.shared > 0) {  // less than one GPU's worth: what there is
@@ -211,8 +211,8 @@ void fill_from_agent(const GpuNode& agent, NodeSpec& node, GpuFacts& facts) {
   const std::int64_t advertised = a.whole + a.shared;
   if (advertised != healthy) {
     facts.warnings.push_back("the GpuNode has " + std::to_string(healthy) +
-                             " healthy GPUs or shares, allocatable " +
-                             std::to_string(advertised) + "; the GpuNode holds");
+                             " healthy GPUs or shares, allocatable " + std::to_string(advertised) +
+                             "; the GpuNode holds");
   }
 }
 

@@ -17,8 +17,9 @@ using text::Value;
 
 constexpr int kMaxPosition = 255;
 
-constexpr std::pair<std::string_view, Health> kHealthStates[] = {
-    {"Healthy", Health::kHealthy}, {"Unhealthy", Health::kUnhealthy}, {"Unknown", Health::kUnknown}};
+constexpr std::pair<std::string_view, Health> kHealthStates[] = {{"Healthy", Health::kHealthy},
+                                                                 {"Unhealthy", Health::kUnhealthy},
+                                                                 {"Unknown", Health::kUnknown}};
 constexpr std::pair<std::string_view, NumaPolicy> kNumaPolicies[] = {
     {"none", NumaPolicy::kNone},
     {"best-effort", NumaPolicy::kBestEffort},
@@ -61,7 +62,8 @@ constexpr auto read_position = text::int_between<0, kMaxPosition>;
 
 using G = GpuNodeGpu;
 constexpr text::Field<G> kGpuFields[] = {
-    text::required(text::custom<G>("index", read_gpu_member<&GpuSpec::index, text::int_between<0, 15>>)),
+    text::required(
+        text::custom<G>("index", read_gpu_member<&GpuSpec::index, text::int_between<0, 15>>)),
     text::custom<G>("uuid", read_gpu_member<&GpuSpec::uuid>),
     text::custom<G>("model", read_gpu_member<&GpuSpec::model>),
     text::custom<G>("memoryMiB",
@@ -210,8 +212,8 @@ void decode(const Value& v, GpuNode& out, Decoder& d) {
   out.reserved_gpus.erase(std::unique(out.reserved_gpus.begin(), out.reserved_gpus.end()),
                           out.reserved_gpus.end());
   for (G& g : out.gpus) {
-    g.gpu.reserved = std::binary_search(out.reserved_gpus.begin(), out.reserved_gpus.end(),
-                                        g.gpu.index);
+    g.gpu.reserved =
+        std::binary_search(out.reserved_gpus.begin(), out.reserved_gpus.end(), g.gpu.index);
   }
 }
 

@@ -22,8 +22,8 @@ struct GpuNodeGpu {
 
 struct GpuNode {
   std::string name, uid;
-  std::vector<int> reserved_gpus;    // spec: indices kept from new pods
-  std::vector<GpuNodeGpu> gpus;      // status, by index
+  std::vector<int> reserved_gpus;  // spec: indices kept from new pods
+  std::vector<GpuNodeGpu> gpus;    // status, by index
   std::vector<model::NicSpec> nics;
   std::string driver_version, cuda_version;
   model::NumaPolicy numa_policy = model::NumaPolicy::kNone;

@@ -88,7 +88,9 @@ TEST(GpuNode, Contradictions) {
 TEST(GpuNode, Errors) {
   const auto errors = [](const std::string& status) {
     return all(read("{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n}, "
-                    "status: {" + status + "}}").invalid);
+                    "status: {" +
+                    status + "}}")
+                   .invalid);
   };
   EXPECT_NE(errors("gpus: [{index: 0}, {index: 0}]").find("index 0 twice"), std::string::npos);
   EXPECT_NE(errors("gpus: [{index: 16}]").find("status.gpus[0].index"), std::string::npos);

@@ -18,7 +18,7 @@ namespace berth::objects {
 
 struct GroupObject {
   Meta meta;
-  model::GangSpec gang;          // topologies as written, priority only where the object has it
+  model::GangSpec gang;  // topologies as written, priority only where the object has it
   std::string priority_class;
 };
 

@@ -48,7 +48,8 @@ TEST(Group, Volcano) {
 }
 
 TEST(Group, OtherKinds) {
-  const Inputs in = read_clean(R"(
+  const Inputs in =
+      read_clean(R"(
 apiVersion: scheduling.x-k8s.io/v1alpha1
 kind: PodGroup
 metadata: {name: co}
@@ -71,8 +72,8 @@ spec:
   schedulingConstraints: {topology: [{key: x.io/block}]}
   priority: 3
 )" + member("p1", "", "scheduling.x-k8s.io/pod-group: co") +
-      member("p2", "pod-group-name: kai", "kai.scheduler/subgroup-name: b") +
-      member("p3", "", "", "schedulingGroup: {podGroupName: up},"));
+                 member("p2", "pod-group-name: kai", "kai.scheduler/subgroup-name: b") +
+                 member("p3", "", "", "schedulingGroup: {podGroupName: up},"));
   ASSERT_EQ(in.gangs.size(), 3u);
   EXPECT_EQ(in.gangs[0].min_member, 4);
   EXPECT_EQ(in.gangs[1].required_topology, "x.io/rack");
@@ -87,8 +88,9 @@ spec:
 
 TEST(Group, NotFound) {
   const Inputs in = read(member("a", "scheduling.k8s.io/group-name: none") +
-                         member("b", "scheduling.k8s.io/group-name: made, "
-                                     "scheduling.volcano.sh/group-min-member: '2'") +
+                         member("b",
+                                "scheduling.k8s.io/group-name: made, "
+                                "scheduling.volcano.sh/group-min-member: '2'") +
                          member("c", "scheduling.k8s.io/group-name: none", "", "nodeName: n,") +
                          "---\n{apiVersion: v1, kind: Node, metadata: {name: n}, status: "
                          "{allocatable: {pods: 1}}}\n");
@@ -121,42 +123,50 @@ TEST(Group, Errors) {
 }
 
 TEST(Group, NetworkTopologyNeedsHyperNodes) {
-  const Inputs in = read("{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: "
-                         "{name: g}, spec: {networkTopology: {mode: hard, highestTierAllowed: 2}}}");
+  const Inputs in = read(
+      "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: "
+      "{name: g}, spec: {networkTopology: {mode: hard, highestTierAllowed: 2}}}");
   EXPECT_EQ(in.gangs.size(), 1u);
   EXPECT_NE(all(in.warnings).find("HyperNodes"), std::string::npos);
 }
 
 TEST(Topology, AnnotationsAndShortNames) {
   const auto node = [](const char* labels) {
-    return "---\n{apiVersion: v1, kind: Node, metadata: {name: n, labels: {" +
-           std::string(labels) + "}}, status: {allocatable: {pods: 1}}}\n";
+    return "---\n{apiVersion: v1, kind: Node, metadata: {name: n, labels: {" + std::string(labels) +
+           "}}, status: {allocatable: {pods: 1}}}\n";
   };
   const auto group = [](const char* annotations) {
     return "---\n{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g, "
-           "annotations: {" + std::string(annotations) + "}}, spec: {minMember: 1}}\n";
+           "annotations: {" +
+           std::string(annotations) + "}}, spec: {minMember: 1}}\n";
   };
   EXPECT_EQ(read_clean(group("berth.dev/topology-required: zone")).gangs.at(0).required_topology,
             "topology.kubernetes.io/zone");
   EXPECT_EQ(read_clean(group("kai.scheduler/topology-preferred-placement: nvlink-domain"))
-                .gangs.at(0).preferred_topology,
+                .gangs.at(0)
+                .preferred_topology,
             "nvidia.com/gpu.clique");
   EXPECT_EQ(read_clean(group("berth.dev/topology-required: rack")).gangs.at(0).required_topology,
             "topology.kubernetes.io/rack");
   EXPECT_EQ(read_clean(group("berth.dev/topology-required: rack") +
                        node("cloud.provider.com/topology-rack: r1"))
-                .gangs.at(0).required_topology,
+                .gangs.at(0)
+                .required_topology,
             "cloud.provider.com/topology-rack");
   EXPECT_EQ(read_clean(group("berth.dev/topology-required: rack") + node("rack: r1"))
-                .gangs.at(0).required_topology,
+                .gangs.at(0)
+                .required_topology,
             "rack");  // a label of that very name
   EXPECT_EQ(all(read(group("berth.dev/topology-required: a, "
-                           "kueue.x-k8s.io/podset-required-topology: b")).invalid).empty(), false);
+                           "kueue.x-k8s.io/podset-required-topology: b"))
+                    .invalid)
+                .empty(),
+            false);
   // From members: to the group, the first by name; others that differ are warned of.
-  const Inputs in = read(
-      group("") +
-      member("a", "pod-group-name: g, kueue.x-k8s.io/podset-required-topology: x.io/rack") +
-      member("b", "pod-group-name: g, kueue.x-k8s.io/podset-required-topology: x.io/block"));
+  const Inputs in =
+      read(group("") +
+           member("a", "pod-group-name: g, kueue.x-k8s.io/podset-required-topology: x.io/rack") +
+           member("b", "pod-group-name: g, kueue.x-k8s.io/podset-required-topology: x.io/block"));
   EXPECT_EQ(in.gangs.at(0).required_topology, "x.io/rack");
   EXPECT_EQ(in.warnings.size(), 1u);
 }

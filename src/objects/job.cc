@@ -78,9 +78,7 @@ int JobObject::wanted() const {
   return std::clamp(*completions - std::max(0, succeeded), 0, parallelism);
 }
 
-bool JobObject::is_gang() const {
-  return pod.member.group.empty() && (gang || !topology.empty());
-}
+bool JobObject::is_gang() const { return pod.member.group.empty() && (gang || !topology.empty()); }
 
 void decode(const Value& v, JobObject& out, Decoder& d) {
   read_meta(v, Scope::kNamespaced, out.meta, d);

@@ -1,8 +1,8 @@
 // batch/v1 Job: the pods it would have.
 //
 // A Job is a gang of its parallelism when it carries the annotation berth.dev/gang: "true", or asks
-// for a topology (on itself or on its template): a domain is only a promise for all together. With a
-// group named on its template its pods are members of that group instead.
+// for a topology (on itself or on its template): a domain is only a promise for all together. With
+// a group named on its template its pods are members of that group instead.
 #pragma once
 
 #include <optional>
@@ -24,9 +24,9 @@ struct JobObject {
   bool suspend = false, indexed = false;
   bool finished = false;  // condition Complete or Failed
   int succeeded = 0;
-  bool gang = false;      // berth.dev/gang
+  bool gang = false;  // berth.dev/gang
   TopologyRequest topology;
-  PodObject pod;          // the template
+  PodObject pod;  // the template
 
   // How many pods would run at once from here on.
   int wanted() const;

@@ -47,8 +47,9 @@ TEST(Job, CompletionsAndExisting) {
       owned("j-0-abc", ", annotations: {batch.kubernetes.io/job-completion-index: '0'}"));
   EXPECT_EQ(names(indexed), (Names{"j-0-abc", "j-1", "j-2"}));
   EXPECT_EQ(indexed.pods[2].labels.at("batch.kubernetes.io/job-completion-index"), "2");
-  const std::string done = job("parallelism: 2") + "status: {conditions: [{type: Complete, status: "
-                                                   "'True'}]}\n";
+  const std::string done = job("parallelism: 2") +
+                           "status: {conditions: [{type: Complete, status: "
+                           "'True'}]}\n";
   EXPECT_TRUE(read_clean(done).pods.empty());
 }
 
@@ -60,8 +61,8 @@ TEST(Job, Suspended) {
 }
 
 TEST(Job, Gangs) {
-  Inputs in = read_clean(job("parallelism: 4", ", annotations: {berth.dev/gang: 'true'}") +
-                         owned("j-0"));
+  Inputs in =
+      read_clean(job("parallelism: 4", ", annotations: {berth.dev/gang: 'true'}") + owned("j-0"));
   ASSERT_EQ(in.gangs.size(), 1u);
   EXPECT_EQ(in.gangs[0].name, "j");
   EXPECT_EQ(in.gangs[0].min_member, 4);
@@ -88,9 +89,9 @@ TEST(Job, Errors) {
                 .find("spec.template.spec.restartPolicy"),
             std::string::npos);
   EXPECT_NE(errors(job("parallelism: 200000")).find("0..100000"), std::string::npos);
-  EXPECT_NE(errors("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {}}")
-                .find("template"),
-            std::string::npos);
+  EXPECT_NE(
+      errors("{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {}}").find("template"),
+      std::string::npos);
   EXPECT_NE(errors(job("parallelism: 1", ", annotations: {berth.dev/gang: 'yes'}"))
                 .find("berth.dev/gang"),
             std::string::npos);
@@ -102,8 +103,8 @@ TEST(Job, Errors) {
 }
 
 TEST(Job, OneErrorForAllPods) {
-  const std::string text = job("parallelism: 500", "",
-                               ", annotations: {scheduling.k8s.io/group-name: none}");
+  const std::string text =
+      job("parallelism: 500", "", ", annotations: {scheduling.k8s.io/group-name: none}");
   const Inputs in = read(text);
   EXPECT_EQ(in.invalid.size(), 1u);
   EXPECT_EQ(in.invalid[0].path, "spec.template.metadata");

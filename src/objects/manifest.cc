@@ -34,8 +34,7 @@ constexpr KnownKind kKnownKinds[] = {
     {"v1", "Pod", take_object<&Gathered::pods, decode_any>},
     {"v1", "PersistentVolume", take_object<&Gathered::volumes, decode_any>},
     {"v1", "PersistentVolumeClaim", take_object<&Gathered::claims, decode_any>},
-    {"scheduling.k8s.io/v1", "PriorityClass",
-     take_object<&Gathered::priority_classes, decode_any>},
+    {"scheduling.k8s.io/v1", "PriorityClass", take_object<&Gathered::priority_classes, decode_any>},
     {"policy/v1", "PodDisruptionBudget", take_object<&Gathered::budgets, decode_any>},
     {"batch/v1", "Job", take_object<&Gathered::jobs, decode_any>},
     {"berth.dev/v1alpha1", "GpuNode", take_object<&Gathered::gpu_nodes, decode_any>},
@@ -146,8 +145,8 @@ class DocumentReader {
       out_.ignored.add(Gathered::note(
           origin_, shown, path,
           versions.empty() ? "kind " + unquoted(kind) + " of " + unquoted(version) + " is not read"
-                           : "version " + unquoted(version) + " is not read; " +
-                                 unquoted(kind) + " is read in " + versions));
+                           : "version " + unquoted(version) + " is not read; " + unquoted(kind) +
+                                 " is read in " + versions));
       return;
     }
     ++out_.counts.objects;
@@ -186,10 +185,12 @@ class DocumentReader {
 }  // namespace
 
 struct ManifestReader::State {
+  ManifestOptions options;
   Gathered gathered;
 };
 
-ManifestReader::ManifestReader() : state_(std::make_unique<State>()) {}
+ManifestReader::ManifestReader(ManifestOptions options)
+    : state_(std::make_unique<State>(State{options, Gathered()})) {}
 ManifestReader::~ManifestReader() = default;
 ManifestReader::ManifestReader(ManifestReader&&) noexcept = default;
 ManifestReader& ManifestReader::operator=(ManifestReader&&) noexcept = default;
@@ -205,7 +206,7 @@ void ManifestReader::add(std::string source_name, int document_index,
 
 Inputs ManifestReader::finish() {
   Gathered gathered = std::exchange(state_->gathered, Gathered());
-  return resolve(std::move(gathered));
+  return resolve(std::move(gathered), state_->options);
 }
 
 }  // namespace berth::objects

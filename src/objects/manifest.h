@@ -1,9 +1,9 @@
 // The one way from Kubernetes manifests to the model: give it documents, take the Inputs.
 //
-// Read: Node, Pod, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass, PodDisruptionBudget,
-// Job, GpuNode, PodGroups (group.h) and lists of any of these. Every other kind is named in
-// ignored. An object with an error is named in invalid, with every error, and the rest goes on.
-// Unknown fields and assumptions are warnings.
+// Read: Node, Pod, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass,
+// PodDisruptionBudget, Job, GpuNode, PodGroups (group.h) and lists of any of these. Every other
+// kind is named in ignored. An object with an error is named in invalid, with every error, and the
+// rest goes on. Unknown fields and assumptions are warnings.
 //
 // The result does not depend on the order of the documents: of two objects with one name the
 // first by (source, document, place in it) is taken, outputs are sorted by namespace and name,
@@ -16,7 +16,7 @@
 //   scheduling.volcano.sh/group-min-member says how many belong together: then that makes the
 //   group. A bound pod is never dropped for it: it keeps its resources and has no group.
 // - Topology annotations on members go to the group, or to the member's subgroup where the group
-//   lists it; the PodGroup's own come first, then those of the first member by name.
+//   lists it; the PodGroup's own come first, then those of Jobs and of pods, by name.
 // - spec.priority wins over the class (it is what the API server stored); an unknown class without
 //   it makes a pending pod invalid.
 // - A pod bound to a node that is not in the input is left out, with a warning.
@@ -33,8 +33,11 @@
 namespace berth::objects {
 
 inline constexpr std::size_t kMaxNotes = 1000;
-// Pods made from Jobs, over all Jobs of one input; a Job beyond it is invalid.
-inline constexpr std::size_t kMaxMadePods = 250'000;
+
+struct ManifestOptions {
+  // Pods made from Jobs, over all Jobs of one input; a Job beyond it is invalid.
+  std::size_t max_job_pods = 250'000;
+};
 
 struct Note {
   std::string source;  // a file name, as given to add()
@@ -47,11 +50,11 @@ struct Note {
 };
 
 struct Counts {
-  std::size_t objects = 0;          // of known kinds, valid or not
+  std::size_t objects = 0;  // of known kinds, valid or not
   std::size_t invalid_objects = 0;
-  std::size_t finished_pods = 0;    // Succeeded or Failed, left out
-  std::size_t stray_pods = 0;       // bound to a node that is not in the input, left out
-  std::size_t job_pods = 0;         // made from Jobs
+  std::size_t finished_pods = 0;  // Succeeded or Failed, left out
+  std::size_t stray_pods = 0;     // bound to a node that is not in the input, left out
+  std::size_t job_pods = 0;       // made from Jobs
   std::size_t suspended_jobs = 0;
   // Also those that were not kept.
   std::size_t ignored = 0, warnings = 0, invalid = 0, notes = 0;
@@ -70,7 +73,7 @@ struct Inputs {
 // Not thread-safe. Documents may go away after add().
 class ManifestReader {
  public:
-  ManifestReader();
+  explicit ManifestReader(ManifestOptions options = {});
   ~ManifestReader();
   ManifestReader(ManifestReader&&) noexcept;
   ManifestReader& operator=(ManifestReader&&) noexcept;

@@ -13,8 +13,9 @@ std::string small_pod(const char* name, const char* meta = "") {
 }
 
 TEST(Manifest, UnknownKindsAreNamed) {
-  const Inputs in = read("{apiVersion: v1, kind: Service, metadata: {name: web, namespace: a}}\n"
-                         "---\n{apiVersion: batch/v1beta1, kind: Job, metadata: {name: j}}\n");
+  const Inputs in = read(
+      "{apiVersion: v1, kind: Service, metadata: {name: web, namespace: a}}\n"
+      "---\n{apiVersion: batch/v1beta1, kind: Job, metadata: {name: j}}\n");
   ASSERT_EQ(in.ignored.size(), 2u);
   EXPECT_EQ(in.ignored[0].object, "Service a/web");
   EXPECT_EQ(in.ignored[0].message, "kind Service of v1 is not read");
@@ -41,8 +42,9 @@ items:
   EXPECT_EQ(in.pods.size(), 2u);
   EXPECT_EQ(in.pods[0].name, "a");
   EXPECT_EQ(in.nodes.size(), 1u);
-  const Inputs bad = read("{apiVersion: v1, kind: PodList, items: [{metadata: {name: a}, spec: "
-                          "{containers: 3}}, 7]}");
+  const Inputs bad = read(
+      "{apiVersion: v1, kind: PodList, items: [{metadata: {name: a}, spec: "
+      "{containers: 3}}, 7]}");
   ASSERT_EQ(bad.invalid.size(), 2u) << all(bad.invalid);
   EXPECT_NE(all(bad.invalid).find("items[0].spec.containers: found number 3"), std::string::npos)
       << all(bad.invalid);
@@ -53,17 +55,20 @@ TEST(Manifest, Names) {
   EXPECT_NE(errors("{kind: Pod, metadata: {name: a}}").find("apiVersion"), std::string::npos);
   EXPECT_NE(errors("{apiVersion: v1, metadata: {name: a}}").find("kind"), std::string::npos);
   EXPECT_NE(errors("[1]").find("want an object"), std::string::npos);
-  EXPECT_NE(errors("{apiVersion: v1, kind: Pod, spec: {containers: [{name: c}]}}")
-                .find("metadata"), std::string::npos);
+  EXPECT_NE(errors("{apiVersion: v1, kind: Pod, spec: {containers: [{name: c}]}}").find("metadata"),
+            std::string::npos);
   EXPECT_NE(errors(small_pod("\"\"")).find("metadata.name"), std::string::npos);
   EXPECT_NE(errors(small_pod("Upper")).find("metadata.name: found string \"Upper\""),
             std::string::npos);
   EXPECT_NE(errors(small_pod("a", ", namespace: a.b")).find("metadata.namespace"),
             std::string::npos);
   EXPECT_NE(errors("{apiVersion: v1, kind: Pod, metadata: {generateName: a-}, spec: {containers: "
-                   "[{name: c}]}}").find("only generateName"), std::string::npos);
-  EXPECT_NE(errors("{apiVersion: v1, kind: Node, metadata: {labels: {a: b}}}").find("metadata.name"),
+                   "[{name: c}]}}")
+                .find("only generateName"),
             std::string::npos);
+  EXPECT_NE(
+      errors("{apiVersion: v1, kind: Node, metadata: {labels: {a: b}}}").find("metadata.name"),
+      std::string::npos);
 }
 
 TEST(Manifest, Duplicates) {
@@ -100,6 +105,18 @@ TEST(Manifest, NotesAreBounded) {
   const Inputs in = read(text);
   EXPECT_EQ(in.ignored.size(), kMaxNotes);
   EXPECT_EQ(in.counts.ignored, 1200u);
+}
+
+TEST(Manifest, JobPodsAreBounded) {
+  ManifestReader reader({.max_job_pods = 10});
+  for (const char* name : {"a", "b", "c"}) {
+    add_yaml(reader, "{apiVersion: batch/v1, kind: Job, metadata: {name: " + std::string(name) +
+                         "}, spec: {parallelism: 5, template: {spec: {restartPolicy: Never, "
+                         "containers: [{name: c}]}}}}");
+  }
+  const Inputs in = reader.finish();
+  EXPECT_EQ(in.pods.size(), 10u);
+  EXPECT_EQ(in.invalid.size(), 1u);
 }
 
 TEST(Manifest, HostileNamesAreSafeToPrint) {

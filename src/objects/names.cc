@@ -12,7 +12,8 @@ bool lower_or_digit(char c) { return (c >= 'a' && c <= 'z') || (c >= '0' && c <=
 
 bool dns_label_form(std::string_view text) {
   return !text.empty() && lower_or_digit(text.front()) && lower_or_digit(text.back()) &&
-         std::all_of(text.begin(), text.end(), [](char c) { return lower_or_digit(c) || c == '-'; });
+         std::all_of(text.begin(), text.end(),
+                     [](char c) { return lower_or_digit(c) || c == '-'; });
 }
 
 }  // namespace

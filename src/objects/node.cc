@@ -55,7 +55,8 @@ constexpr text::Field<NodeTop> kNodeFields[] = {
     text::skip<NodeTop>("kind"),
     text::skip<NodeTop>("metadata"),
     text::inlined<kNodeSpecFields>("spec"),
-    text::custom<NodeTop>("status", [](const Value& v, NodeTop& out, Decoder& d) {
+    text::custom<NodeTop>("status",
+                          [](const Value& v, NodeTop& out, Decoder& d) {
                             decode_lenient(v, kNodeStatusFields, out, d);
                           }),
 };

@@ -11,7 +11,7 @@ namespace berth::objects {
 
 struct NodeObject {
   Meta meta;
-  model::NodeSpec spec;        // GPUs not filled in; allocatable as the node reports it
+  model::NodeSpec spec;  // GPUs not filled in; allocatable as the node reports it
 };
 
 void decode(const text::Value& v, NodeObject& out, text::Decoder& d);

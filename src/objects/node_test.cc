@@ -52,8 +52,9 @@ status:
 }
 
 TEST(Node, CapacityStandsInAndPodsAreAssumed) {
-  const Inputs in = read("{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: "
-                         "{cpu: 1}}}");
+  const Inputs in = read(
+      "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: "
+      "{cpu: 1}}}");
   ASSERT_EQ(in.nodes.size(), 1u);
   EXPECT_TRUE(in.nodes[0].ready);
   EXPECT_EQ(in.nodes[0].allocatable, (model::Amounts{{"cpu", 1000}, {"pods", 110}}));
@@ -182,15 +183,13 @@ TEST(Products, MigSlots) {
     std::int64_t memory;
     int want;
   };
-  for (const Case& c : {Case{"1g.10gb", 7, 81559, 7}, Case{"1g.20gb", 7, 81559, 4},
-                        Case{"2g.20gb", 7, 81559, 3}, Case{"3g.40gb", 7, 81559, 2},
-                        Case{"4g.40gb", 7, 81559, 1}, Case{"7g.80gb", 7, 81559, 1},
-                        Case{"1g.18gb", 7, 143771, 7}, Case{"1g.35gb", 7, 143771, 4},
-                        Case{"3g.71gb", 7, 143771, 2}, Case{"1g.5gb", 7, 40960, 7},
-                        Case{"1g.23gb", 7, 183359, 7}, Case{"1g.6gb", 4, 24576, 4},
-                        Case{"2g.12gb", 4, 24576, 2}, Case{"1g.10gb.me", 7, 81559, 1},
-                        Case{"1g.10gb", 7, 0, 7}, Case{"x", 7, 0, 0}, Case{"g.gb", 7, 0, 0},
-                        Case{"", 7, 0, 0}}) {
+  for (const Case& c :
+       {Case{"1g.10gb", 7, 81559, 7}, Case{"1g.20gb", 7, 81559, 4}, Case{"2g.20gb", 7, 81559, 3},
+        Case{"3g.40gb", 7, 81559, 2}, Case{"4g.40gb", 7, 81559, 1}, Case{"7g.80gb", 7, 81559, 1},
+        Case{"1g.18gb", 7, 143771, 7}, Case{"1g.35gb", 7, 143771, 4}, Case{"3g.71gb", 7, 143771, 2},
+        Case{"1g.5gb", 7, 40960, 7}, Case{"1g.23gb", 7, 183359, 7}, Case{"1g.6gb", 4, 24576, 4},
+        Case{"2g.12gb", 4, 24576, 2}, Case{"1g.10gb.me", 7, 81559, 1}, Case{"1g.10gb", 7, 0, 7},
+        Case{"x", 7, 0, 0}, Case{"g.gb", 7, 0, 0}, Case{"", 7, 0, 0}}) {
     EXPECT_EQ(mig_slots_per_gpu(c.profile, c.slices, c.memory), c.want) << c.profile;
   }
 }

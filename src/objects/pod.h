@@ -18,8 +18,8 @@ struct PodObject {
   model::PodSpec spec;  // all that the object itself says; see resolve.h for the rest
   std::string phase;
   std::string restart_policy = "Always";
-  std::optional<int> priority;             // spec.priority
-  std::optional<bool> preempts;            // spec.preemptionPolicy
+  std::optional<int> priority;   // spec.priority
+  std::optional<bool> preempts;  // spec.preemptionPolicy
   Membership member;
   std::vector<ClaimRef> claims;
 
@@ -29,7 +29,6 @@ struct PodObject {
 void decode(const text::Value& v, PodObject& out, text::Decoder& d);
 
 // {metadata, spec} inside another object; ns is that object's namespace. The name may be missing.
-void decode_template(const text::Value& v, const std::string& ns, PodObject& out,
-                     text::Decoder& d);
+void decode_template(const text::Value& v, const std::string& ns, PodObject& out, text::Decoder& d);
 
 }  // namespace berth::objects

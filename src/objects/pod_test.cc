@@ -15,9 +15,7 @@ struct RequestCase {
 
 class RequestTest : public ::testing::TestWithParam<RequestCase> {};
 
-TEST_P(RequestTest, Effective) {
-  EXPECT_EQ(clean_pod(GetParam().spec).requests, GetParam().want);
-}
+TEST_P(RequestTest, Effective) { EXPECT_EQ(clean_pod(GetParam().spec).requests, GetParam().want); }
 
 INSTANTIATE_TEST_SUITE_P(
     Table, RequestTest,
@@ -92,19 +90,16 @@ TEST_P(PodErrorTest, Says) {
 INSTANTIATE_TEST_SUITE_P(
     Table, PodErrorTest,
     ::testing::Values(
-        ErrorCase{"negative",
-                  "  containers: [{name: a, resources: {requests: {cpu: -1}}}]\n",
+        ErrorCase{"negative", "  containers: [{name: a, resources: {requests: {cpu: -1}}}]\n",
                   "spec.containers[0].resources.requests.cpu: found number -1"},
-        ErrorCase{"overflow",
-                  "  containers: [{name: a, resources: {requests: {memory: 100Ei}}}]\n",
+        ErrorCase{"overflow", "  containers: [{name: a, resources: {requests: {memory: 100Ei}}}]\n",
                   "spec.containers[0].resources.requests.memory: found string \"100Ei\", want at"},
         ErrorCase{"sum_overflow",
                   "  containers:\n"
                   "  - {name: a, resources: {requests: {memory: 5Pi}}}\n"
                   "  - {name: b, resources: {requests: {memory: 5Pi}}}\n",
                   "spec: found requests that add up"},
-        ErrorCase{"malformed",
-                  "  containers: [{name: a, resources: {requests: {cpu: lots}}}]\n",
+        ErrorCase{"malformed", "  containers: [{name: a, resources: {requests: {cpu: lots}}}]\n",
                   "requests.cpu: found string \"lots\", want a quantity"},
         ErrorCase{"above_limit",
                   "  containers: [{name: a, resources: {requests: {cpu: 2}, limits: {cpu: 1}}}]\n",
@@ -173,8 +168,8 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& suite) { return suite.param.name; });
 
 TEST(Pod, EveryErrorOfAnObjectIsTold) {
-  const Inputs in = read(pod_yaml(
-      "  restartPolicy: X\n  tolerations: [{value: x}]\n  nodeName: 3\n"));
+  const Inputs in =
+      read(pod_yaml("  restartPolicy: X\n  tolerations: [{value: x}]\n  nodeName: 3\n"));
   EXPECT_EQ(in.invalid.size(), 3u) << all(in.invalid);
   EXPECT_EQ(in.counts.invalid_objects, 1u);
   EXPECT_GT(in.invalid[0].line, 0);
@@ -194,10 +189,9 @@ TEST(Pod, Tolerations) {
       "  - {operator: Exists}\n"
       "  - {key: c, operator: Exists, effect: NoExecute, tolerationSeconds: 300}\n");
   using T = model::Toleration;
-  const std::vector<T> want = {
-      {"a", T::Op::kEqual, "b", model::TaintEffect::kNoSchedule},
-      {"", T::Op::kExists, "", std::nullopt},
-      {"c", T::Op::kExists, "", model::TaintEffect::kNoExecute}};
+  const std::vector<T> want = {{"a", T::Op::kEqual, "b", model::TaintEffect::kNoSchedule},
+                               {"", T::Op::kExists, "", std::nullopt},
+                               {"c", T::Op::kExists, "", model::TaintEffect::kNoExecute}};
   EXPECT_EQ(pod.tolerations, want);
 }
 
@@ -218,8 +212,8 @@ TEST(Pod, HostPorts) {
   const std::vector<model::HostPort> want = {
       {"TCP", "0.0.0.0", 9}, {"TCP", "10.0.0.1", 8080}, {"UDP", "0.0.0.0", 53}};
   EXPECT_EQ(pod.host_ports, want);
-  const auto host = clean_pod(
-      "  hostNetwork: true\n  containers: [{name: a, ports: [{containerPort: 80}]}]\n");
+  const auto host =
+      clean_pod("  hostNetwork: true\n  containers: [{name: a, ports: [{containerPort: 80}]}]\n");
   EXPECT_EQ(host.host_ports, (std::vector<model::HostPort>{{"TCP", "0.0.0.0", 80}}));
 }
 
@@ -237,8 +231,7 @@ TEST(Pod, NodeAffinity) {
       - {weight: 7, preference: {matchExpressions: [{key: z, operator: Exists}]}}
 )");
   ASSERT_EQ(pod.required_nodes.size(), 2u);
-  EXPECT_EQ(pod.required_nodes[0].labels,
-            (text::Selector{{"gpu", text::Operator::kGt, {"3"}}}));
+  EXPECT_EQ(pod.required_nodes[0].labels, (text::Selector{{"gpu", text::Operator::kGt, {"3"}}}));
   EXPECT_EQ(pod.required_nodes[0].fields,
             (text::Selector{{"metadata.name", text::Operator::kNotIn, {"n1"}}}));
   EXPECT_TRUE(pod.required_nodes[1].labels.empty());
@@ -275,13 +268,15 @@ TEST(Pod, AffinityNamespaces) {
 }
 
 TEST(Pod, OtherNamespaceSelectorsErrToTheStrictSide) {
-  const char* term = "{topologyKey: k, labelSelector: {}, namespaceSelector: {matchLabels: {t: u}}}";
+  const char* term =
+      "{topologyKey: k, labelSelector: {}, namespaceSelector: {matchLabels: {t: u}}}";
   Inputs in = read(pod_yaml(anti_affinity(term)));
   ASSERT_EQ(in.pods.size(), 1u);
   EXPECT_TRUE(in.pods[0].anti_affinity.at(0).pods.all_namespaces);
   EXPECT_EQ(in.warnings.size(), 1u);
-  in = read(pod_yaml("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" +
-                     std::string(term) + "]}}\n"));
+  in =
+      read(pod_yaml("  affinity: {podAffinity: {requiredDuringSchedulingIgnoredDuringExecution: [" +
+                    std::string(term) + "]}}\n"));
   EXPECT_FALSE(in.pods.at(0).affinity.at(0).pods.all_namespaces);
   EXPECT_EQ(in.pods[0].affinity[0].pods.namespaces, std::vector<std::string>{"default"});
 }
@@ -293,7 +288,8 @@ TEST(Pod, Spread) {
      labelSelector: {matchLabels: {app: x}}, matchLabelKeys: [rev],
      nodeAffinityPolicy: Ignore, nodeTaintsPolicy: Honor}
   - {maxSkew: 1, topologyKey: host, whenUnsatisfiable: ScheduleAnyway}
-)", "  labels: {rev: r1}\n");
+)",
+                             "  labels: {rev: r1}\n");
   ASSERT_EQ(pod.spread.size(), 2u);
   const auto& hard = pod.spread[0];
   EXPECT_EQ(hard.max_skew, 2);
@@ -321,7 +317,8 @@ TEST(Pod, OwnerServiceTimesGates) {
   EXPECT_EQ(pod.created_ns, 1'000'000'000);
   EXPECT_EQ(pod.uid, "u1");
   EXPECT_FALSE(clean_pod("").service);
-  EXPECT_FALSE(clean_pod("", "  ownerReferences: [{kind: Job, name: j, controller: true}]\n").service);
+  EXPECT_FALSE(
+      clean_pod("", "  ownerReferences: [{kind: Job, name: j, controller: true}]\n").service);
 }
 
 TEST(Pod, Priorities) {
@@ -337,7 +334,8 @@ TEST(Pod, Priorities) {
   EXPECT_EQ(with("").priority_class, "base");
   EXPECT_EQ(with("  priorityClassName: gold\n").priority, 1000);
   EXPECT_FALSE(with("  priorityClassName: gold\n").preempts);
-  EXPECT_TRUE(with("  priorityClassName: gold\n  preemptionPolicy: PreemptLowerPriority\n").preempts);
+  EXPECT_TRUE(
+      with("  priorityClassName: gold\n  preemptionPolicy: PreemptLowerPriority\n").preempts);
   EXPECT_EQ(with("  priorityClassName: system-node-critical\n").priority, 2'000'001'000);
   EXPECT_EQ(with("  priorityClassName: elsewhere\n  priority: 77\n").priority, 77);
   EXPECT_EQ(clean_pod("").priority, 0);

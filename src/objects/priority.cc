@@ -9,8 +9,8 @@ namespace {
 constexpr int kHighestUser = 1'000'000'000;
 constexpr int kSystem = 2'000'000'000;
 
-constexpr std::pair<std::string_view, bool> kClassPreemption[] = {
-    {"PreemptLowerPriority", true}, {"Never", false}};
+constexpr std::pair<std::string_view, bool> kClassPreemption[] = {{"PreemptLowerPriority", true},
+                                                                  {"Never", false}};
 
 using P = PriorityClassObject;
 constexpr text::Field<P> kPriorityClassFields[] = {

@@ -12,13 +12,13 @@
 namespace berth::objects {
 
 struct Product {
-  std::string_view name;     // as the label nvidia.com/gpu.product spells it
+  std::string_view name;  // as the label nvidia.com/gpu.product spells it
   std::int64_t memory_mib;
-  bool nvlink;               // all of a node reach one another over NVLink
-  int per_node;              // GPUs of the usual machine; 0: there is none
-  int per_numa;              // GPUs on one NUMA node there
-  int per_switch;            // GPUs below one PCIe switch there; 0: not known
-  int mig_slices;            // compute slices; 0: no MIG
+  bool nvlink;     // all of a node reach one another over NVLink
+  int per_node;    // GPUs of the usual machine; 0: there is none
+  int per_numa;    // GPUs on one NUMA node there
+  int per_switch;  // GPUs below one PCIe switch there; 0: not known
+  int mig_slices;  // compute slices; 0: no MIG
 };
 
 std::span<const Product> products();

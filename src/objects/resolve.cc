@@ -90,9 +90,10 @@ void Resolver::nodes() {
     out_.nodes.push_back(std::move(node.object.spec));
   }
   for (const Found<GpuNode>& agent : in_.gpu_nodes) {
-    const auto at = std::lower_bound(
-        in_.nodes.begin(), in_.nodes.end(), agent.object.name,
-        [](const Found<NodeObject>& n, const std::string& name) { return n.object.meta.name < name; });
+    const auto at = std::lower_bound(in_.nodes.begin(), in_.nodes.end(), agent.object.name,
+                                     [](const Found<NodeObject>& n, const std::string& name) {
+                                       return n.object.meta.name < name;
+                                     });
     if (at == in_.nodes.end() || at->object.meta.name != agent.object.name) {
       in_.warn(agent, "metadata.name", "found no Node of this name in the input; it is not used");
     }
@@ -111,9 +112,9 @@ void Resolver::groups() {
     if (!gang.priority && !group.object.priority_class.empty()) {
       const auto priority = priorities_.find(group.object.priority_class);
       if (!priority) {
-        in_.refuse(group, "spec.priorityClassName",
-                   "found " + quoted(group.object.priority_class) +
-                       ", want a PriorityClass of the input");
+        in_.refuse(
+            group, "spec.priorityClassName",
+            "found " + quoted(group.object.priority_class) + ", want a PriorityClass of the input");
         continue;
       }
       gang.priority = priority->value;
@@ -165,8 +166,8 @@ Inputs Resolver::finish() {
   return std::move(out_);
 }
 
-Inputs resolve(Gathered&& gathered) {
-  Resolver resolver(gathered);
+Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
+  Resolver resolver(gathered, options);
   resolver.drop_duplicates();
   resolver.nodes();
   resolver.indexes();

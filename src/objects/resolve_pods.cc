@@ -78,9 +78,9 @@ bool Resolver::settle_group(const Found<T>& at, const std::string& path, PodObje
   }
   model::GangSpec& gang = it->second;
   pod.spec.gang = member.group;
-  const bool listed = std::any_of(
-      gang.subgroups.begin(), gang.subgroups.end(),
-      [&member](const model::SubgroupSpec& s) { return s.name == member.subgroup; });
+  const bool listed =
+      std::any_of(gang.subgroups.begin(), gang.subgroups.end(),
+                  [&member](const model::SubgroupSpec& s) { return s.name == member.subgroup; });
   if (listed) pod.spec.subgroup = member.subgroup;
   if (gang.queue.empty()) gang.queue = pod.spec.queue;
   take_topology(at, member, pod.spec, gang);
@@ -111,8 +111,8 @@ void Resolver::check_indices(const Found<PodObject>& at, model::PodSpec& pod) {
       out_.nodes.begin(), out_.nodes.end(), pod.node_name,
       [](const model::NodeSpec& n, const std::string& name) { return n.name < name; });
   if (node == out_.nodes.end() || node->name != pod.node_name) return;
-  const bool on_node = std::all_of(
-      pod.gpu_indices.begin(), pod.gpu_indices.end(), [&node](int index) {
+  const bool on_node =
+      std::all_of(pod.gpu_indices.begin(), pod.gpu_indices.end(), [&node](int index) {
         return std::any_of(node->gpus.begin(), node->gpus.end(),
                            [index](const model::GpuSpec& g) { return g.index == index; });
       });
@@ -191,7 +191,7 @@ void Resolver::expand(Found<JobObject>& job, std::vector<PodObject*>& existing,
   }
   if (object.wanted() == 0 || !make_job_gang(job, existing)) return;
   if (!settle(job, "spec.template.", object.pod)) return;
-  const std::size_t room = kMaxMadePods - in_.counts.job_pods;
+  const std::size_t room = options_.max_job_pods - in_.counts.job_pods;
   if (static_cast<std::size_t>(object.wanted()) > room) {
     return in_.refuse(job, "spec.parallelism",
                       "found " + std::to_string(object.wanted()) + " pods, want at most " +

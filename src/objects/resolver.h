@@ -12,7 +12,7 @@ namespace berth::objects {
 
 class Resolver {
  public:
-  explicit Resolver(Gathered& gathered) : in_(gathered) {}
+  Resolver(Gathered& gathered, const ManifestOptions& options) : in_(gathered), options_(options) {}
 
   // In this order.
   void drop_duplicates();
@@ -49,6 +49,7 @@ class Resolver {
   };
 
   Gathered& in_;
+  ManifestOptions options_;
   Inputs out_;
   PriorityIndex priorities_;
   VolumeIndex volumes_;

@@ -18,7 +18,7 @@ namespace berth::objects {
 struct Resources {
   model::Amounts requests;  // limits stand in for what is not stated
   model::Amounts limits;
-  model::Amounts stated;    // requests as written
+  model::Amounts stated;  // requests as written
 };
 void decode(const text::Value& v, Resources& out, text::Decoder& d);
 

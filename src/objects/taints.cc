@@ -88,11 +88,11 @@ void read_tolerations(const Value& v, std::vector<Toleration>& out, Decoder& d) 
   list_of<read_raw>(v, raws, d);
   for (RawToleration& raw : raws) {
     if (raw.op == RawOp::kNumeric) continue;
-    out.push_back({.key = std::move(raw.key),
-                   .op = raw.op == RawOp::kExists ? Toleration::Op::kExists
-                                                  : Toleration::Op::kEqual,
-                   .value = std::move(raw.value),
-                   .effect = raw.effect});
+    out.push_back(
+        {.key = std::move(raw.key),
+         .op = raw.op == RawOp::kExists ? Toleration::Op::kExists : Toleration::Op::kEqual,
+         .value = std::move(raw.value),
+         .effect = raw.effect});
   }
 }
 

@@ -29,13 +29,11 @@ constexpr Alias kAliases[] = {
       "network.topology.nvidia.com/block"}},
     {"rack", {"topology.kubernetes.io/rack", "cloud.provider.com/topology-rack", ""}},
     {"host", {"kubernetes.io/hostname", "", ""}},
-    {"nvlink-domain",
-     {"nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", ""}},
+    {"nvlink-domain", {"nvidia.com/gpu.clique", "network.topology.nvidia.com/accelerator", ""}},
 };
 
 void read_one_topology(const text::Value& object, const Meta& meta,
-                       std::span<const std::string_view> keys, std::string& out,
-                       text::Decoder& d) {
+                       std::span<const std::string_view> keys, std::string& out, text::Decoder& d) {
   for (const std::string_view key : keys) {
     const std::string* value = meta.annotation(key);
     if (value == nullptr) continue;
@@ -43,8 +41,7 @@ void read_one_topology(const text::Value& object, const Meta& meta,
       annotation_error(object, key,
                        "a node label key, or zone, region, block, rack, host, nvlink-domain", d);
     } else if (!out.empty() && out != *value) {
-      annotation_error(object, key, "the same topology as the other annotation: " + quoted(out),
-                       d);
+      annotation_error(object, key, "the same topology as the other annotation: " + quoted(out), d);
     } else {
       out = *value;
     }

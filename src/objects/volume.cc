@@ -79,7 +79,8 @@ struct VolumeTop {
   VolumeSpec spec;
 };
 constexpr text::Field<VolumeTop> kVolumeFields[] = {
-    text::skip<VolumeTop>("apiVersion"), text::skip<VolumeTop>("kind"),
+    text::skip<VolumeTop>("apiVersion"),
+    text::skip<VolumeTop>("kind"),
     text::skip<VolumeTop>("metadata"),
     text::field<&VolumeTop::spec, object_of<kVolumeSpecFields>>("spec"),
     text::skip<VolumeTop>("status"),
@@ -106,11 +107,14 @@ struct ClaimTop {
 };
 constexpr text::Field<ClaimTop> kClaimStatusFields[] = {text::field<&ClaimTop::phase>("phase")};
 constexpr text::Field<ClaimTop> kClaimFields[] = {
-    text::skip<ClaimTop>("apiVersion"), text::skip<ClaimTop>("kind"),
+    text::skip<ClaimTop>("apiVersion"),
+    text::skip<ClaimTop>("kind"),
     text::skip<ClaimTop>("metadata"),
     text::field<&ClaimTop::spec, object_of<kClaimSpecFields>>("spec"),
-    text::custom<ClaimTop>("status", [](const Value& v, ClaimTop& out,
-                                        Decoder& d) { decode_lenient(v, kClaimStatusFields, out, d); }),
+    text::custom<ClaimTop>("status",
+                           [](const Value& v, ClaimTop& out, Decoder& d) {
+                             decode_lenient(v, kClaimStatusFields, out, d);
+                           }),
 };
 
 // Zone and region labels of old volumes; "a__b" is a set. The beta keys mean the same as today's.
@@ -150,7 +154,8 @@ void decode(const Value& v, VolumeObject& out, Decoder& d) {
   out.claim_name = std::move(top.spec.claim.name);
   const text::Selector zones = zone_requirements(out.meta.labels);
   if (zones.empty()) return;
-  if (out.node_terms.empty()) out.node_terms.push_back({zones, {}});
+  if (out.node_terms.empty())
+    out.node_terms.push_back({zones, {}});
   else
     for (NodeSelectorTerm& term : out.node_terms) {
       if (term.labels.empty() && term.fields.empty()) continue;  // matches nothing, and stays so
@@ -195,7 +200,8 @@ void VolumeIndex::resolve(const std::vector<ClaimRef>& claims, model::PodSpec& p
     const auto it = claims_.find(full_name(pod.ns, name));
     if (it == claims_.end()) {
       if (ref.ephemeral && ref.has_class) {
-        warnings.push_back("claim " + name + " of an ephemeral volume does not exist yet; it is "
+        warnings.push_back("claim " + name +
+                           " of an ephemeral volume does not exist yet; it is "
                            "taken to be provisioned where the pod goes");
       } else if (pod.volume_missing.empty()) {
         pod.volume_missing = name;

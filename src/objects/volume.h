@@ -32,7 +32,7 @@ void decode(const text::Value& v, ClaimObject& out, text::Decoder& d);
 
 // A claim that a pod names, directly or through an ephemeral volume.
 struct ClaimRef {
-  std::string claim;   // of an ephemeral volume: empty, the name is <pod>-<volume>
+  std::string claim;  // of an ephemeral volume: empty, the name is <pod>-<volume>
   std::string volume;
   bool ephemeral = false;
   bool has_class = false;  // the template of the ephemeral volume names a storage class
@@ -53,7 +53,7 @@ class VolumeIndex {
   const VolumeObject* volume_of(const ClaimObject& claim) const;
 
   std::map<std::string, VolumeObject, std::less<>> volumes_;
-  std::map<std::string, ClaimObject, std::less<>> claims_;       // by ns/name
+  std::map<std::string, ClaimObject, std::less<>> claims_;      // by ns/name
   std::map<std::string, std::string, std::less<>> claimed_by_;  // ns/name of the claim to volume
 };
 

@@ -23,8 +23,8 @@ TEST(Volume, NodeAffinityAndZones) {
   const std::string local =
       "nodeAffinity: {required: {nodeSelectorTerms: [{matchExpressions: [{key: "
       "kubernetes.io/hostname, operator: In, values: [n1]}]}]}}";
-  auto pod = read_clean(pod_yaml(kUsesClaim) + claim("volumeName: pv") + volume(local.c_str()))
-                 .pods.at(0);
+  auto pod =
+      read_clean(pod_yaml(kUsesClaim) + claim("volumeName: pv") + volume(local.c_str())).pods.at(0);
   ASSERT_EQ(pod.volumes.size(), 1u);
   EXPECT_EQ(pod.volumes[0].claim, "data");
   ASSERT_EQ(pod.volumes[0].node_terms.size(), 1u);
@@ -32,8 +32,9 @@ TEST(Volume, NodeAffinityAndZones) {
             (Selector{{"kubernetes.io/hostname", Operator::kIn, {"n1"}}}));
 
   pod = read_clean(pod_yaml(kUsesClaim) + claim("volumeName: pv") +
-                   volume("", "failure-domain.beta.kubernetes.io/zone: a__b, "
-                              "topology.kubernetes.io/region: r"))
+                   volume("",
+                          "failure-domain.beta.kubernetes.io/zone: a__b, "
+                          "topology.kubernetes.io/region: r"))
             .pods.at(0);
   EXPECT_EQ(pod.volumes.at(0).node_terms.at(0).labels,
             (Selector{{"topology.kubernetes.io/region", Operator::kIn, {"r"}},
@@ -56,21 +57,23 @@ TEST(Volume, ClaimRefBinds) {
 TEST(Volume, NotBound) {
   EXPECT_EQ(clean_pod(kUsesClaim).volume_missing, "data");
   EXPECT_EQ(read_clean(pod_yaml(kUsesClaim) + claim("")).pods.at(0).volume_missing, "data");
-  EXPECT_EQ(read_clean(pod_yaml(kUsesClaim) + claim("storageClassName: ''"))
-                .pods.at(0).volume_missing, "data");
+  EXPECT_EQ(
+      read_clean(pod_yaml(kUsesClaim) + claim("storageClassName: ''")).pods.at(0).volume_missing,
+      "data");
   EXPECT_EQ(read_clean(pod_yaml(kUsesClaim) + claim("volumeName: pv", "", "phase: Lost"))
-                .pods.at(0).volume_missing, "data");
+                .pods.at(0)
+                .volume_missing,
+            "data");
   const Inputs dynamic = read(pod_yaml(kUsesClaim) + claim("storageClassName: fast"));
   EXPECT_EQ(dynamic.pods.at(0).volume_missing, "");
   EXPECT_EQ(dynamic.warnings.size(), 1u);
   const Inputs gone = read(pod_yaml(kUsesClaim) + claim("volumeName: elsewhere"));
   EXPECT_EQ(gone.pods.at(0).volume_missing, "");
   EXPECT_EQ(gone.warnings.size(), 1u);
-  const auto picked =
-      read_clean(pod_yaml(kUsesClaim) +
-                 claim("storageClassName: x",
-                       ", annotations: {volume.kubernetes.io/selected-node: n7}"))
-          .pods.at(0);
+  const auto picked = read_clean(pod_yaml(kUsesClaim) +
+                                 claim("storageClassName: x",
+                                       ", annotations: {volume.kubernetes.io/selected-node: n7}"))
+                          .pods.at(0);
   EXPECT_EQ(picked.volumes.at(0).node_terms.at(0).fields,
             (Selector{{"metadata.name", Operator::kIn, {"n7"}}}));
 }
