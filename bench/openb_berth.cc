@@ -1,75 +1,70 @@
 #include "openb_berth.h"
 
-#include "openb_policy.h"
+#include <fmt/format.h>
+
+#include "model/snapshot_builder.h"
+#include "schedule/placer.h"
 
 namespace berth::openb {
 namespace {
 
-std::vector<placement::ClassSupply> supply_of(const Inventory& inventory) {
-  std::vector<placement::ClassSupply> supply;
-  for (const NodeClass& known : inventory.classes) {
-    supply.push_back({known.model, known.gpus, known.cpu_milli, known.nodes});
+// Names carry the tie-break order of the experiment: the engine ranks nodes by name.
+model::NodeSpec node_of(const Inventory& inventory, const NodeSpec& node, std::size_t rank) {
+  model::NodeSpec spec;
+  spec.name = fmt::format("node-{:05}", rank);
+  spec.allocatable = {{"cpu", node.cpu_milli},
+                      {"memory", std::int64_t{node.memory_mib} << 20},
+                      {"pods", 1001}};
+  for (int g = 0; g < node.gpus; ++g) {
+    spec.gpus.push_back({.index = g, .uuid = "", .model = inventory.models[node.model],
+                         .memory_mib = 16384});
   }
-  return supply;
+  return spec;
 }
 
-placement::MixShape demand_of(const Shape& shape) {
-  return {shape.cpu_milli, shape.gpu_milli, shape.num_gpu, shape.model_mask, 0};
+model::PodSpec pod_of(const Inventory& inventory, const Shape& shape, const Pod& pod,
+                      std::size_t serial) {
+  model::PodSpec spec;
+  spec.ns = "openb";
+  spec.name = fmt::format("pod-{}", serial);
+  spec.requests = {{"cpu", shape.cpu_milli}, {"memory", std::int64_t{pod.memory_mib} << 20}};
+  if (shape.num_gpu == 0) return spec;
+  using Kind = model::GpuDemandSpec::Kind;
+  spec.gpu = {.kind = shape.gpu_milli < kWholeGpu ? Kind::kFraction : Kind::kWhole,
+              .count = shape.num_gpu,
+              .milli = shape.gpu_milli < kWholeGpu ? shape.gpu_milli : 0};
+  if (shape.model_mask == kAnyModel) return spec;
+  for (std::size_t m = 0; m < inventory.models.size(); ++m) {
+    if ((shape.model_mask >> m & 1) != 0) spec.gpu_models.push_back(inventory.models[m]);
+  }
+  if (spec.gpu_models.empty()) spec.gpu_models.push_back("no such model");
+  return spec;
 }
-
-std::span<const int16_t> rooms(const NodeState& node) {
-  return std::span(node.gpu_free).first(static_cast<size_t>(node.gpus));
-}
-
-class BerthPolicy {
- public:
-  static constexpr Choice kChoice = Choice::kBest;
-
-  BerthPolicy(const Inventory& inventory, const PodList& list)
-      : shapes_(list.shapes), mix_(supply_of(inventory)), scorer_(mix_.snapshot()) {}
-
-  bool arrived(uint32_t shape) {
-    mix_.observe(demand_of(shapes_[shape]));
-    if (!mix_.refresh()) return false;
-    scorer_ = placement::PlacementScorer(mix_.snapshot());
-    memo_.clear();
-    return true;
-  }
-
-  int32_t score(const NodeState& node, uint32_t, uint32_t at) {
-    ++scores_;
-    const Shape& shape = shapes_[at];
-    NodeState after = node;
-    place(after, shape, is_fractional(shape) ? pick_gpu(node, at) : -1);
-    return scorer_.score(memo_.worth(scorer_, node.cpu_free, rooms(node)),
-                         memo_.worth(scorer_, after.cpu_free, rooms(after)), node.class_id,
-                         demand_of(shape));
-  }
-
-  int pick_gpu(const NodeState& node, uint32_t shape) const {
-    return placement::PlacementScorer::tightest_gpu(rooms(node), shapes_[shape].gpu_milli);
-  }
-
-  uint64_t epoch() const { return mix_.epoch(); }
-  uint64_t scores() const { return scores_; }
-
- private:
-  const std::vector<Shape>& shapes_;
-  placement::WorkloadMix mix_;
-  placement::PlacementScorer scorer_;
-  placement::WorthMemo memo_;
-  uint64_t scores_ = 0;
-};
 
 }  // namespace
 
-BerthFill run_berth(const Inventory& inventory, const PodList& list, const Arrivals& arrivals) {
-  BerthPolicy policy(inventory, list);
-  BerthFill result;
-  result.fill = Filler<BerthPolicy>(inventory, list, arrivals, policy).run();
-  result.epochs = policy.epoch();
-  result.scores = policy.scores();
-  return result;
+Fill run_berth(const Inventory& inventory, const PodList& list, const Arrivals& arrivals) {
+  model::SnapshotBuilder builder;
+  for (std::size_t i = 0; i < arrivals.node_order.size(); ++i) {
+    builder.upsert_node(node_of(inventory, inventory.nodes[arrivals.node_order[i]], i));
+  }
+  schedule::Placer placer;
+  std::int64_t used = 0;
+  std::size_t serial = 0;
+  return fill_by(inventory, list, arrivals, [&](const Pod& pod) {
+    const Shape& shape = list.shapes[pod.shape];
+    auto id = builder.upsert_pod(pod_of(inventory, shape, pod, serial++));
+    const auto& state = builder.state();
+    auto wanted = state.pod(id).shape;
+    placer.observe(state, *wanted);
+    if (auto target = placer.find(state, wanted)) {
+      builder.bind(id, target->slot, target->gpus);
+      used += shape.total_gpu_milli();
+    } else {
+      builder.remove_pod(id);
+    }
+    return used;
+  });
 }
 
 }  // namespace berth::openb

@@ -1,16 +1,10 @@
-// berth's default policy on the compact array model.
+// berth's own engine on the trace: SnapshotBuilder, Placer and the default policy, as plan uses them.
 #pragma once
 
 #include "openb_cluster.h"
 
 namespace berth::openb {
 
-struct BerthFill {
-  Fill fill;
-  uint64_t epochs = 0;
-  uint64_t scores = 0;  // (node, demand) pairs scored
-};
-
-BerthFill run_berth(const Inventory& inventory, const PodList& list, const Arrivals& arrivals);
+Fill run_berth(const Inventory& inventory, const PodList& list, const Arrivals& arrivals);
 
 }  // namespace berth::openb

@@ -90,6 +90,31 @@ struct Fill {
   int64_t decisions = 0;
 };
 
+// Lets the pods arrive one by one; decide(pod) tries each once and returns the GPU milli in use.
+template <class Decide>
+Fill fill_by(const Inventory& inventory, const PodList& list, const Arrivals& arrivals,
+             Decide&& decide) {
+  Fill fill;
+  std::array<int64_t, kArrivedPoints> events{};
+  const auto capacity = static_cast<double>(inventory.gpu_milli);
+  int64_t arrived = 0;
+  for (const uint32_t at : arrivals.pods) {
+    const Pod& pod = list.pods[at];
+    arrived += list.shapes[pod.shape].total_gpu_milli();
+    const int64_t used = decide(pod);
+    ++fill.decisions;
+    const auto point =
+        static_cast<size_t>(std::llround(100.0 * static_cast<double>(arrived) / capacity));
+    if (point >= events.size()) continue;
+    fill.allocated_pct[point] += 100.0 * static_cast<double>(used) / capacity;
+    ++events[point];
+  }
+  for (size_t point = 0; point < events.size(); ++point) {
+    if (events[point] > 0) fill.allocated_pct[point] /= static_cast<double>(events[point]);
+  }
+  return fill;
+}
+
 template <class Policy>
 class Filler {
  public:
@@ -104,26 +129,11 @@ class Filler {
   }
 
   Fill run() {
-    Fill fill;
-    std::array<int64_t, kArrivedPoints> events{};
-    const auto capacity = static_cast<double>(inventory_.gpu_milli);
-    int64_t arrived = 0;
-    for (const uint32_t at : arrivals_.pods) {
-      const Pod& pod = list_.pods[at];
-      arrived += list_.shapes[pod.shape].total_gpu_milli();
+    return fill_by(inventory_, list_, arrivals_, [this](const Pod& pod) {
       if (policy_.arrived(pod.shape)) ++generation_;
       decide(pod);
-      ++fill.decisions;
-      const auto point =
-          static_cast<size_t>(std::llround(100.0 * static_cast<double>(arrived) / capacity));
-      if (point >= events.size()) continue;
-      fill.allocated_pct[point] += 100.0 * static_cast<double>(used_) / capacity;
-      ++events[point];
-    }
-    for (size_t point = 0; point < events.size(); ++point) {
-      if (events[point] > 0) fill.allocated_pct[point] /= static_cast<double>(events[point]);
-    }
-    return fill;
+      return used_;
+    });
   }
 
   const std::vector<NodeState>& nodes() const { return nodes_; }

@@ -306,7 +306,7 @@ class Experiment {
 
   Fill run(const std::string& policy, size_t list, size_t seed) const {
     const Arrivals& arrivals = arrivals_[arrival_index(list, seed)];
-    if (policy == "berth") return run_berth(inventory_, lists_[list], arrivals).fill;
+    if (policy == "berth") return run_berth(inventory_, lists_[list], arrivals);
     return run_peer(policy, inventory_, lists_[list], arrivals);
   }
 

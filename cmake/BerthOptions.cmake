@@ -7,7 +7,8 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
   # False positives of g++ 12 at -O2 inside libstdc++ (std::variant, std::string).
   add_compile_options(-Wno-maybe-uninitialized -Wno-restrict -Wno-stringop-overflow -Wno-array-bounds)
 else()
-  add_compile_options(-Wthread-safety)
+  # libstdc++ 12 uses what it deprecates itself (std::stable_sort).
+  add_compile_options(-Wthread-safety -Wno-deprecated-declarations)
 endif()
 
 find_program(CCACHE ccache)

@@ -51,10 +51,12 @@ class KeyWriter {
   std::string out_;
 };
 
-std::string demand_key(const PodSpec& pod) {
+std::string demand_key(const PodSpec& pod, bool core) {
   KeyWriter key;
-  key.add(static_cast<std::int64_t>(pod.requests.size()));
-  for (const auto& [name, amount] : pod.requests) key.add(name).add(amount);
+  key.add(core).add(static_cast<std::int64_t>(core ? 1 : pod.requests.size()));
+  for (const auto& [name, amount] : pod.requests) {
+    if (!core || name == "cpu") key.add(name).add(amount);
+  }
   const auto& gpu = pod.gpu;
   key.add(static_cast<std::int64_t>(gpu.kind)).add(gpu.count).add(gpu.milli).add(gpu.memory_mib);
   key.add(gpu.mig).add(static_cast<std::int64_t>(pod.gpus_by_container.size()));
@@ -147,13 +149,16 @@ bool counts(const Counter& counter, const Shape& shape) {
   return false;
 }
 
-std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod) {
-  return find_or_make(demands_, demand_key(pod), [&] {
+std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod, bool core) {
+  return find_or_make(demands_, demand_key(pod, core), [&] {
     auto demand = std::make_shared<Demand>();
     demand->serial = ++serial_;
+    if (!core) demand->core = intern_demand(pod, true);
     for (const auto& [name, amount] : pod.requests) {
       if (name == "cpu") {
         demand->cpu = amount;
+      } else if (core) {
+        continue;
       } else if (name == "memory") {
         demand->memory = amount;
       } else if (name == "ephemeral-storage") {
@@ -242,7 +247,7 @@ TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, Ne
 
 ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   News news;
-  auto key = shape_key(pod, demand_key(pod), rules_key(pod));
+  auto key = shape_key(pod, demand_key(pod, false), rules_key(pod));
   if (auto it = by_key_.find(key); it != by_key_.end()) {
     if ((news.shape = it->second.lock())) return news;
   }

@@ -37,6 +37,10 @@ struct Demand {
   SymbolId mig = 0, mig_unusable = 0;  // kMig: the resource, and its slots on devices out of use
   std::vector<int> gpus_by_container;
 
+  // The same without memory, ephemeral storage and extended resources, which the packing score does
+  // not look at: demands that differ only in those share it. Null in a core itself.
+  std::shared_ptr<const Demand> core;
+
   bool asks_gpu() const { return kind != GpuDemandSpec::Kind::kNone; }
 };
 
@@ -137,7 +141,7 @@ class ShapeBook {
   template <class T>
   using Table = boost::unordered_flat_map<std::string, std::weak_ptr<const T>>;
 
-  std::shared_ptr<const Demand> intern_demand(const PodSpec& pod);
+  std::shared_ptr<const Demand> intern_demand(const PodSpec& pod, bool core = false);
   std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);
   CounterRef intern_counter(Counter counter, News& news);
   TopologyTerm term(const PodAffinityTerm& spec, const PodSpec& pod, News& news);

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
 
 #include "model/spec.h"
 
@@ -171,8 +172,12 @@ void WorkloadMix::price_classes(const std::vector<Counted>& counts) {
   snapshot_.class_price.assign(supply_.size(), 0);
   if (gpu_demand <= 0 || pressure.empty()) return;
   // Only differences steer, so the cheapest class is free; demand is taken to fill the supply once.
-  const double least = *std::min_element(pressure.begin(), pressure.end());
+  double least = std::numeric_limits<double>::max();
   for (std::size_t at = 0; at < supply_.size(); ++at) {
+    if (supply_[at].gpus > 0 && supply_[at].nodes > 0) least = std::min(least, pressure[at]);
+  }
+  for (std::size_t at = 0; at < supply_.size(); ++at) {
+    if (supply_[at].gpus == 0 || supply_[at].nodes == 0) continue;
     const double relative = (pressure[at] - least) * gpu_supply / gpu_demand;
     snapshot_.class_price[at] = static_cast<std::int32_t>(
         std::lround(std::min(relative, kMostPressure) * kPriceShare * kWholeGpuMilli));

@@ -263,27 +263,38 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
   return at;
 }
 
+// The index knows cpu and GPUs; memory and the rest are asked of the best, which seldom lacks them.
+std::optional<std::uint32_t> Placer::best_by_index(const ClusterState& state, const DemandIndex& index,
+                                                   const model::Demand& demand,
+                                                   const NodeSet& allowed) {
+  auto slot = index.best(allowed);
+  if (!slot || model::fits(state.info(*slot), state.node(*slot), demand)) return slot;
+  NodeSet left = allowed;
+  left &= index.feasible();
+  left.for_each([&](std::size_t i) {
+    if (!model::fits(state.info(i), state.node(i), demand)) left.reset(i);
+  });
+  return index.best(left);
+}
+
 std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& shape,
                                    const NodeSet* within) {
   scorer_.follow(state.inventory());
   const RuleResult& fixed = rules(state, *shape);
-  DemandIndex* index = index_for(state, shape->demand);
+  DemandIndex* index = index_for(state, shape->demand->core);
   PodRules pods = pod_rules(state, *shape);
   bool levels = has_levels(state, *shape);
   std::optional<std::uint32_t> slot;
   if (index != nullptr && within == nullptr && !pods.any && !levels && shape->host_ports.empty()) {
-    slot = index->best(fixed.allowed);
+    slot = best_by_index(state, *index, *shape->demand, fixed.allowed);
   } else {
     NodeSet nodes = fixed.allowed;
     if (within != nullptr) nodes &= *within;
     if (pods.any) nodes.subtract(pods.affinity).subtract(pods.anti_affinity).subtract(pods.spread);
-    if (index != nullptr) {
-      nodes &= index->feasible();
-    } else {
-      nodes.for_each([&](std::size_t i) {
-        if (!model::fits(state.info(i), state.node(i), *shape->demand)) nodes.reset(i);
-      });
-    }
+    if (index != nullptr) nodes &= index->feasible();
+    nodes.for_each([&](std::size_t i) {
+      if (!model::fits(state.info(i), state.node(i), *shape->demand)) nodes.reset(i);
+    });
     if (!shape->host_ports.empty()) {
       nodes.for_each([&](std::size_t i) {
         if (ports_taken(state, *shape, i)) nodes.reset(i);

@@ -76,6 +76,10 @@ class Placer {
   bool has_levels(const model::ClusterState& state, const model::Shape& shape);
   DemandIndex* index_for(const model::ClusterState& state,
                          const std::shared_ptr<const model::Demand>& demand);
+  static std::optional<std::uint32_t> best_by_index(const model::ClusterState& state,
+                                                    const DemandIndex& index,
+                                                    const model::Demand& demand,
+                                                    const model::NodeSet& allowed);
   std::optional<std::uint32_t> best_by_scan(const model::ClusterState& state,
                                             const model::Shape& shape, const model::NodeSet& nodes);
 

@@ -54,10 +54,8 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
   if (allowed_.size() >= kMostRules) allowed_.clear();
   auto [it, fresh] = allowed_.emplace(shape.rules->serial, 0);
   if (fresh) {
-    for (std::size_t c = 0; c < inventory.classes(); ++c) {
-      auto first = inventory.class_first(c);
-      if (rules.allowed.test(first)) it->second |= std::uint64_t{1} << class_of_[first];
-    }
+    rules.allowed.for_each(
+        [&](std::size_t slot) { it->second |= std::uint64_t{1} << class_of_[slot]; });
   }
   const model::Demand& d = *shape.demand;
   MixShape seen{.cpu_milli = static_cast<std::int32_t>(std::min<std::int64_t>(d.cpu, INT32_MAX)),
