@@ -37,7 +37,8 @@ class CommandTest : public testing::Test {
   std::string write(const std::string& name, std::string_view bytes) {
     const fs::path path = folder_ / name;
     fs::create_directories(path.parent_path());
-    std::ofstream(path, std::ios::binary).write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
+    std::ofstream(path, std::ios::binary)
+        .write(bytes.data(), static_cast<std::streamsize>(bytes.size()));
     return path.string();
   }
   std::string path(const std::string& name) const { return (folder_ / name).string(); }
@@ -75,12 +76,14 @@ status:
 )";
 
 std::string pod(const std::string& name, const std::string& gpus, const std::string& more = "") {
-  return "apiVersion: v1\nkind: Pod\nmetadata: {name: \"" + name + "\", namespace: t}\nspec:\n" + more +
-         "  containers:\n  - name: c\n    resources: {limits: {nvidia.com/gpu: \"" + gpus +
+  return "apiVersion: v1\nkind: Pod\nmetadata: {name: \"" + name + "\", namespace: t}\nspec:\n" +
+         more + "  containers:\n  - name: c\n    resources: {limits: {nvidia.com/gpu: \"" + gpus +
          "\"}}\n---\n";
 }
 
-bool has(const std::string& text, std::string_view part) { return text.find(part) != std::string::npos; }
+bool has(const std::string& text, std::string_view part) {
+  return text.find(part) != std::string::npos;
+}
 
 // ---- the command line ----
 
@@ -115,8 +118,8 @@ TEST(PolicyOption, ReadsRules) {
   EXPECT_EQ(policy->rules[1].value, "y");
   ASSERT_EQ(policy->locality.size(), 2u);
   EXPECT_EQ(policy->locality[0].weight, 7);
-  for (const char* bad : {"", "pack,", "spread@", "spread@queue", "pack@label:=x", "near@a", "near@a=b*0",
-                          "near@a=b*x", "PACK"}) {
+  for (const char* bad : {"", "pack,", "spread@", "spread@queue", "pack@label:=x", "near@a",
+                          "near@a=b*0", "near@a=b*x", "PACK"}) {
     EXPECT_FALSE(parse_policy(bad).ok()) << bad;
   }
 }
@@ -157,7 +160,8 @@ TEST_F(CommandTest, FoldersAreReadSortedAndOnce) {
   write("a/notes.txt", "not a manifest");
   write("a/.hidden.yaml", "{broken");
   fs::create_directory_symlink(folder_, folder_ / "a" / "loop");
-  const Outcome outcome = run({"plan", "-f", folder_.string(), "-f", path("a/node.yaml"), "-o", "json"});
+  const Outcome outcome =
+      run({"plan", "-f", folder_.string(), "-f", path("a/node.yaml"), "-o", "json"});
   EXPECT_EQ(outcome.code, 0) << outcome.err << outcome.out;
   EXPECT_TRUE(has(outcome.out, "\"workloadsPlaced\": 1"));
 }
@@ -255,8 +259,8 @@ TEST_F(CommandTest, HalfAGpuAsAResource) {
 }
 
 TEST_F(CommandTest, NegativeAndHugeAmounts) {
-  for (const char* amount : {"-1", "-9223372036854775808", "1e30", "99999999999999999999", "9223372036854775807",
-                             "1e-99", "NaN", "", "0x10", "1Ei"}) {
+  for (const char* amount : {"-1", "-9223372036854775808", "1e30", "99999999999999999999",
+                             "9223372036854775807", "1e-99", "NaN", "", "0x10", "1Ei"}) {
     const Outcome outcome = plan(kNode + pod("odd", amount) + pod("fine", "1"), {"-o", "json"});
     EXPECT_TRUE(outcome.code == 20 || outcome.code == 10) << amount << ": " << outcome.code;
     EXPECT_TRUE(has(outcome.out, "\"t/fine\"")) << amount;
@@ -265,8 +269,10 @@ TEST_F(CommandTest, NegativeAndHugeAmounts) {
 
 TEST_F(CommandTest, AGangLargerThanTheCluster) {
   std::string text = kNode;
-  text += "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g, namespace: t}\n"
-          "spec: {minMember: 40}\n---\n";
+  text +=
+      "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: {name: g, namespace: "
+      "t}\n"
+      "spec: {minMember: 40}\n---\n";
   for (int i = 0; i < 40; ++i) {
     text += "apiVersion: v1\nkind: Pod\nmetadata: {name: g-" + std::to_string(i) +
             ", namespace: t, labels: {scheduling.x-k8s.io/pod-group: g}}\nspec:\n  containers:\n"
@@ -281,10 +287,12 @@ TEST_F(CommandTest, AGangLargerThanTheCluster) {
 
 TEST_F(CommandTest, ACircleOfPodAffinities) {
   const auto near = [](const std::string& name, const std::string& other) {
-    return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name + ", namespace: t, labels: {app: " + name +
+    return "apiVersion: v1\nkind: Pod\nmetadata: {name: " + name +
+           ", namespace: t, labels: {app: " + name +
            "}}\nspec:\n  affinity:\n    podAffinity:\n"
            "      requiredDuringSchedulingIgnoredDuringExecution:\n"
-           "      - topologyKey: kubernetes.io/hostname\n        labelSelector: {matchLabels: {app: " +
+           "      - topologyKey: kubernetes.io/hostname\n        labelSelector: {matchLabels: "
+           "{app: " +
            other + "}}\n  containers: [{name: c}]\n---\n";
   };
   const Outcome outcome = plan(kNode + near("a", "b") + near("b", "c") + near("c", "a"));
@@ -308,7 +316,8 @@ TEST_F(CommandTest, NoNodes) {
 TEST_F(CommandTest, ANodeWithoutGpus) {
   const Outcome outcome = plan(
       "apiVersion: v1\nkind: Node\nmetadata: {name: cpu}\nstatus:\n"
-      "  allocatable: {cpu: 4, memory: 8Gi, pods: 10}\n  conditions: [{type: Ready, status: \"True\"}]\n---\n" +
+      "  allocatable: {cpu: 4, memory: 8Gi, pods: 10}\n  conditions: [{type: Ready, status: "
+      "\"True\"}]\n---\n" +
       pod("a", "1"));
   EXPECT_EQ(outcome.code, 10);
   EXPECT_TRUE(has(outcome.out, "1 node, 0 GPUs")) << outcome.out;
@@ -316,8 +325,9 @@ TEST_F(CommandTest, ANodeWithoutGpus) {
 
 TEST_F(CommandTest, NamesThatWouldControlTheTerminal) {
   const std::string evil = "x\\u001b[2J\\u202ey";
-  const Outcome outcome = plan(kNode + pod(evil, "1") +
-                               "apiVersion: v1\nkind: \"K\\u001b[31m\"\nmetadata: {name: \"\\u0007\"}\n");
+  const Outcome outcome =
+      plan(kNode + pod(evil, "1") +
+           "apiVersion: v1\nkind: \"K\\u001b[31m\"\nmetadata: {name: \"\\u0007\"}\n");
   for (const std::string* text : {&outcome.out, &outcome.err}) {
     EXPECT_EQ(text->find('\x1b'), std::string::npos);
     EXPECT_EQ(text->find('\x07'), std::string::npos);
@@ -339,26 +349,50 @@ std::string busy_cluster() {
   return text;
 }
 
+// Lines of a screen; the last one, a command to paste, is never cut.
+std::vector<std::string> screen_lines(const std::string& text) {
+  std::vector<std::string> out;
+  std::istringstream lines(text);
+  for (std::string line; std::getline(lines, line);) {
+    if (!line.starts_with("Why exactly")) out.push_back(line);
+  }
+  return out;
+}
+
 TEST_F(CommandTest, TheTableFitsTheScreenAndAddsUp) {
   const Outcome outcome = plan(busy_cluster());
   EXPECT_EQ(outcome.code, 10);
-  std::istringstream lines(outcome.out);
-  std::size_t count = 0;
-  for (std::string line; std::getline(lines, line); ++count) EXPECT_LE(width_of(line), 80u) << line;
-  EXPECT_LE(count, 40u);
+  for (const std::string& line : screen_lines(outcome.out)) EXPECT_LE(width_of(line), 80u) << line;
+  EXPECT_LE(screen_lines(outcome.out).size(), 40u);
   EXPECT_TRUE(has(outcome.out, "+10 more (see -o json)")) << outcome.out;
   EXPECT_TRUE(has(outcome.out, "8 of 30 workloads placed; 8 of 8 GPUs used after this plan."));
+}
+
+TEST_F(CommandTest, TheExampleFitsTheScreenAndTheReadmeShowsIt) {
+  const std::string root = BERTH_SOURCE_ROOT;
+  const Outcome outcome = run({"plan", "-f", root + "/examples/team-cluster"});
+  EXPECT_EQ(outcome.code, 10) << outcome.err;
+  std::ifstream file(root + "/README.md");
+  const std::string readme{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
+  const std::vector<std::string> lines = screen_lines(outcome.out);
+  EXPECT_LE(lines.size(), 39u);
+  for (const std::string& line : lines) {
+    EXPECT_LE(width_of(line), 80u) << line;
+    EXPECT_TRUE(has(readme, line)) << "paste the output of make run into README.md: " << line;
+  }
 }
 
 TEST_F(CommandTest, TheSameInputGivesTheSameBytes) {
   const std::string text = busy_cluster();
   for (const char* output : {"table", "json", "yaml"}) {
-    EXPECT_EQ(plan(text, {"-o", output}).out, plan(text, {"-o", output, "--now", "2031-01-01T00:00:00Z"}).out);
+    EXPECT_EQ(plan(text, {"-o", output}).out,
+              plan(text, {"-o", output, "--now", "2031-01-01T00:00:00Z"}).out);
   }
 }
 
 TEST_F(CommandTest, YamlAndJsonAreOneTree) {
-  const std::string text = busy_cluster() + pod("half", "0.5") + "kind: \"a\\tb: c\"\napiVersion: v1\n";
+  const std::string text =
+      busy_cluster() + pod("half", "0.5") + "kind: \"a\\tb: c\"\napiVersion: v1\n";
   const auto json = text::parse_json(plan(text, {"-o", "json"}).out);
   const auto yaml = text::parse_yaml(plan(text, {"-o", "yaml"}).out);
   ASSERT_TRUE(json.ok());

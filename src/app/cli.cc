@@ -29,8 +29,8 @@ struct PlanArguments {
 };
 
 constexpr const char* kPlanHelp =
-    "Reads a cluster from manifests and prints what would be placed where, what would be\n"
-    "preempted, and what waits and why. Changes nothing.";
+    "prints what of a cluster's manifests would be placed where, and why\n"
+    "the rest waits; changes nothing";
 constexpr const char* kPlanFooter =
     "Exit code: 0 everything is placed, 10 something waits, 20 something is invalid or\n"
     "unreadable, 2 the command line is wrong.\n"
@@ -65,8 +65,7 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
     settings.plan.cycles = cycles;
   }
   const Result<text::Quantity> size = text::parse_quantity(args.max_input);
-  if (!size.ok() || size->value() < 1 ||
-      size->value() > static_cast<std::int64_t>(kMostMaxInput)) {
+  if (!size.ok() || size->value() < 1 || size->value() > static_cast<std::int64_t>(kMostMaxInput)) {
     return invalid("--max-input: found \"" + text::terminal_safe(args.max_input) +
                    "\", want a size such as 512Mi, less than 4Gi");
   }
@@ -82,8 +81,11 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
 
 // Quoted for a shell when it needs to be.
 std::string shell_word(const std::string& word) {
-  const bool plain = !word.empty() && word.find_first_not_of(
-      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+") == std::string::npos;
+  const bool plain =
+      !word.empty() &&
+      word.find_first_not_of(
+          "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_-./=:,@%+") ==
+          std::string::npos;
   if (plain) return word;
   std::string out = "'";
   for (const char c : word) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
@@ -114,7 +116,7 @@ int print_explanation(const PlanArguments& args, const PlanResult& plan,
     terminal.err << "berth: --explain: " << workload.error().to_string() << '\n';
     return kExitUsage;
   }
-  terminal.out << explain(plan, **workload, command_line(args));
+  terminal.out << explain(plan, **workload);
   return exit_code(plan);
 }
 
@@ -132,7 +134,8 @@ int plan_command(const PlanArguments& args, Terminal& terminal) {
                                    : unreadable_plan(std::move(input.unreadable));
   const std::int64_t took_ns = terminal.monotonic.ticks_ns() - before_ns;
   if (!readable) print_troubles(plan, terminal.err);
-  if (readable && !args.explain.empty()) return print_explanation(args, plan, input.inputs, terminal);
+  if (readable && !args.explain.empty())
+    return print_explanation(args, plan, input.inputs, terminal);
   if (args.output == "json") {
     terminal.out << plan_json(plan);
   } else if (args.output == "yaml") {
@@ -157,8 +160,9 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
       ->type_name("table|json|yaml");
   plan.add_option("--explain", args.explain, "why one workload waits, or where it goes")
       ->type_name("WORKLOAD");
-  plan.add_option("--policy", args.policy,
-                  "fragmentation (default), pack or spread; rules follow\nafter commas, see docs/plan.md")
+  plan.add_option(
+          "--policy", args.policy,
+          "fragmentation (default), pack or spread; rules follow\nafter commas, see docs/plan.md")
       ->type_name("POLICY");
   plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
   plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")

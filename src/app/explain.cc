@@ -62,8 +62,7 @@ std::string safe(std::string_view text) { return text::terminal_safe(text); }
 
 class Explainer {
  public:
-  Explainer(const PlanResult& plan, const Workload& workload, std::string_view command)
-      : plan_(plan), workload_(workload), command_(command) {}
+  Explainer(const PlanResult& plan, const Workload& workload) : plan_(plan), workload_(workload) {}
 
   std::string run() {
     if (!workload_.placements.empty()) placed();
@@ -104,8 +103,9 @@ class Explainer {
   void placed() {
     const bool all = workload_.waiting.empty();
     out_ += safe(workload_.name) +
-            (all ? " is placed" : fmt::format(": {} of {} placed", workload_.placements.size(),
-                                              show_count(workload_.pods, "pod"))) +
+            (all ? " is placed"
+                 : fmt::format(": {} of {} placed", workload_.placements.size(),
+                               show_count(workload_.pods, "pod"))) +
             (workload_.after_preemption ? ", once its victims are gone\n\n" : "\n\n");
     say("need", safe(need()), out_);
     std::size_t shown = 0;
@@ -125,8 +125,8 @@ class Explainer {
       say("", fmt::format("+{} more (see -o json)", workload_.placements.size() - 16), out_);
     }
     if (!workload_.domain.empty()) {
-      say("domain", "all in " + short_key(workload_.required_topology) + ' ' + safe(workload_.domain),
-          out_);
+      say("domain",
+          "all in " + short_key(workload_.required_topology) + ' ' + safe(workload_.domain), out_);
     }
     if (workload_.one_clique) say("links", "the GPUs of each pod share one NVLink clique", out_);
     victims();
@@ -167,7 +167,7 @@ class Explainer {
     domains(outcome);
     if (!never) holders();
     if (adds_something(outcome.reason)) say("helps", safe(help), out_);
-    say("next", std::string(text.what_to_do) + "; then run again: " + safe(command_), out_);
+    say("next", std::string(text.what_to_do), out_);
     if (!outcome.certificate.exact) {
       say("note", "the search ended at its bound; this \"no\" is not a proof", out_);
     }
@@ -184,8 +184,10 @@ class Explainer {
       case model::Reason::kTopologyDomainTooSmall:
       case model::Reason::kGated:
       case model::Reason::kNoNodes:
-      case model::Reason::kPreempted: return false;
-      default: return true;
+      case model::Reason::kPreempted:
+        return false;
+      default:
+        return true;
     }
   }
 
@@ -212,28 +214,39 @@ class Explainer {
   void arithmetic(const model::Outcome& outcome) {
     const model::Certificate& proof = outcome.certificate;
     if (workload_.sample.gpu.kind == model::GpuDemandSpec::Kind::kNone || proof.nodes == 0) return;
-    std::string have = fmt::format("{} of {} in use after this plan",
-                                   show_milli(plan_.after.used_milli),
-                                   show_count(plan_.after.gpus, "GPU"));
-    if (proof.free_gpu_milli > 0) {
-      have = fmt::format("{} GPUs free on nodes that pass every other rule, at most {} on one node; ",
-                         show_milli(proof.free_gpu_milli), show_milli(proof.largest_free_milli)) +
-             have;
+    std::int64_t free = 0;
+    std::vector<const NodeUse*> nodes;
+    for (const NodeUse& node : plan_.nodes) {
+      free += node.free_milli;
+      if (node.free_milli > 0) nodes.push_back(&node);
     }
+    std::stable_sort(nodes.begin(), nodes.end(), [](const NodeUse* a, const NodeUse* b) {
+      return a->free_milli > b->free_milli;
+    });
+    std::string have = fmt::format("{} of {} free after this plan", show_milli(free),
+                                   show_count(plan_.after.gpus, "GPU"));
+    constexpr std::size_t kMostNodes = 8;
+    for (std::size_t i = 0; i < nodes.size() && i < kMostNodes; ++i) {
+      have += (i == 0 ? ": " : " · ") + text::elide_middle(safe(nodes[i]->name), 20) + "\u00a0" +
+              show_milli(nodes[i]->free_milli);
+    }
+    if (nodes.size() > kMostNodes) have += fmt::format(" · +{} nodes", nodes.size() - kMostNodes);
     say("have", have, out_);
   }
 
   void funnel(const model::Certificate& proof) {
     if (proof.nodes == 0) return;
-    say("nodes", fmt::format("{} in the cluster, {} can take a pod of it",
-                             proof.nodes, proof.fitting_nodes == 0 ? "none" : std::to_string(proof.fitting_nodes)),
+    say("nodes",
+        fmt::format("{} in the cluster, {} can take a pod of it", proof.nodes,
+                    proof.fitting_nodes == 0 ? "none" : std::to_string(proof.fitting_nodes)),
         out_);
     std::vector<int> order;
     for (int c = 0; c < model::kConstraints; ++c) {
       if (proof.removed[static_cast<std::size_t>(c)] > 0) order.push_back(c);
     }
     std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-      return proof.removed[static_cast<std::size_t>(a)] > proof.removed[static_cast<std::size_t>(b)];
+      return proof.removed[static_cast<std::size_t>(a)] >
+             proof.removed[static_cast<std::size_t>(b)];
     });
     for (const int c : order) {
       const auto index = static_cast<std::size_t>(c);
@@ -254,7 +267,8 @@ class Explainer {
     }
     const int more = proof.domains_total - static_cast<int>(proof.domains.size());
     if (more > 0) list += fmt::format(" · +{} more", more);
-    say("domains", fmt::format("pods that fit: {}; needed at once: {}", list, proof.needed_pods), out_);
+    say("domains", fmt::format("pods that fit: {}; needed at once: {}", list, proof.needed_pods),
+        out_);
   }
 
   void holders() {
@@ -271,7 +285,8 @@ class Explainer {
         say("", fmt::format("+{} more nodes (see -o json)", nodes.size() - shown), out_);
         break;
       }
-      std::string list = fmt::format("{} ({} free): ", text::elide_middle(safe(node->name), 20), node->free);
+      std::string list =
+          fmt::format("{} ({} free): ", text::elide_middle(safe(node->name), 20), node->free);
       for (std::size_t i = 0; i < node->holders.size(); ++i) {
         if (i == 4) {
           list += fmt::format(", +{} pods", node->holders.size() - i);
@@ -288,7 +303,6 @@ class Explainer {
 
   const PlanResult& plan_;
   const Workload& workload_;
-  std::string_view command_;
   std::string out_;
 };
 
@@ -318,7 +332,8 @@ Result<const Workload*> find_workload(const PlanResult& plan, const objects::Inp
   if (found.size() > 1) {
     std::string list;
     for (std::size_t i = 0; i < found.size() && i < 5; ++i) list += "\n  " + found[i]->name;
-    return Error(Code::kInvalid, asked + " names several workloads, say which:" + text::terminal_safe(list));
+    return Error(Code::kInvalid,
+                 asked + " names several workloads, say which:" + text::terminal_safe(list));
   }
   for (const model::PodSpec& pod : inputs.pods) {
     if (!pod.node_name.empty() && names(pod.ns + '/' + pod.name, name)) {
@@ -326,12 +341,13 @@ Result<const Workload*> find_workload(const PlanResult& plan, const objects::Inp
                                         " already; there is nothing to decide");
     }
   }
-  return Error(Code::kNotFound, "no workload named " + asked +
-                                    " is to be placed; the names are in the table: run without --explain");
+  return Error(Code::kNotFound,
+               "no workload named " + asked +
+                   " is to be placed; the names are in the table: run without --explain");
 }
 
-std::string explain(const PlanResult& plan, const Workload& workload, std::string_view command) {
-  return Explainer(plan, workload, command).run();
+std::string explain(const PlanResult& plan, const Workload& workload) {
+  return Explainer(plan, workload).run();
 }
 
 }  // namespace berth::app

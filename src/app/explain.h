@@ -1,5 +1,5 @@
-// Why one workload is placed where it is, or waits: the verdict first, then the arithmetic, then the
-// evidence, then one next step.
+// Why one workload is placed where it is, or waits: the verdict first, then the arithmetic, then
+// the evidence, then one next step.
 #pragma once
 
 #include <string>
@@ -15,6 +15,6 @@ namespace berth::app {
 Result<const Workload*> find_workload(const PlanResult& plan, const objects::Inputs& inputs,
                                       std::string_view name);
 
-std::string explain(const PlanResult& plan, const Workload& workload, std::string_view command);
+std::string explain(const PlanResult& plan, const Workload& workload);
 
 }  // namespace berth::app

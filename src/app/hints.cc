@@ -30,7 +30,8 @@ struct Hint {
     if (proof().domains.empty()) return "";
     const auto& best = proof().domains.front();
     const int needed = std::max(proof().needed_pods, 1);
-    if (best.fits >= needed && workload.running + static_cast<int>(workload.placements.size()) > 0) {
+    if (best.fits >= needed &&
+        workload.running + static_cast<int>(workload.placements.size()) > 0) {
       return "no room beside its running pods";
     }
     const std::string where = workload.required_topology.empty() || best.name == "cluster"
@@ -60,11 +61,12 @@ std::string Hint::taint() const {
           std::any_of(pod().tolerations.begin(), pod().tolerations.end(),
                       [&](const auto& toleration) { return tolerates(toleration, taint); });
       if (tolerated) continue;
-      ++nodes_by_taint[taint.key + (taint.value.empty() ? "" : '=' + taint.value)];
+      ++nodes_by_taint[taint.key];
     }
   }
-  const auto most = std::max_element(nodes_by_taint.begin(), nodes_by_taint.end(),
-                                     [](const auto& a, const auto& b) { return a.second < b.second; });
+  const auto most =
+      std::max_element(nodes_by_taint.begin(), nodes_by_taint.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == nodes_by_taint.end() ? "tolerate the taints" : "tolerate " + most->first;
 }
 
@@ -74,14 +76,17 @@ std::string Hint::selector() const {
       const auto it = node.labels.find(key);
       return it != node.labels.end() && it->second == value;
     });
-    if (!found) return "no node has " + key + '=' + value;
+    if (found) continue;
+    const bool product = key == "nvidia.com/gpu.product";
+    return "no node has " + (product ? short_model(value) : key + '=' + value);
   }
   return "labels missing on " + nodes_removed(Constraint::kNodeSelector);
 }
 
 std::string Hint::model_hint() const {
   std::string wanted;
-  for (const std::string& model : pod().gpu_models) wanted += (wanted.empty() ? "" : " or ") + short_model(model);
+  for (const std::string& model : pod().gpu_models)
+    wanted += (wanted.empty() ? "" : " or ") + short_model(model);
   std::map<std::string, int> there;
   for (const model::NodeSpec& node : inputs.nodes) {
     if (!node.gpus.empty()) ++there[short_model(node.gpus.front().model)];
@@ -116,7 +121,7 @@ std::string Hint::never() const {
   const int needed = std::max(1, proof().needed_pods);
   if (outcome.gang && !workload.mixed && capacity < needed) {
     const bool whole_nodes = demand.count == largest;
-    return whole_nodes ? fmt::format("{} whole nodes, there are {}", needed, capacity)
+    return whole_nodes ? fmt::format("{} whole nodes; {} exist", needed, capacity)
                        : fmt::format("{} pods, the empty cluster takes {}", needed, capacity);
   }
   return outcome.gang && !proof().domains.empty() ? best_domain() + " when empty"
@@ -164,44 +169,70 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
                        const objects::Inputs& inputs) {
   const Hint h{workload, outcome, inputs};
   switch (outcome.reason) {
-    case Reason::kNodeNotReady: return h.nodes_removed(Constraint::kNodeReady) + " not Ready";
-    case Reason::kNodeUnschedulable: return "uncordon " + h.nodes_removed(Constraint::kUnschedulable);
-    case Reason::kTaintNotTolerated: return h.taint();
-    case Reason::kNodeSelectorMismatch: return h.selector();
-    case Reason::kNodeAffinityMismatch: return "no node affinity term matches";
-    case Reason::kVolumeUnreachable: return "its volume is on other nodes";
-    case Reason::kGpuModelMismatch: return h.model_hint();
-    case Reason::kGpuMemoryTooSmall: return h.gpu_memory();
-    case Reason::kPodAffinityUnmet: return "start the pod it must be near";
+    case Reason::kNodeNotReady:
+      return h.nodes_removed(Constraint::kNodeReady) + " not Ready";
+    case Reason::kNodeUnschedulable:
+      return "uncordon " + h.nodes_removed(Constraint::kUnschedulable);
+    case Reason::kTaintNotTolerated:
+      return h.taint();
+    case Reason::kNodeSelectorMismatch:
+      return h.selector();
+    case Reason::kNodeAffinityMismatch:
+      return "no node affinity term matches";
+    case Reason::kVolumeUnreachable:
+      return "its volume is on other nodes";
+    case Reason::kGpuModelMismatch:
+      return h.model_hint();
+    case Reason::kGpuMemoryTooSmall:
+      return h.gpu_memory();
+    case Reason::kPodAffinityUnmet:
+      return "start the pod it must be near";
     case Reason::kPodAntiAffinityViolated:
       return "pods to avoid on " + h.nodes_removed(Constraint::kPodAntiAffinity);
-    case Reason::kTopologySpreadViolated: return "room in the emptier domains";
-    case Reason::kHostPortTaken: return "port taken on " + h.nodes_removed(Constraint::kHostPorts);
-    case Reason::kInsufficientCpu: return h.amount("cpu", Constraint::kCpu);
-    case Reason::kInsufficientMemory: return h.amount("memory", Constraint::kMemory);
+    case Reason::kTopologySpreadViolated:
+      return "room in the emptier domains";
+    case Reason::kHostPortTaken:
+      return "port taken on " + h.nodes_removed(Constraint::kHostPorts);
+    case Reason::kInsufficientCpu:
+      return h.amount("cpu", Constraint::kCpu);
+    case Reason::kInsufficientMemory:
+      return h.amount("memory", Constraint::kMemory);
     case Reason::kInsufficientEphemeralStorage:
       return h.amount("ephemeral-storage", Constraint::kEphemeralStorage);
-    case Reason::kTooManyPods: return "pod limit reached on " + h.nodes_removed(Constraint::kPods);
-    case Reason::kInsufficientResource: return h.extended();
-    case Reason::kInsufficientGpus: return h.free_gpus();
-    case Reason::kGpuUnhealthy: return "repair GPUs on " + h.nodes_removed(Constraint::kGpuHealth);
-    case Reason::kNumaMisaligned: return "free GPUs on one NUMA node";
-    case Reason::kNoNodes: return "add nodes to the input";
+    case Reason::kTooManyPods:
+      return "pod limit reached on " + h.nodes_removed(Constraint::kPods);
+    case Reason::kInsufficientResource:
+      return h.extended();
+    case Reason::kInsufficientGpus:
+      return h.free_gpus();
+    case Reason::kGpuUnhealthy:
+      return "repair GPUs on " + h.nodes_removed(Constraint::kGpuHealth);
+    case Reason::kNumaMisaligned:
+      return "free GPUs on one NUMA node";
+    case Reason::kNoNodes:
+      return "add nodes to the input";
     case Reason::kFragmented:
-      return fmt::format("{} free, at most {} a node", show_milli(h.proof().free_gpu_milli),
+      return fmt::format("{} free, max {} a node", show_milli(h.proof().free_gpu_milli),
                          show_milli(h.proof().largest_free_milli));
-    case Reason::kNeverFits: return h.never();
-    case Reason::kGangIncomplete: return h.incomplete();
+    case Reason::kNeverFits:
+      return h.never();
+    case Reason::kGangIncomplete:
+      return h.incomplete();
     case Reason::kGangDoesNotFit:
-    case Reason::kTopologyDomainTooSmall: return h.best_domain();
+    case Reason::kTopologyDomainTooSmall:
+      return h.best_domain();
     case Reason::kVolumeMissing:
-      return workload.sample.volume_missing.empty() ? "bind its claim"
-                                                    : "bind claim " + workload.sample.volume_missing;
-    case Reason::kGated: return "remove its scheduling gates";
-    case Reason::kPreempted: return "waits for its turn again";
+      return workload.sample.volume_missing.empty()
+                 ? "bind its claim"
+                 : "bind claim " + workload.sample.volume_missing;
+    case Reason::kGated:
+      return "remove its gates";
+    case Reason::kPreempted:
+      return "waits for its turn again";
     case Reason::kNone:
     case Reason::kNodeNameNotFound:
-    case Reason::kCount: break;
+    case Reason::kCount:
+      break;
   }
   return std::string(reason_text(outcome.reason).what_to_do);
 }

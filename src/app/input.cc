@@ -24,7 +24,7 @@ constexpr std::size_t kChunk = std::size_t{1} << 20;
 constexpr int kMaxFolderDepth = 64;
 
 struct FoundFile {
-  std::string name;        // as shown
+  std::string name;  // as shown
   bool standard_input = false;
   std::uint64_t size = 0;  // 0 when not known (a pipe)
 };
@@ -61,7 +61,8 @@ class FileFinder {
     if (status.type() == fs::file_type::not_found) {
       return fail(path, "no such file or folder");
     }
-    if (status.type() == fs::file_type::none) return fail(path, "cannot be opened: " + code.message());
+    if (status.type() == fs::file_type::none)
+      return fail(path, "cannot be opened: " + code.message());
     if (status.type() != fs::file_type::directory) return add_file(path, status);
     const std::size_t before = seen_;
     const std::size_t troubles_before = troubles_.size();
@@ -242,7 +243,8 @@ class InputReader {
     text::Limits limits;
     limits.max_bytes = static_cast<std::size_t>(std::min(options_.max_bytes, kMostMaxInput));
     const std::size_t start = bytes.find_first_not_of(" \t\r\n");
-    const bool json_like = start != std::string::npos && (bytes[start] == '{' || bytes[start] == '[');
+    const bool json_like =
+        start != std::string::npos && (bytes[start] == '{' || bytes[start] == '[');
     const bool json_name = file.name.ends_with(".json");
     if (json_like || json_name) {
       Result<text::Document> parsed = text::parse_json(bytes, {.limits = limits});

@@ -1,9 +1,9 @@
 // Manifests from files, folders and standard input, read within a bound.
 //
-// A folder stands for its *.yaml, *.yml and *.json files, recursively, in byte order of their paths;
-// names that begin with a dot are left out, a folder reached twice (a link back to a parent) is read
-// once, and so is a file. "-" is standard input. Documents are handed to the ManifestReader one by
-// one and dropped, so memory is bounded by one file and what is kept of its objects.
+// A folder stands for its *.yaml, *.yml and *.json files, recursively, in byte order of their
+// paths; names that begin with a dot are left out, a folder reached twice (a link back to a parent)
+// is read once, and so is a file. "-" is standard input. Documents are handed to the ManifestReader
+// one by one and dropped, so memory is bounded by one file and what is kept of its objects.
 //
 // What cannot be read or parsed is reported in unreadable, each with the file, the document and the
 // line; the caller then plans nothing, because half of a cluster would give a wrong plan.

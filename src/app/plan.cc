@@ -56,7 +56,9 @@ NodeUse use_of(const model::ClusterState& state, std::size_t slot, int& pods) {
     const model::GpuSpec& gpu = info.gpus[g];
     const bool usable = gpu.health == model::Health::kHealthy && !gpu.reserved;
     (milli[g] > 0 ? use.used : usable ? use.free : use.unusable) += 1;
-    use.used_milli += std::min(milli[g], model::kMilliPerGpu);
+    const int used = std::min(milli[g], model::kMilliPerGpu);
+    use.used_milli += used;
+    if (usable) use.free_milli += model::kMilliPerGpu - used;
   }
   std::sort(use.holders.begin(), use.holders.end(), [](const auto& a, const auto& b) {
     return a.milli != b.milli ? a.milli > b.milli : a.pod < b.pod;
@@ -92,9 +94,12 @@ int held_milli(const std::vector<NodeUse>& nodes, const std::string& node, const
 
 std::int64_t asked_of(const GpuDemandSpec& demand) {
   switch (demand.kind) {
-    case GpuDemandSpec::Kind::kWhole: return std::int64_t{model::kMilliPerGpu} * demand.count;
-    case GpuDemandSpec::Kind::kFraction: return std::int64_t{demand.milli} * demand.count;
-    default: return 0;  // depends on the node
+    case GpuDemandSpec::Kind::kWhole:
+      return std::int64_t{model::kMilliPerGpu} * demand.count;
+    case GpuDemandSpec::Kind::kFraction:
+      return std::int64_t{demand.milli} * demand.count;
+    default:
+      return 0;  // depends on the node
   }
 }
 
@@ -106,7 +111,8 @@ class WorkloadGrouper {
   WorkloadGrouper(const objects::Inputs& inputs, PlanResult& plan) : plan_(plan) {
     for (const PodSpec& pod : inputs.pods) pods_.emplace(name_of(pod), &pod);
     for (const model::NodeSpec& node : inputs.nodes) nodes_.emplace(node.name, &node);
-    for (const model::GangSpec& gang : inputs.gangs) gangs_.emplace(gang.ns + '/' + gang.name, &gang);
+    for (const model::GangSpec& gang : inputs.gangs)
+      gangs_.emplace(gang.ns + '/' + gang.name, &gang);
   }
 
   void run() {
@@ -118,8 +124,7 @@ class WorkloadGrouper {
     }
     for (std::size_t i = 0; i < decision.placements.size(); ++i) {
       const model::Placement& placement = decision.placements[i];
-      Workload& workload =
-          placement.gang.empty() ? of_pod(placement.pod) : of_gang(placement.gang);
+      Workload& workload = placement.gang.empty() ? of_pod(placement.pod) : of_gang(placement.gang);
       workload.placements.push_back(i);
       workload.after_preemption |= placement.after_preemption;
     }
@@ -251,8 +256,8 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   PlanResult plan;
   std::vector<NodeUse> nodes_before;
   plan.before = sum_up(builder.state(), nodes_before);
-  decide::Run run = decide::run(builder, options.policy, options.now_ns,
-                                options.cycles.value_or(kMaxCycles));
+  decide::Run run =
+      decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles));
   plan.decision = std::move(run.decision);
   for (const model::Preemption& victim : plan.decision.preemptions) {
     plan.preempted_milli.push_back(held_milli(nodes_before, victim.node, victim.pod));

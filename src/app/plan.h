@@ -1,7 +1,8 @@
-// From the objects of a cluster to its plan: what goes where, what is evicted for it, what waits and why.
+// From the objects of a cluster to its plan: what goes where, what is evicted for it, what waits
+// and why.
 //
-// make_plan() is pure: the same inputs and options give the same PlanResult. It holds everything that
-// the printers need, by name, so that they only choose words and columns.
+// make_plan() is pure: the same inputs and options give the same PlanResult. It holds everything
+// that the printers need, by name, so that they only choose words and columns.
 #pragma once
 
 #include <cstdint>
@@ -29,12 +30,13 @@ struct PlanOptions {
 struct NodeUse {
   std::string name, model;  // model: of the first GPU, as the product label spells it
   int gpus = 0;
-  int used = 0;             // devices with a pod on them
-  int free = 0;             // healthy devices with nothing on them
-  int unusable = 0;         // unhealthy or reserved, with nothing on them
+  int used = 0;      // devices with a pod on them
+  int free = 0;      // healthy devices with nothing on them
+  int unusable = 0;  // unhealthy or reserved, with nothing on them
   int used_milli = 0;
+  int free_milli = 0;  // of healthy devices, parts of used ones too
   struct Holder {
-    std::string pod;        // "ns/name"
+    std::string pod;  // "ns/name"
     int milli = 0;
     int priority = 0;
     friend bool operator==(const Holder&, const Holder&) = default;
@@ -45,8 +47,8 @@ struct NodeUse {
 
 struct ClusterUse {
   int nodes = 0, gpus = 0;
-  int pods = 0;             // running
-  int gpu_pods = 0;         // of those: with GPUs
+  int pods = 0;      // running
+  int gpu_pods = 0;  // of those: with GPUs
   std::int64_t used_milli = 0;
   std::map<std::string, int> gpus_by_model;
 };
@@ -67,12 +69,12 @@ struct Workload {
   bool mixed = false;                   // they ask for different GPUs
   std::int64_t asked_milli = 0;         // of all its pods; 0 where that depends on the node
   std::int64_t placed_milli = 0;
-  std::string required_topology;        // node label key, of a gang
-  std::string domain;                   // where all its placed pods are, of that key
-  bool one_clique = false;              // each pod's GPUs (two or more) reach one another over NVLink
-  bool apart = false;                   // two pods or more, each on a node of its own
+  std::string required_topology;  // node label key, of a gang
+  std::string domain;             // where all its placed pods are, of that key
+  bool one_clique = false;        // each pod's GPUs (two or more) reach one another over NVLink
+  bool apart = false;             // two pods or more, each on a node of its own
   bool after_preemption = false;
-  int victims = 0;                      // pods evicted for it
+  int victims = 0;  // pods evicted for it
 
   bool placed() const { return waiting.empty(); }
 };
@@ -81,13 +83,13 @@ struct PlanResult {
   model::Decision decision;
   int cycles = 0;
   bool stable = true;
-  std::vector<Workload> workloads;      // in the order they were decided
-  std::vector<int> preempted_milli;     // GPU milli of each of decision.preemptions
-  std::vector<NodeUse> nodes;           // by name, after the plan
+  std::vector<Workload> workloads;   // in the order they were decided
+  std::vector<int> preempted_milli;  // GPU milli of each of decision.preemptions
+  std::vector<NodeUse> nodes;        // by name, after the plan
   ClusterUse before, after;
   std::vector<objects::Note> ignored, warnings, invalid, notes;
   objects::Counts counts;
-  bool readable = true;                 // false: nothing was planned, invalid says why
+  bool readable = true;  // false: nothing was planned, invalid says why
 };
 
 PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options);

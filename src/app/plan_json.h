@@ -1,7 +1,7 @@
 // The plan for machines: one tree, as JSON or as YAML. docs/plan.md names every field.
 //
-// Keys stand in a fixed order and nothing in it depends on the time of the run: the same input gives
-// the same bytes.
+// Keys stand in a fixed order and nothing in it depends on the time of the run: the same input
+// gives the same bytes.
 #pragma once
 
 #include <string>

@@ -95,7 +95,8 @@ class Table {
 
 std::string pods_of(const Workload& workload, int pods) {
   const bool some = pods != workload.pods;
-  const std::string count = some ? fmt::format("{} of {}", pods, workload.pods) : std::to_string(pods);
+  const std::string count =
+      some ? fmt::format("{} of {}", pods, workload.pods) : std::to_string(pods);
   if (workload.kind == Workload::Kind::kGang) return "gang " + count;
   return count + (pods == 1 && !some ? " pod" : " pods");
 }
@@ -143,9 +144,8 @@ std::string places(const PlanResult& plan, const Workload& workload, std::size_t
 std::string how(const Workload& workload) {
   std::vector<std::string> parts;
   if (workload.after_preemption) {
-    parts.push_back(workload.victims > 0
-                        ? "after preempting " + show_count(workload.victims, "pod")
-                        : "after preemption");
+    parts.push_back(workload.victims > 0 ? "after preempting " + show_count(workload.victims, "pod")
+                                         : "after preemption");
   }
   if (!workload.domain.empty()) {
     parts.push_back(short_key(workload.required_topology) + ' ' + workload.domain);
@@ -280,8 +280,8 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
     }
     const model::Outcome& outcome = plan.decision.outcomes[workload.waiting.front()];
     // One that was searched a place for and could get one is worth a closer look.
-    const bool searched = outcome.certificate.nodes > 0 &&
-                          outcome.verdict != model::Verdict::kNever;
+    const bool searched =
+        outcome.certificate.nodes > 0 && outcome.verdict != model::Verdict::kNever;
     const Workload*& first = searched ? waiting : other;
     if (first == nullptr) first = &workload;
   }
@@ -290,7 +290,8 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
   if (workloads == 0) {
     out += "Nothing to place";
   } else {
-    out += fmt::format("{} of {} placed", placed, show_count(static_cast<std::int64_t>(workloads), "workload"));
+    out += fmt::format("{} of {} placed", placed,
+                       show_count(static_cast<std::int64_t>(workloads), "workload"));
   }
   if (plan.after.gpus > 0) {
     out += fmt::format("; {} of {} used after this plan", show_milli(plan.after.used_milli),
@@ -301,8 +302,10 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
     out += fmt::format("Stopped after {}; more would change.\n", show_count(plan.cycles, "cycle"));
   }
   if (waiting != nullptr) {
-    out += "Why exactly:  " + text::terminal_safe(options.command) + " --explain " +
-           text::terminal_safe(waiting->name) + '\n';
+    const std::string option = "--explain " + text::terminal_safe(waiting->name);
+    const std::string whole =
+        "Why exactly:  " + text::terminal_safe(options.command) + ' ' + option;
+    out += (width_of(whole) <= kScreen ? whole : "Why exactly, add:  " + option) + '\n';
   }
 }
 

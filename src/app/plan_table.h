@@ -10,7 +10,7 @@
 namespace berth::app {
 
 struct TableOptions {
-  std::string command;                      // "berth plan -f x", for the line that says what is next
+  std::string command;  // "berth plan -f x", for the line that says what is next
   std::optional<std::int64_t> decision_ns;  // shown at the top right; absent in pipes and tests
   std::size_t max_rows = 12;                // of one list
 };

@@ -28,8 +28,8 @@ void Progress::update(const std::string& doing, std::uint64_t done, std::uint64_
   if (total > 0 && done <= total) {
     line += fmt::format("  {} of {}", show_bytes(done), show_bytes(total));
     if (done > 0) {
-      const double left_s =
-          static_cast<double>(elapsed) * static_cast<double>(total - done) / static_cast<double>(done) / 1e9;
+      const double left_s = static_cast<double>(elapsed) * static_cast<double>(total - done) /
+                            static_cast<double>(done) / 1e9;
       line += fmt::format(", about {:.0f} s left", left_s);
     }
   } else {

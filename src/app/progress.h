@@ -1,4 +1,5 @@
-// One line on a terminal that says what long work is doing, how far it is and how long it still takes.
+// One line on a terminal that says what long work is doing, how far it is and how long it still
+// takes.
 //
 // Nothing appears in the first second, so that quick runs stay quiet; finish() wipes the line.
 // Used by one thread. Cost of update(): one clock read.

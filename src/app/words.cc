@@ -51,27 +51,36 @@ std::string mig_profile(const GpuDemandSpec& demand) {
 std::string show_demand(const GpuDemandSpec& demand) {
   const std::string each = demand.count > 1 ? fmt::format("{} x ", demand.count) : "";
   switch (demand.kind) {
-    case GpuDemandSpec::Kind::kNone: return "no GPU";
-    case GpuDemandSpec::Kind::kWhole: return show_count(demand.count, "GPU");
-    case GpuDemandSpec::Kind::kFraction: return each + show_milli(demand.milli) + " of a GPU";
+    case GpuDemandSpec::Kind::kNone:
+      return "no GPU";
+    case GpuDemandSpec::Kind::kWhole:
+      return show_count(demand.count, "GPU");
+    case GpuDemandSpec::Kind::kFraction:
+      return each + show_milli(demand.milli) + " of a GPU";
     case GpuDemandSpec::Kind::kMemory:
       return each + std::to_string(demand.memory_mib) + " MiB of a GPU";
-    case GpuDemandSpec::Kind::kShared: return show_count(demand.count, "GPU share");
-    case GpuDemandSpec::Kind::kMig: return std::to_string(demand.count) + ' ' + mig_profile(demand);
+    case GpuDemandSpec::Kind::kShared:
+      return show_count(demand.count, "GPU share");
+    case GpuDemandSpec::Kind::kMig:
+      return std::to_string(demand.count) + ' ' + mig_profile(demand);
   }
   return "";
 }
 
 std::string show_gpus_column(const GpuDemandSpec& demand, int pods) {
   switch (demand.kind) {
-    case GpuDemandSpec::Kind::kNone: return "0";
-    case GpuDemandSpec::Kind::kWhole: return std::to_string(std::int64_t{demand.count} * pods);
+    case GpuDemandSpec::Kind::kNone:
+      return "0";
+    case GpuDemandSpec::Kind::kWhole:
+      return std::to_string(std::int64_t{demand.count} * pods);
     case GpuDemandSpec::Kind::kFraction:
       return show_milli(std::int64_t{demand.milli} * demand.count * pods);
     case GpuDemandSpec::Kind::kMemory:
       return std::to_string((demand.memory_mib * demand.count * pods + 512) / 1024) + "Gi";
-    case GpuDemandSpec::Kind::kShared: return std::to_string(demand.count * pods) + "sh";
-    case GpuDemandSpec::Kind::kMig: return std::to_string(demand.count * pods) + "mig";
+    case GpuDemandSpec::Kind::kShared:
+      return std::to_string(demand.count * pods) + "sh";
+    case GpuDemandSpec::Kind::kMig:
+      return std::to_string(demand.count * pods) + "mig";
   }
   return "";
 }
@@ -107,7 +116,8 @@ std::string constraint_key(model::Constraint constraint) {
 
 ReasonText reason_text(Reason reason) {
   switch (reason) {
-    case Reason::kNone: return {"nothing is in the way", ""};
+    case Reason::kNone:
+      return {"nothing is in the way", ""};
     case Reason::kNodeNotReady:
       return {"the nodes that could take it are not Ready", "bring the nodes back, or add nodes"};
     case Reason::kNodeNameNotFound:
@@ -160,7 +170,8 @@ ReasonText reason_text(Reason reason) {
       return {"too little of an extended resource is free, or no node has it",
               "ask for less, or install what provides the resource"};
     case Reason::kInsufficientGpus:
-      return {"fewer GPUs are free than it asks for", "free GPUs, add nodes, or raise its priority"};
+      return {"fewer GPUs are free than it asks for",
+              "free GPUs, add nodes, or raise its priority"};
     case Reason::kGpuUnhealthy:
       return {"it would fit if unhealthy or reserved GPUs could be used",
               "repair the GPUs, or lift the reservation"};
@@ -189,8 +200,10 @@ ReasonText reason_text(Reason reason) {
     case Reason::kGated:
       return {"it has scheduling gates", "remove the gates, or wait for who set them"};
     case Reason::kPreempted:
-      return {"it was evicted for a workload of higher priority", "nothing: it waits for its turn again"};
-    case Reason::kCount: break;
+      return {"it was evicted for a workload of higher priority",
+              "nothing: it waits for its turn again"};
+    case Reason::kCount:
+      break;
   }
   return {};
 }

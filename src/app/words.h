@@ -11,14 +11,14 @@
 
 namespace berth::app {
 
-std::string show_milli(std::int64_t milli);               // "2", "0.5", "26.25"
-std::string show_ranges(const std::vector<int>& sorted);  // "0-3,7"
+std::string show_milli(std::int64_t milli);                     // "2", "0.5", "26.25"
+std::string show_ranges(const std::vector<int>& sorted);        // "0-3,7"
 std::string show_count(std::int64_t n, std::string_view noun);  // "1 pod", "3 pods"
 std::string show_demand(const model::GpuDemandSpec& demand);    // "4 GPUs", "0.5 of a GPU"
 std::string show_gpus_column(const model::GpuDemandSpec& demand, int pods);  // "4", "2 sh", "20Gi"
-std::string short_model(std::string_view product);        // "NVIDIA-H100-80GB-HBM3": "H100"
-std::string short_key(std::string_view label);            // "topology.kubernetes.io/rack": "rack"
-std::string constraint_key(model::Constraint constraint);         // "GPU model": "gpuModel", for JSON
+std::string short_model(std::string_view product);         // "NVIDIA-H100-80GB-HBM3": "H100"
+std::string short_key(std::string_view label);             // "topology.kubernetes.io/rack": "rack"
+std::string constraint_key(model::Constraint constraint);  // "GPU model": "gpuModel", for JSON
 
 // Every reason has both; docs/plan.md lists them.
 struct ReasonText {

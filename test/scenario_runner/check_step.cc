@@ -28,19 +28,28 @@ class StepChecker {
 
   Found check(const Expectation& e) const {
     switch (e.kind) {
-      case Kind::kOn: return on(e);
-      case Kind::kPlaced: return placed(e);
-      case Kind::kPlacedIn: return placed_in(e);
-      case Kind::kNotPlaced: return not_placed(e);
+      case Kind::kOn:
+        return on(e);
+      case Kind::kPlaced:
+        return placed(e);
+      case Kind::kPlacedIn:
+        return placed_in(e);
+      case Kind::kNotPlaced:
+        return not_placed(e);
       case Kind::kRemoved:
       case Kind::kOnly:
       case Kind::kBinding:
       case Kind::kFits:
-      case Kind::kFree: return proof(e);
-      case Kind::kCounts: return counts(e);
-      case Kind::kPreempted: return names(e, seen_.preempted);
-      case Kind::kBreaks: return names(e, seen_.broken_budgets);
-      case Kind::kText: return text(e);
+      case Kind::kFree:
+        return proof(e);
+      case Kind::kCounts:
+        return counts(e);
+      case Kind::kPreempted:
+        return names(e, seen_.preempted);
+      case Kind::kBreaks:
+        return names(e, seen_.broken_budgets);
+      case Kind::kText:
+        return text(e);
       case Kind::kExit:
         if (seen_.exit_code == e.number) return std::nullopt;
         return "exit " + std::to_string(seen_.exit_code);
@@ -117,7 +126,8 @@ class StepChecker {
     const std::string_view verdict = e.word == "waits" ? "wait" : std::string_view(e.word);
     if (model::name(outcome->verdict) != verdict) return state_of(e.name);
     if (!e.reason.empty() && model::name(outcome->reason) != e.reason) return state_of(e.name);
-    if (e.number >= 0 && outcome->placed != e.number) return "placed " + std::to_string(outcome->placed);
+    if (e.number >= 0 && outcome->placed != e.number)
+      return "placed " + std::to_string(outcome->placed);
     if (e.total >= 0 && outcome->pods != e.total) return "of " + std::to_string(outcome->pods);
     const auto help = seen_.help.find(e.name);
     if (!e.text.empty() && outcome->message.find(e.text) == std::string::npos &&
@@ -168,14 +178,14 @@ class StepChecker {
   Found counts(const Expectation& e) const {
     std::size_t found = 0;
     if (e.word == "placed") {
-      found = static_cast<std::size_t>(std::count_if(
-          seen_.bound.begin(), seen_.bound.end(), [](const auto& b) { return b.second.fresh; }));
+      found = static_cast<std::size_t>(std::count_if(seen_.bound.begin(), seen_.bound.end(),
+                                                     [](const auto& b) { return b.second.fresh; }));
     } else if (e.word == "waiting") {
       for (const auto& [name, outcome] : seen_.pending) {
         found += static_cast<std::size_t>(outcome.pods - outcome.placed);
       }
     } else {
-      found = e.word == "invalid" ? seen_.invalid.size()
+      found = e.word == "invalid"   ? seen_.invalid.size()
               : e.word == "ignored" ? seen_.ignored.size()
                                     : seen_.warnings.size();
     }
@@ -189,7 +199,7 @@ class StepChecker {
   }
 
   Found text(const Expectation& e) const {
-    const auto& lines = e.word == "invalid" ? seen_.invalid
+    const auto& lines = e.word == "invalid"   ? seen_.invalid
                         : e.word == "ignored" ? seen_.ignored
                                               : seen_.warnings;
     std::string all;

@@ -21,11 +21,11 @@ struct Observed {
     std::string workload;  // "ns/name" of its gang or owner, or empty
     bool fresh = false;    // placed in this step
   };
-  std::map<std::string, Bound> bound;              // every pod that has a node
-  std::map<std::string, model::Outcome> pending;   // by workload
-  std::map<std::string, std::string> help;         // by workload: what would help
+  std::map<std::string, Bound> bound;             // every pod that has a node
+  std::map<std::string, model::Outcome> pending;  // by workload
+  std::map<std::string, std::string> help;        // by workload: what would help
   std::map<std::string, std::map<std::string, std::string>> node_labels;
-  std::set<std::string> preempted, broken_budgets;  // in this step
+  std::set<std::string> preempted, broken_budgets;      // in this step
   std::vector<std::string> invalid, warnings, ignored;  // as text
   int exit_code = 0;
 };

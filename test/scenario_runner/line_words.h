@@ -49,9 +49,8 @@ inline std::optional<std::vector<int>> ranges_of(std::string_view text) {
   for (const std::string& part : split_at(text, ",")) {
     const std::size_t dash = part.find('-');
     const auto first = number_of(std::string_view(part).substr(0, dash));
-    const auto last = dash == std::string::npos
-                          ? first
-                          : number_of(std::string_view(part).substr(dash + 1));
+    const auto last =
+        dash == std::string::npos ? first : number_of(std::string_view(part).substr(dash + 1));
     if (!first || !last || *first < 0 || *last < *first || *last > 1000) return std::nullopt;
     for (int i = *first; i <= *last; ++i) out.push_back(i);
   }

@@ -19,10 +19,8 @@ struct NodeTaint {
 struct NodeWords {
   int gpus = 0;
   std::string product;
-  std::map<std::string, std::string> labels, amounts = {{"cpu", "96"},
-                                                        {"memory", "1Ti"},
-                                                        {"ephemeral-storage", "1Ti"},
-                                                        {"pods", "110"}};
+  std::map<std::string, std::string> labels,
+      amounts = {{"cpu", "96"}, {"memory", "1Ti"}, {"ephemeral-storage", "1Ti"}, {"pods", "110"}};
   std::vector<NodeTaint> taints;
   bool cordoned = false, ready = true;
   int shares = 1;
@@ -96,7 +94,10 @@ Status read_node_gpu_item(const std::string& item, const std::vector<std::string
     out.agent = true;
   } else if (w[0] == "numa" || w[0] == "cliques" || w[0] == "switches") {
     out.agent = true;
-    return read_groups(w, 1, w[0] == "numa" ? out.numa : w[0] == "cliques" ? out.cliques : out.switches);
+    return read_groups(w, 1,
+                       w[0] == "numa"      ? out.numa
+                       : w[0] == "cliques" ? out.cliques
+                                           : out.switches);
   } else if (w.size() == 4 && w[1] == "shares" && number_of(w[0])) {  // 4 shares a GPU
     out.shares = *number_of(w[0]);
   } else if (w[0] == "mig") {
@@ -134,12 +135,13 @@ Status read_node_item(const std::string& item, NodeWords& out) {
   } else if (item == "not ready") {
     out.ready = false;
   } else {
-    return bad_item(item,
-                    "\"8 x H100\", \"no GPUs\", \"rack r1\", \"zone a\", \"cpu 96\", \"memory 1Ti\", "
-                    "\"storage 1Ti\", \"max pods 9\", \"resource NAME N\", \"label k=v\", "
-                    "\"taint k=v:Effect\", \"cordoned\", \"not ready\", \"unhealthy 0,1\", "
-                    "\"reserved 0\", \"cliques 0-3 4-7\", \"numa 0-3 4-7\", \"numa policy P\", "
-                    "\"4 shares a GPU\" or \"mig 1g.10gb x 7 on 0\"");
+    return bad_item(
+        item,
+        "\"8 x H100\", \"no GPUs\", \"rack r1\", \"zone a\", \"cpu 96\", \"memory 1Ti\", "
+        "\"storage 1Ti\", \"max pods 9\", \"resource NAME N\", \"label k=v\", "
+        "\"taint k=v:Effect\", \"cordoned\", \"not ready\", \"unhealthy 0,1\", "
+        "\"reserved 0\", \"cliques 0-3 4-7\", \"numa 0-3 4-7\", \"numa policy P\", "
+        "\"4 shares a GPU\" or \"mig 1g.10gb x 7 on 0\"");
   }
   return {};
 }
@@ -170,7 +172,8 @@ objects::GpuNode agent_of(const NodeWords& n, const std::string& name) {
       if (i < n.gpus) change(node.gpus[static_cast<std::size_t>(i)].gpu);
     }
   };
-  const auto groups = [&](const std::vector<std::vector<int>>& lists, int model::GpuSpec::*member) {
+  const auto groups = [&](const std::vector<std::vector<int>>& lists,
+                          int model::GpuSpec::* member) {
     for (std::size_t k = 0; k < lists.size(); ++k) {
       each(lists[k], [&](model::GpuSpec& g) { g.*member = static_cast<int>(k); });
     }
@@ -277,7 +280,8 @@ std::string product_of(std::string_view model) {
   return std::string(model);
 }
 
-Result<std::vector<Object>> read_nodes(const std::vector<std::string>& head, std::string_view body) {
+Result<std::vector<Object>> read_nodes(const std::vector<std::string>& head,
+                                       std::string_view body) {
   // "node m1" or "4 nodes n": n0 to n3
   const bool many = head.size() == 3 && head[1] == "nodes" && number_of(head[0]);
   if (!many && !(head.size() == 2 && head[0] == "node")) {

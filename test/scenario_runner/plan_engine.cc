@@ -113,7 +113,8 @@ class PlanEngine final : public Engine {
       if (it != out.bound.end()) it->second.fresh = true;
     }
     for (const model::Outcome& outcome : plan.decision.outcomes) {
-      if (outcome.verdict != model::Verdict::kPlaced) out.pending.emplace(outcome.workload, outcome);
+      if (outcome.verdict != model::Verdict::kPlaced)
+        out.pending.emplace(outcome.workload, outcome);
     }
     for (const app::Workload& workload : plan.workloads) {
       for (std::size_t w = 0; w < workload.waiting.size(); ++w) {

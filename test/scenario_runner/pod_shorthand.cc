@@ -1,5 +1,5 @@
-// "pod web/a: 1 GPU, service web, label app=web", "gang ml/train: 4 pods x 8 GPUs, required rack" and
-// "budget web/b: allows 0, label app=web" as manifests.
+// "pod web/a: 1 GPU, service web, label app=web", "gang ml/train: 4 pods x 8 GPUs, required rack"
+// and "budget web/b: allows 0, label app=web" as manifests.
 #include <map>
 #include <optional>
 
@@ -73,7 +73,8 @@ bool read_gpus(const std::vector<std::string>& w, PodWords& out) {
     const auto count = number_of(w[0]);
     if (!count) {
       out.annotations["gpu-fraction"] = w[0];
-      if (w.size() == 3 && w[2].size() > 2) out.annotations["berth.dev/gpus"] = w[2].substr(1, w[2].size() - 2);
+      if (w.size() == 3 && w[2].size() > 2)
+        out.annotations["berth.dev/gpus"] = w[2].substr(1, w[2].size() - 2);
       return w.size() <= 3 && w[0].find('.') != std::string::npos;
     }
     out.container_gpus = {*count};
@@ -403,7 +404,8 @@ void put_spread(JsonWriter& out, const PodWords& pod) {
 void put_containers(JsonWriter& out, const PodWords& pod) {
   out.key("containers");
   out.begin_array();
-  const std::vector<int> gpus = pod.container_gpus.empty() ? std::vector<int>{0} : pod.container_gpus;
+  const std::vector<int> gpus =
+      pod.container_gpus.empty() ? std::vector<int>{0} : pod.container_gpus;
   for (std::size_t c = 0; c < gpus.size(); ++c) {
     Pairs requests = c == 0 ? pod.requests : Pairs{};
     if (gpus[c] != 0) requests["nvidia.com/gpu"] = std::to_string(gpus[c]);
@@ -659,7 +661,8 @@ Result<std::vector<Object>> read_gang(const std::vector<std::string>& head, std:
     BERTH_TRY(const bool known, read_gang_item(item, gang));
     if (!known) BERTH_CHECK(read_pod_item(item, gang.pod));
   }
-  if (gang.pods == 0 && gang.min < 0) return invalid("a gang wants \"4 pods x 8 GPUs\" or \"min 4\"");
+  if (gang.pods == 0 && gang.min < 0)
+    return invalid("a gang wants \"4 pods x 8 GPUs\" or \"min 4\"");
   std::vector<Object> out;
   out.push_back({"PodGroup", gang.pod.ns + '/' + gang.pod.name, group_json(gang)});
   gang.pod.labels["scheduling.x-k8s.io/pod-group"] = gang.pod.name;
@@ -714,7 +717,8 @@ Result<std::vector<Object>> read_shorthand(std::string_view head, std::string_vi
   const std::vector<std::string> words = words_of(head);
   if (words.empty()) return invalid("want a node, pod, gang or budget before the colon");
   const std::string& kind = words.size() > 2 && number_of(words[0]) ? words[1] : words[0];
-  Result<std::vector<Object>> out = invalid("found \"" + kind + "\", want node, pod, gang, budget or yaml");
+  Result<std::vector<Object>> out =
+      invalid("found \"" + kind + "\", want node, pod, gang, budget or yaml");
   if (kind == "node" || kind == "nodes") out = read_nodes(words, body);
   if (kind == "pod" || kind == "pods") out = read_pods(words, body);
   if (kind == "gang") out = read_gang(words, body);

@@ -1,4 +1,5 @@
-// A scenario file as values: steps of objects, deletions and expectations. docs/scenarios.md is the grammar.
+// A scenario file as values: steps of objects, deletions and expectations. docs/scenarios.md is the
+// grammar.
 //
 // parse_scenario() turns every shorthand into the Kubernetes manifest it stands for, so that any
 // engine can apply it; an error names the file and the line.
@@ -30,31 +31,31 @@ struct Deletion {
 
 struct Expectation {
   enum class Kind {
-    kOn,           // name on nodes[0] [gpus]
-    kPlaced,       // name placed [on nodes]
-    kPlacedIn,     // name placed in key value
-    kNotPlaced,    // name waits/never/partial reason "text"
-    kRemoved,      // name: constraint, number; only: that alone
+    kOn,         // name on nodes[0] [gpus]
+    kPlaced,     // name placed [on nodes]
+    kPlacedIn,   // name placed in key value
+    kNotPlaced,  // name waits/never/partial reason "text"
+    kRemoved,    // name: constraint, number; only: that alone
     kOnly,
     kBinding,
-    kFits,         // name: members that fit in a domain
-    kFree,         // name: free and largest free, in GPUs
-    kCounts,       // placed, waiting, preempted, invalid, ignored, warnings
-    kPreempted,    // names
-    kBreaks,       // names: evicted against a budget
-    kText,         // invalid/warning/ignored "text"
+    kFits,       // name: members that fit in a domain
+    kFree,       // name: free and largest free, in GPUs
+    kCounts,     // placed, waiting, preempted, invalid, ignored, warnings
+    kPreempted,  // names
+    kBreaks,     // names: evicted against a budget
+    kText,       // invalid/warning/ignored "text"
     kExit,
   };
   Kind kind = Kind::kOn;
-  std::string name;               // workload or pod
-  std::string word;               // verdict, constraint key, count or list name, label key
+  std::string name;  // workload or pod
+  std::string word;  // verdict, constraint key, count or list name, label key
   std::string reason, text;
   std::vector<std::string> names;  // nodes or pods
   std::vector<int> gpus;
   bool has_gpus = false;
   int number = -1, total = -1;
   int line = 0;
-  std::string source;             // the line as written
+  std::string source;  // the line as written
 };
 
 struct Step {
@@ -67,10 +68,10 @@ struct Step {
 
 struct Scenario {
   std::string path;
-  std::string title;               // the first comment
+  std::string title;  // the first comment
   std::string policy = "fragmentation";
   bool preemption = true;
-  int cycles = 0;                  // 0: until stable
+  int cycles = 0;  // 0: until stable
   std::vector<Step> steps;
 };
 

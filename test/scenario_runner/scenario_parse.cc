@@ -22,7 +22,8 @@ QuotedLine take_quoted(std::string_view line) {
   if (first != std::string_view::npos && last > first) {
     out.quoted = true;
     out.text = line.substr(first + 1, last - first - 1);
-    out.words = words_of(std::string(line.substr(0, first)) + " " + std::string(line.substr(last + 1)));
+    out.words =
+        words_of(std::string(line.substr(0, first)) + " " + std::string(line.substr(last + 1)));
   } else {
     out.words = words_of(line);
   }
@@ -81,12 +82,15 @@ class ScenarioParser {
     const bool indented = raw_.front() == ' ' || raw_.front() == '\t';
     if (!indented) return read_section(line);
     switch (section_) {
-      case Section::kNone: return invalid("an indented line before any section");
-      case Section::kExpect: return read_expect_line(line);
+      case Section::kNone:
+        return invalid("an indented line before any section");
+      case Section::kExpect:
+        return read_expect_line(line);
       case Section::kAt:
         if (line.starts_with("delete ")) return read_delete(line);
         return read_object(line);
-      default: return read_object(line);
+      default:
+        return read_object(line);
     }
   }
 
@@ -109,7 +113,8 @@ class ScenarioParser {
     } else if (w[0] == "at" && w.size() == 2 && w[1].starts_with('+')) {
       const auto duration = text::parse_go_duration(std::string_view(w[1]).substr(1));
       if (!duration.ok()) return invalid("want a time such as \"at +30s\"");
-      if (kStart + *duration < scenario_.steps.back().at_ns) return invalid("times must not go back");
+      if (kStart + *duration < scenario_.steps.back().at_ns)
+        return invalid("times must not go back");
       scenario_.steps.emplace_back();
       scenario_.steps.back().at_ns = kStart + *duration;
       scenario_.steps.back().line = line_;
@@ -164,12 +169,15 @@ class ScenarioParser {
     }
     for (const text::Document& document : *documents) {
       const text::Value& root = document.root();
-      const auto word = [](const text::Value* v) { return v == nullptr ? std::string() : std::string(v->string()); };
+      const auto word = [](const text::Value* v) {
+        return v == nullptr ? std::string() : std::string(v->string());
+      };
       const text::Value* meta = root.find("metadata");
       Object object;
       object.kind = word(root.find("kind"));
       const std::string ns = meta == nullptr ? "" : word(meta->find("namespace"));
-      object.name = (ns.empty() ? "" : ns + '/') + (meta == nullptr ? "" : word(meta->find("name")));
+      object.name =
+          (ns.empty() ? "" : ns + '/') + (meta == nullptr ? "" : word(meta->find("name")));
       object.json = text::to_json(root);
       object.line = first;
       scenario_.steps.back().apply.push_back(std::move(object));
@@ -241,9 +249,11 @@ class ScenarioParser {
     } else if (w.size() == 2 && w[0] == "exit" && number_of(w[1])) {
       add(Expectation::Kind::kExit, line).number = *number_of(w[1]);
     } else if (w.size() >= 2 && (w[0] == "preempted" || w[0] == "breaks")) {
-      Expectation& e = add(w[0] == "breaks" ? Expectation::Kind::kBreaks : Expectation::Kind::kPreempted, line);
+      Expectation& e =
+          add(w[0] == "breaks" ? Expectation::Kind::kBreaks : Expectation::Kind::kPreempted, line);
       if (w[1] != "nothing") e.names.assign(w.begin() + 1, w.end());
-    } else if (w.size() == 1 && q.quoted && (w[0] == "invalid" || w[0] == "warning" || w[0] == "ignored")) {
+    } else if (w.size() == 1 && q.quoted &&
+               (w[0] == "invalid" || w[0] == "warning" || w[0] == "ignored")) {
       Expectation& e = add(Expectation::Kind::kText, line);
       e.word = w[0];
       e.text = q.text;
@@ -257,11 +267,13 @@ class ScenarioParser {
     if (w[1] == "on") {
       Expectation& e = add(Expectation::Kind::kOn, line);
       e.name = w[0];
-      if (w.size() != 3 && w.size() != 5) return invalid("want \"POD on NODE\" or \"POD on NODE gpus 0,1\"");
+      if (w.size() != 3 && w.size() != 5)
+        return invalid("want \"POD on NODE\" or \"POD on NODE gpus 0,1\"");
       e.names = {w[2]};
       if (w.size() == 5) {
         const auto gpus = ranges_of(w[4]);
-        if ((w[3] != "gpus" && w[3] != "gpu") || !gpus) return invalid("want \"gpus 0,1\" at the end");
+        if ((w[3] != "gpus" && w[3] != "gpu") || !gpus)
+          return invalid("want \"gpus 0,1\" at the end");
         e.gpus = *gpus;
         e.has_gpus = true;
       }
@@ -275,7 +287,8 @@ class ScenarioParser {
       return {};
     }
     if (w.size() != 2 && (w.size() < 4 || w[2] != "on")) {
-      return invalid("want \"NAME placed\", \"NAME placed on NODES\" or \"NAME placed in rack r1\"");
+      return invalid(
+          "want \"NAME placed\", \"NAME placed on NODES\" or \"NAME placed in rack r1\"");
     }
     Expectation& e = add(Expectation::Kind::kPlaced, line);
     e.name = w[0];
@@ -311,7 +324,8 @@ class ScenarioParser {
     const std::size_t n = w.size() - at;
     if (name.empty()) return invalid("say first which workload this is about");
     if (n == 3 && (w[at] == "removed" || w[at] == "only") && number_of(w[at + 2])) {
-      Expectation& e = add(w[at] == "only" ? Expectation::Kind::kOnly : Expectation::Kind::kRemoved, line);
+      Expectation& e =
+          add(w[at] == "only" ? Expectation::Kind::kOnly : Expectation::Kind::kRemoved, line);
       e.name = name;
       e.word = w[at + 1];
       e.number = *number_of(w[at + 2]);
@@ -324,13 +338,15 @@ class ScenarioParser {
       e.name = name;
       e.word = w[at + 1];
       e.number = *number_of(w[at + 2]);
-    } else if (n == 4 && w[at] == "free" && w[at + 2] == "largest" && number_of(w[at + 1]) && number_of(w[at + 3])) {
+    } else if (n == 4 && w[at] == "free" && w[at + 2] == "largest" && number_of(w[at + 1]) &&
+               number_of(w[at + 3])) {
       Expectation& e = add(Expectation::Kind::kFree, line);
       e.name = name;
       e.number = *number_of(w[at + 1]);
       e.total = *number_of(w[at + 3]);
     } else {
-      return invalid("found \"" + std::string(line) + "\", want one of the expectations that docs/scenarios.md lists");
+      return invalid("found \"" + std::string(line) +
+                     "\", want one of the expectations that docs/scenarios.md lists");
     }
     return {};
   }

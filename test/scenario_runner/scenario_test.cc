@@ -33,14 +33,16 @@ std::vector<std::string> run_scenario(const std::string& path, const std::string
       failures.push_back(seen.error().to_string());
       return failures;
     }
-    for (std::string& line : check_step(*scenario, step, *seen)) failures.push_back(std::move(line));
+    for (std::string& line : check_step(*scenario, step, *seen))
+      failures.push_back(std::move(line));
   }
   return failures;
 }
 
 class ScenarioFile : public testing::Test {
  public:
-  ScenarioFile(std::string shown, fs::path path) : shown_(std::move(shown)), path_(std::move(path)) {}
+  ScenarioFile(std::string shown, fs::path path)
+      : shown_(std::move(shown)), path_(std::move(path)) {}
   void TestBody() override {
     for (const std::string& line : run_scenario(shown_, read_all(path_))) ADD_FAILURE() << line;
   }
@@ -66,8 +68,9 @@ int register_scenarios() {
         "test/scenarios/" + path.lexically_relative(BERTH_SCENARIOS).generic_string();
     std::string name = path.lexically_relative(BERTH_SCENARIOS).generic_string();
     name.resize(name.size() - 4);
-    testing::RegisterTest("Scenario", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-                          [shown, path]() -> ScenarioFile* { return new ScenarioFile(shown, path); });
+    testing::RegisterTest(
+        "Scenario", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+        [shown, path]() -> ScenarioFile* { return new ScenarioFile(shown, path); });
     ++count;
   }
   return count;
@@ -82,7 +85,8 @@ TEST(ScenarioRunner, TitlesAreUniqueAndThere) {
   for (const fs::path& path : scenario_files()) {
     const Result<Scenario> scenario = parse_scenario(path.string(), read_all(path));
     if (!scenario.ok()) continue;  // its own test says so
-    EXPECT_FALSE(scenario->title.empty()) << path << ": begin with a comment that says what it shows";
+    EXPECT_FALSE(scenario->title.empty())
+        << path << ": begin with a comment that says what it shows";
     EXPECT_TRUE(titles.insert(scenario->title).second) << path << ": the title is taken";
   }
 }
@@ -101,8 +105,9 @@ expect
 )";
 
 TEST(ScenarioRunner, HoldsWhatHolds) {
-  EXPECT_EQ(run_scenario("x.scn", std::string(kSmall) + "  t/p on a gpus 0\n  placed 1, waiting 0\n"),
-            std::vector<std::string>{});
+  EXPECT_EQ(
+      run_scenario("x.scn", std::string(kSmall) + "  t/p on a gpus 0\n  placed 1, waiting 0\n"),
+      std::vector<std::string>{});
 }
 
 TEST(ScenarioRunner, NamesTheLineOfAFailedExpectation) {
@@ -113,8 +118,9 @@ TEST(ScenarioRunner, NamesTheLineOfAFailedExpectation) {
 }
 
 TEST(ScenarioRunner, NamesTheLineOfABadFile) {
-  EXPECT_EQ(only_failure("cluster\n  node a: 2 x H100, colour blue\nexpect\n  placed 0\n").substr(0, 29),
-            "x.scn:2: found \"colour blue\",");
+  EXPECT_EQ(
+      only_failure("cluster\n  node a: 2 x H100, colour blue\nexpect\n  placed 0\n").substr(0, 29),
+      "x.scn:2: found \"colour blue\",");
   EXPECT_EQ(only_failure("nodes\n").substr(0, 8), "x.scn:1:");
   EXPECT_EQ(only_failure("cluster\n  node a: no GPUs\n"),
             "x.scn:1: a step expects nothing: write \"expect\" and what must come out");

@@ -17,7 +17,8 @@ Result<std::vector<Object>> read_shorthand(std::string_view head, std::string_vi
 Result<std::vector<Object>> read_nodes(const std::vector<std::string>& head, std::string_view body);
 Result<std::vector<Object>> read_pods(const std::vector<std::string>& head, std::string_view body);
 Result<std::vector<Object>> read_gang(const std::vector<std::string>& head, std::string_view body);
-Result<std::vector<Object>> read_budget(const std::vector<std::string>& head, std::string_view body);
+Result<std::vector<Object>> read_budget(const std::vector<std::string>& head,
+                                        std::string_view body);
 
 // "H100": "NVIDIA-H100-80GB-HBM3".
 std::string product_of(std::string_view model);
