@@ -238,7 +238,8 @@ items:
     subdomain: s
     terminationGracePeriodSeconds: 30
     tolerations:
-    - {effect: NoExecute, key: node.kubernetes.io/not-ready, operator: Exists, tolerationSeconds: 300}
+    - {effect: NoExecute, key: node.kubernetes.io/not-ready, operator: Exists,
+       tolerationSeconds: 300}
     volumes:
     - name: kube-api-access-1
       projected: {defaultMode: 420, sources: [{serviceAccountToken: {path: token}}]}
@@ -262,9 +263,11 @@ items:
   spec: {podCIDR: 10.1.0.0/24, podCIDRs: [10.1.0.0/24], providerID: "x://y"}
   status:
     addresses: [{address: 10.0.0.1, type: InternalIP}]
-    allocatable: {cpu: "8", ephemeral-storage: "47093746742", hugepages-1Gi: "0", memory: 32Gi, pods: "110"}
+    allocatable: {cpu: "8", ephemeral-storage: "47093746742", hugepages-1Gi: "0", memory: 32Gi,
+                  pods: "110"}
     capacity: {cpu: "8", ephemeral-storage: 51Gi, hugepages-1Gi: "0", memory: 33Gi, pods: "110"}
-    conditions: [{lastHeartbeatTime: "2026-01-01T00:00:00Z", reason: KubeletReady, status: "True", type: Ready}]
+    conditions: [{lastHeartbeatTime: "2026-01-01T00:00:00Z", reason: KubeletReady,
+                  status: "True", type: Ready}]
     daemonEndpoints: {kubeletEndpoint: {Port: 10250}}
     images: [{names: [a], sizeBytes: 1}]
     nodeInfo: {architecture: amd64}
