@@ -17,7 +17,19 @@ namespace berth::model {
 inline constexpr int kMaxExtended = 8;
 
 // Constant between changes of the Node object. Labels are interned: a large cluster repeats them.
-struct NodeInfo {
+// What every fit asks for stands first, on one cache line.
+struct alignas(64) NodeInfo {
+  std::uint16_t devices = 0;         // bit per device that serves whole GPUs and shares (not MIG)
+  std::uint16_t usable = 0;          // of those: healthy and not reserved
+  std::uint16_t mig = 0;             // partitioned devices
+  std::uint16_t mig_usable = 0;
+  std::int16_t share_milli = kMilliPerGpu;  // of one share; 1000 on a node that does not share
+  bool numa_known = false;           // of every device
+  NumaPolicy numa_policy = NumaPolicy::kNone;
+  NumaScope numa_scope = NumaScope::kContainer;
+  int shares_per_gpu = 1;
+  std::int64_t gpu_memory_mib = 0;   // of the first device
+
   std::string name;
   std::vector<std::pair<SymbolId, SymbolId>> labels;  // key, value; sorted by key id
   std::vector<Taint> taints;
@@ -27,19 +39,7 @@ struct NodeInfo {
   std::vector<std::pair<SymbolId, std::int64_t>> extended;  // resource, amount; by resource name
   std::vector<GpuSpec> gpus;
   bool gpus_assumed = false;
-  int shares_per_gpu = 1;
-  NumaPolicy numa_policy = NumaPolicy::kNone;
-  NumaScope numa_scope = NumaScope::kContainer;
-
-  // Derived.
   std::string gpu_model;             // of the first device
-  std::int64_t gpu_memory_mib = 0;   // of the first device
-  std::uint16_t devices = 0;         // bit per device that serves whole GPUs and shares (not MIG)
-  std::uint16_t usable = 0;          // of those: healthy and not reserved
-  std::uint16_t mig = 0;             // partitioned devices
-  std::uint16_t mig_usable = 0;
-  std::int16_t share_milli = kMilliPerGpu;  // of one share; 1000 on a node that does not share
-  bool numa_known = false;           // of every device
 
   int extended_column(SymbolId resource) const {
     for (std::size_t i = 0; i < extended.size(); ++i) {
@@ -72,14 +72,15 @@ struct GpuTake {
 
 // What is free now. Small and plain: a scan reads nothing else. Free amounts go below zero when
 // bound pods exceed the node (Kubernetes allows it); a device's free share does not.
-struct NodeState {
-  std::int64_t cpu = 0, memory = 0, ephemeral = 0;
+struct alignas(64) NodeState {
+  std::uint64_t version = 0;         // differs whenever anything else may differ
+  std::int64_t cpu = 0;
+  std::int64_t memory = 0;
   std::int32_t pods = 0;
   std::uint16_t whole = 0;           // bit per non-MIG device with nothing on it
-  std::uint16_t spare = 0;
-  std::array<std::int16_t, kMaxGpusPerNode> gpu{};          // free milli of non-MIG devices
-  std::array<std::int64_t, kMaxExtended> extended{};        // by NodeInfo::extended column
-  std::uint64_t version = 0;         // differs whenever anything above may differ
+  std::array<std::int16_t, kMaxGpusPerNode> gpu{};    // free milli of non-MIG devices
+  std::int64_t ephemeral = 0;
+  std::array<std::int64_t, kMaxExtended> extended{};  // by NodeInfo::extended column
 };
 
 }  // namespace berth::model

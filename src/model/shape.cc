@@ -1,6 +1,7 @@
 #include "model/shape.h"
 
 #include <algorithm>
+#include <bit>
 
 namespace berth::model {
 namespace {
@@ -51,14 +52,36 @@ class KeyWriter {
   std::string out_;
 };
 
+// The range of values that round up to the same step: 1/16 of the power of two below.
+struct Rounded {
+  std::int64_t least = 0, most = 0;
+};
+Rounded rounded(std::int64_t value, std::int64_t min_step) {
+  if (value <= 0) return {};
+  std::int64_t step = std::max(std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(value)) - 1) >> 4,
+                               min_step);
+  std::int64_t most = (value + step - 1) / step * step;
+  return {most - step + 1, most};
+}
+constexpr std::int64_t kCpuStep = 50, kMilliStep = 10;
+
+std::int64_t cpu_of(const PodSpec& pod) {
+  auto it = pod.requests.find("cpu");
+  return it == pod.requests.end() ? 0 : it->second;
+}
+
 std::string demand_key(const PodSpec& pod, bool core) {
   KeyWriter key;
-  key.add(core).add(static_cast<std::int64_t>(core ? 1 : pod.requests.size()));
-  for (const auto& [name, amount] : pod.requests) {
-    if (!core || name == "cpu") key.add(name).add(amount);
-  }
+  key.add(core);
   const auto& gpu = pod.gpu;
-  key.add(static_cast<std::int64_t>(gpu.kind)).add(gpu.count).add(gpu.milli).add(gpu.memory_mib);
+  if (core) {
+    key.add(rounded(cpu_of(pod), kCpuStep).most).add(rounded(gpu.milli, kMilliStep).most);
+  } else {
+    key.add(static_cast<std::int64_t>(pod.requests.size()));
+    for (const auto& [name, amount] : pod.requests) key.add(name).add(amount);
+    key.add(gpu.milli);
+  }
+  key.add(static_cast<std::int64_t>(gpu.kind)).add(gpu.count).add(gpu.memory_mib);
   key.add(gpu.mig).add(static_cast<std::int64_t>(pod.gpus_by_container.size()));
   for (int n : pod.gpus_by_container) key.add(n);
   return key.take();
@@ -176,6 +199,13 @@ std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod, bool 
       demand->mig_unusable = strings_->intern(mig_unusable(pod.gpu.mig));
     }
     demand->gpus_by_container = pod.gpus_by_container;
+    if (core) {
+      Rounded cpu = rounded(demand->cpu, kCpuStep), milli = rounded(demand->milli, kMilliStep);
+      demand->cpu = cpu.least;
+      demand->score_cpu = cpu.most;
+      demand->milli = static_cast<int>(milli.least);
+      demand->score_milli = static_cast<int>(milli.most);
+    }
     return std::shared_ptr<const Demand>(std::move(demand));
   });
 }

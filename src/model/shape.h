@@ -37,9 +37,12 @@ struct Demand {
   SymbolId mig = 0, mig_unusable = 0;  // kMig: the resource, and its slots on devices out of use
   std::vector<int> gpus_by_container;
 
-  // The same without memory, ephemeral storage and extended resources, which the packing score does
-  // not look at: demands that differ only in those share it. Null in a core itself.
-  std::shared_ptr<const Demand> core;
+  // What the packing score looks at: no memory, ephemeral storage or extended resources, and cpu and
+  // milli rounded, so that demands that differ little share scores. In a core, cpu and milli are the
+  // least that round to it (what they do not fit, no demand of the core fits), and these the rounded:
+  std::int64_t score_cpu = 0;
+  int score_milli = 0;
+  std::shared_ptr<const Demand> core;  // null in a core itself
 
   bool asks_gpu() const { return kind != GpuDemandSpec::Kind::kNone; }
 };

@@ -64,7 +64,10 @@ void WorkloadMix::observe(const MixShape& arrived) {
 }
 
 bool WorkloadMix::refresh() {
-  if (since_refresh_ < std::max(kFirstRefresh, remembered_ / 5)) return false;
+  // Early on, when a quarter more is known; a settled mix changes slowly, and each epoch makes all
+  // scores anew.
+  const std::uint64_t due = remembered_ < kSettled ? remembered_ / 5 : remembered_ / 2;
+  if (since_refresh_ < std::max(kFirstRefresh, due)) return false;
   rebuild();
   return true;
 }

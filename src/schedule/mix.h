@@ -49,14 +49,15 @@ class WorkloadMix {
   static constexpr std::size_t kMostShapes = 1024;
   static constexpr std::uint64_t kMemoryArrivals = 65'536;
   static constexpr std::uint64_t kFirstRefresh = 32;
+  static constexpr std::uint64_t kSettled = 16'384;
 
   // Until kFirstRefresh arrivals are known, an uninformed mix of common GPU sizes.
   WorkloadMix() { assume_common_sizes(); }
 
   void observe(const MixShape& arrived);
 
-  // Starts a new epoch when a fifth of the arrivals remembered are new, i.e. they grew by a
-  // quarter. O(1) when not due; else O(shapes * classes).
+  // Starts a new epoch when a fifth of the arrivals remembered are new (half, once kSettled are
+  // known). O(1) when not due; else O(shapes * classes).
   bool refresh();
 
   // Starts one now, for those who know all arrivals at once.

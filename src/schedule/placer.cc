@@ -233,7 +233,7 @@ DemandIndex* Placer::index_for(const ClusterState& state,
                                const std::shared_ptr<const model::Demand>& demand) {
   auto it = index_by_serial_.find(demand->serial);
   if (it == index_by_serial_.end()) {
-    if (indexes_.size() >= kMaxIndexes) {
+    if (indexes_.size() >= std::max<std::size_t>(64, kIndexedNodes / std::max<std::size_t>(state.nodes(), 1))) {
       index_by_serial_.erase(indexes_.back().serial);
       indexes_.pop_back();
     }
@@ -254,7 +254,7 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
   std::int32_t best = kInfeasible;
   std::optional<std::uint32_t> at;
   nodes.for_each([&](std::size_t slot) {
-    std::int32_t score = scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand);
+    std::int32_t score = scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand->core);
     if (!at || score > best) {
       best = score;
       at = static_cast<std::uint32_t>(slot);
@@ -292,16 +292,19 @@ std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& sh
     if (within != nullptr) nodes &= *within;
     if (pods.any) nodes.subtract(pods.affinity).subtract(pods.anti_affinity).subtract(pods.spread);
     if (index != nullptr) nodes &= index->feasible();
-    nodes.for_each([&](std::size_t i) {
-      if (!model::fits(state.info(i), state.node(i), *shape->demand)) nodes.reset(i);
-    });
+    if (index == nullptr || levels) {
+      nodes.for_each([&](std::size_t i) {
+        if (!model::fits(state.info(i), state.node(i), *shape->demand)) nodes.reset(i);
+      });
+    }
     if (!shape->host_ports.empty()) {
       nodes.for_each([&](std::size_t i) {
         if (ports_taken(state, *shape, i)) nodes.reset(i);
       });
     }
     if (levels) keep_best_levels(state, *shape, nodes);
-    slot = index != nullptr ? index->best(nodes) : best_by_scan(state, *shape, nodes);
+    slot = index != nullptr ? best_by_index(state, *index, *shape->demand, nodes)
+                            : best_by_scan(state, *shape, nodes);
   }
   if (!slot) return std::nullopt;
   auto gpus = model::choose_gpus(state.info(*slot), state.node(*slot), *shape->demand,

@@ -3,7 +3,7 @@
 // A pure function of the state, the shape and the policy: caches (per rules, per demand, per domain
 // count) make it fast and change no answer. docs/placement.md is the definition. One Placer per loop.
 // Cost: a shape seen before pays for the nodes that changed since, plus O(nodes / 64); a new one is a
-// scan. Memory: O(nodes) per cached demand, bounded by kMaxIndexes.
+// scan. Memory: O(nodes) per cached demand, bounded by kIndexedNodes.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -53,7 +53,8 @@ class Placer {
     return rules_.get(state.inventory(), shape.rules);
   }
 
-  static constexpr std::size_t kMaxIndexes = 256;
+  // Demands with an index: so many nodes in all, about 24 bytes each; at least 64 demands.
+  static constexpr std::size_t kIndexedNodes = 3'000'000;
 
  private:
   struct PodRules {  // nodes that pods already there rule out

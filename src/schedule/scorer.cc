@@ -57,8 +57,8 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
     rules.allowed.for_each(
         [&](std::size_t slot) { it->second |= std::uint64_t{1} << class_of_[slot]; });
   }
-  const model::Demand& d = *shape.demand;
-  MixShape seen{.cpu_milli = static_cast<std::int32_t>(std::min<std::int64_t>(d.cpu, INT32_MAX)),
+  const model::Demand& d = *shape.demand->core;
+  MixShape seen{.cpu_milli = static_cast<std::int32_t>(std::min<std::int64_t>(d.score_cpu, INT32_MAX)),
                 .classes = it->second};
   switch (d.kind) {
     case Kind::kNone:
@@ -68,8 +68,8 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
       seen.num_gpu = d.count;
       break;
     case Kind::kFraction:
-      seen.gpu_milli = d.milli;
-      seen.num_gpu = d.milli == model::kMilliPerGpu ? d.count : 1;
+      seen.gpu_milli = d.score_milli;
+      seen.num_gpu = 1;
       break;
     case Kind::kMemory:
     case Kind::kShared:  // how much of a device depends on the node; half is a fair guess
@@ -87,8 +87,8 @@ void Scorer::settle() {
 }
 
 std::int32_t Scorer::score(std::size_t slot, const model::NodeInfo& info,
-                           const model::NodeState& state, const model::Demand& demand) {
-  std::int32_t asked = demand.count * model::device_milli(info, demand);
+                           const model::NodeState& state, const model::Demand& core) {
+  std::int32_t asked = core.count * score_milli(info, core);
   if (packing_ != Policy::Packing::kFragmentation) {
     int after = model::free_milli(state, info.devices) - asked;
     return packing_ == Policy::Packing::kLeastAllocated ? after : -after;
@@ -99,7 +99,7 @@ std::int32_t Scorer::score(std::size_t slot, const model::NodeInfo& info,
     node.room = room_of(info, state);
     node.worth = memo_.worth(scale_, node.room);
   }
-  std::int32_t after = memo_.worth(scale_, room_after(node.room, info, demand));
+  std::int32_t after = memo_.worth(scale_, room_after(node.room, info, core));
   return scale_.score(node.worth, after, class_of_[slot], asked);
 }
 

@@ -30,9 +30,9 @@ class Scorer {
   void observe(const model::Inventory& inventory, const model::Shape& shape, const RuleResult& rules);
   void settle();  // all arrivals are known: derive the mix now
 
-  // The demand fits the node.
+  // Of a demand of the core that fits the node.
   std::int32_t score(std::size_t slot, const model::NodeInfo& info, const model::NodeState& state,
-                     const model::Demand& demand);
+                     const model::Demand& core);
   std::uint64_t epoch() const { return epoch_; }
   const MixSnapshot& mix() const { return mix_.snapshot(); }
   std::uint16_t node_class(std::size_t slot) const { return class_of_[slot]; }
@@ -40,7 +40,7 @@ class Scorer {
  private:
   static constexpr std::size_t kMostClasses = 64;
 
-  struct Valued {  // a node's worth, for the version it was computed for
+  struct alignas(64) Valued {  // a node's worth, for the version it was computed for
     std::uint64_t version = ~std::uint64_t{0};
     Room room;
     std::int32_t worth = 0;

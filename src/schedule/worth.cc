@@ -31,6 +31,13 @@ std::uint64_t hash_of(const Room& room) {
   return hash;
 }
 
+std::int32_t coarse(std::int64_t cpu_milli) {
+  if (cpu_milli <= 0) return 0;
+  auto value = static_cast<std::uint32_t>(std::min<std::int64_t>(cpu_milli, INT32_MAX));
+  int drop = std::max(static_cast<int>(std::bit_width(value)) - 6, 0);
+  return static_cast<std::int32_t>(value >> drop << drop);
+}
+
 void insert(Room& room, std::int16_t milli) {
   if (milli <= 0) return;
   auto* end = room.partial.data() + room.partials;
@@ -63,7 +70,7 @@ std::int16_t take_from_fullest(Room& room, std::int16_t milli) {
 
 Room room_of(const model::NodeInfo& info, const model::NodeState& state) {
   Room room;
-  room.cpu_milli = static_cast<std::int32_t>(std::clamp<std::int64_t>(state.cpu, 0, INT32_MAX));
+  room.cpu_milli = coarse(state.cpu);
   auto usable = static_cast<unsigned>(info.usable);
   room.whole = static_cast<std::int16_t>(std::popcount(state.whole & usable));
   for (unsigned bits = usable & ~state.whole; bits != 0; bits &= bits - 1) {
@@ -72,10 +79,14 @@ Room room_of(const model::NodeInfo& info, const model::NodeState& state) {
   return room;
 }
 
+int score_milli(const model::NodeInfo& info, const model::Demand& core) {
+  return core.kind == model::GpuDemandSpec::Kind::kFraction ? core.score_milli
+                                                            : model::device_milli(info, core);
+}
+
 Room room_after(Room room, const model::NodeInfo& info, const model::Demand& demand) {
-  room.cpu_milli =
-      static_cast<std::int32_t>(std::max<std::int64_t>(room.cpu_milli - demand.cpu, 0));
-  auto milli = static_cast<std::int16_t>(model::device_milli(info, demand));
+  room.cpu_milli = coarse(room.cpu_milli - demand.score_cpu);
+  auto milli = static_cast<std::int16_t>(score_milli(info, demand));
   if (milli <= 0) return room;
   if (milli == model::kMilliPerGpu) {
     room.whole = static_cast<std::int16_t>(std::max(room.whole - demand.count, 0));

@@ -20,7 +20,8 @@
 namespace berth::schedule {
 
 // The part of a node's state that worth depends on. Partly used devices are sorted by free milli;
-// used up, unusable and partitioned ones are left out.
+// used up, unusable and partitioned ones are left out. CPU is rounded down to 1/32 of the power of two
+// below it, so that nodes in like states are alike.
 struct Room {
   std::int32_t cpu_milli = 0;
   std::int16_t whole = 0;
@@ -30,8 +31,10 @@ struct Room {
 };
 
 Room room_of(const model::NodeInfo& info, const model::NodeState& state);
-// After the demand, which fits, has taken its devices as choose_gpus() would.
-Room room_after(Room room, const model::NodeInfo& info, const model::Demand& demand);
+// After a demand of the core has taken its devices as choose_gpus() would.
+Room room_after(Room room, const model::NodeInfo& info, const model::Demand& core);
+// Milli of one device that demands of the core take there.
+int score_milli(const model::NodeInfo& info, const model::Demand& core);
 
 class WorthScale {
  public:
