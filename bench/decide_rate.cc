@@ -1,11 +1,11 @@
 // decide-rate: placements per second and core on a cluster that is 90 % full.
 //
-// Fills the fleet to 90 % of its GPUs, then for each decision one random running pod leaves and one pod
-// arrives, is decided with every constraint and the default policy, and is committed. The time of a
-// decision covers the arrival (interning), the placement and the commit; the release is timed with it in
-// the rate, not in the percentiles. One thread. The rate is per second of CPU time of that thread, since
-// other work on the machine would otherwise count; the wall-clock rate stands beside it. Best of several
-// rounds.
+// Fills the fleet to 90 % of its GPUs, then for each decision one random running pod leaves and one
+// pod arrives, is decided with every constraint and the default policy, and is committed. The time
+// of a decision covers the arrival (interning), the placement and the commit; the release is timed
+// with it in the rate, not in the percentiles. One thread. The rate is per second of CPU time of
+// that thread, since other work on the machine would otherwise count; the wall-clock rate stands
+// beside it. Best of several rounds.
 #include <fmt/format.h>
 #include <time.h>
 
@@ -69,7 +69,8 @@ class Run {
   }
 
   Row round(int decisions) {
-    Row row{.nodes = static_cast<int>(builder_.state().nodes()), .pods = unique_ ? "unique" : "shapes",
+    Row row{.nodes = static_cast<int>(builder_.state().nodes()),
+            .pods = unique_ ? "unique" : "shapes",
             .decisions = decisions};
     std::vector<double> times;
     times.reserve(static_cast<std::size_t>(decisions));
@@ -146,7 +147,9 @@ std::vector<std::string> split(const std::string& text) {
 }
 
 int usage() {
-  fmt::print("decide-rate [--nodes 5000,50000] [--pods shapes,unique] [--decisions N] [--rounds N] [--json FILE]\n");
+  fmt::print(
+      "decide-rate [--nodes 5000,50000] [--pods shapes,unique] [--decisions N] [--rounds N] "
+      "[--json FILE]\n");
   return 2;
 }
 
@@ -161,10 +164,11 @@ void write_json(const std::string& path, const std::vector<Row>& rows) {
     const Row& r = rows[i];
     fmt::print(file,
                "{}\n  {{\"nodes\": {}, \"pods\": \"{}\", \"decisions\": {}, \"placed\": {}, "
-               "\"per_cpu_second\": {:.0f}, \"per_wall_second\": {:.0f}, \"p50_us\": {:.2f}, \"p99_us\": {:.2f}, \"max_us\": {:.0f}, "
+               "\"per_cpu_second\": {:.0f}, \"per_wall_second\": {:.0f}, \"p50_us\": {:.2f}, "
+               "\"p99_us\": {:.2f}, \"max_us\": {:.0f}, "
                "\"rss_mb\": {:.0f}}}",
-               i == 0 ? "" : ",", r.nodes, r.pods, r.decisions, r.placed, r.per_second, r.per_wall_second, r.p50_us,
-               r.p99_us, r.max_us, r.rss);
+               i == 0 ? "" : ",", r.nodes, r.pods, r.decisions, r.placed, r.per_second,
+               r.per_wall_second, r.p50_us, r.p99_us, r.max_us, r.rss);
   }
   fmt::print(file, "\n]\n");
   std::fclose(file);
@@ -203,8 +207,7 @@ int main_of(int argc, char** argv) {
       rows.push_back(row);
       fmt::print("{:>7} {:>7} {:>12.0f} {:>9.0f} {:>8.2f} {:>8.2f} {:>8.0f} {:>9.1f} {:>7.0f}\n",
                  row.nodes, row.pods, row.per_second, row.per_wall_second, row.p50_us, row.p99_us,
-                 row.max_us,
-                 100.0 * row.placed / row.decisions, row.rss);
+                 row.max_us, 100.0 * row.placed / row.decisions, row.rss);
       std::fflush(stdout);
     }
   }

@@ -18,18 +18,21 @@ void add_rules(model::PodSpec& pod, int rules) {
       pod.node_selector = {{"nvidia.com/gpu.product", "NVIDIA-H100-80GB-HBM3"}};
       break;
     case 2:
-      pod.required_nodes = {{.labels = {{.key = "node-pool", .op = Operator::kIn,
+      pod.required_nodes = {{.labels = {{.key = "node-pool",
+                                         .op = Operator::kIn,
                                          .values = {"pool-0", "pool-1", "pool-2"}}}}};
       pod.tolerations = {{.key = "nvidia.com/gpu", .op = model::Toleration::Op::kExists}};
       break;
     case 3:
-      pod.spread = {{.max_skew = 400,
-                     .topology_key = model::kZoneLabel,
-                     .pods = {.namespaces = {"bench"},
-                              .selector = {{.key = "app", .op = Operator::kIn,
-                                            .values = {pod.labels.at("app")}}}}}};
+      pod.spread = {
+          {.max_skew = 400,
+           .topology_key = model::kZoneLabel,
+           .pods = {.namespaces = {"bench"},
+                    .selector = {
+                        {.key = "app", .op = Operator::kIn, .values = {pod.labels.at("app")}}}}}};
       break;
-    default: break;
+    default:
+      break;
   }
 }
 
@@ -55,16 +58,17 @@ model::NodeSpec fleet_node(const FleetOptions& options, int number) {
                         i % 7 == 0 ? std::to_string(number % 11) : "true");
   }
   if (number % 20 == 0) node.taints = {{.key = "nvidia.com/gpu", .value = "present"}};
-  node.allocatable = {{"cpu", 128'000}, {"memory", 2048 * kGiB}, {"ephemeral-storage", 3000 * kGiB},
-                      {"pods", 110}};
+  node.allocatable = {
+      {"cpu", 128'000}, {"memory", 2048 * kGiB}, {"ephemeral-storage", 3000 * kGiB}, {"pods", 110}};
   for (int g = 0; g < options.gpus; ++g) {
-    node.gpus.push_back({.index = g,
-                         .uuid = fmt::format("GPU-{:08x}-{:04x}-4000-8000-{:012x}", number, g, number),
-                         .model = node.labels.at("nvidia.com/gpu.product"),
-                         .memory_mib = 81559,
-                         .numa = g * 2 / options.gpus,
-                         .pcie_switch = g / 2,
-                         .nvlink_clique = 0});
+    node.gpus.push_back(
+        {.index = g,
+         .uuid = fmt::format("GPU-{:08x}-{:04x}-4000-8000-{:012x}", number, g, number),
+         .model = node.labels.at("nvidia.com/gpu.product"),
+         .memory_mib = 81559,
+         .numa = g * 2 / options.gpus,
+         .pcie_switch = g / 2,
+         .nvlink_clique = 0});
   }
   return node;
 }
@@ -97,7 +101,9 @@ model::PodSpec shaped_pod(int shape, std::uint64_t serial) {
   pod.requests = {{"cpu", ask.cpu}, {"memory", ask.memory_gib * kGiB}};
   using Kind = model::GpuDemandSpec::Kind;
   if (ask.count > 0) {
-    pod.gpu = {.kind = ask.milli > 0 ? Kind::kFraction : Kind::kWhole, .count = ask.count, .milli = ask.milli};
+    pod.gpu = {.kind = ask.milli > 0 ? Kind::kFraction : Kind::kWhole,
+               .count = ask.count,
+               .milli = ask.milli};
   }
   add_rules(pod, shape % 4);
   return pod;

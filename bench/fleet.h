@@ -13,12 +13,13 @@ namespace berth::bench {
 struct FleetOptions {
   int nodes = 5000;
   int gpus = 8;
-  int labels = 45;      // on each node, as real nodes have them
+  int labels = 45;  // on each node, as real nodes have them
   int zones = 3;
   int nodes_per_rack = 16;
 };
 
-// Nodes of two GPU models, a few taints, racks and zones; cpu, memory and NVLink as such machines have.
+// Nodes of two GPU models, a few taints, racks and zones; cpu, memory and NVLink as such machines
+// have.
 model::NodeSpec fleet_node(const FleetOptions& options, int number);
 
 // 64 shapes: 16 demands (whole GPUs, fractions, CPU only) x 4 sets of rules (none, node selector,

@@ -1,5 +1,5 @@
-// gang-no: how long a "no" with its certificate takes. Best and median of repeated cold decisions (a new
-// Placer each time, so that no cache helps).
+// gang-no: how long a "no" with its certificate takes. Best and median of repeated cold decisions
+// (a new Placer each time, so that no cache helps).
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -18,8 +18,8 @@ using Clock = std::chrono::steady_clock;
 struct Case {
   std::string name;
   int nodes = 0, members = 0, gpus = 0;
-  bool full = false;        // every GPU taken
-  std::string topology;     // required
+  bool full = false;     // every GPU taken
+  std::string topology;  // required
 };
 
 struct Row {
@@ -41,8 +41,8 @@ Row run(const Case& c, int repeats) {
     for (int g = 0; g < pod.gpu.count; ++g) pod.gpu_indices.push_back(g);
     builder.upsert_pod(pod);
   }
-  builder.upsert_gang({.ns = "bench", .name = "gang", .min_member = c.members,
-                       .required_topology = c.topology});
+  builder.upsert_gang(
+      {.ns = "bench", .name = "gang", .min_member = c.members, .required_topology = c.topology});
   for (int i = 0; i < c.members; ++i) {
     model::PodSpec pod = shaped_pod(0, 1'000'000u + static_cast<std::uint64_t>(i));
     pod.gpu.count = c.gpus;
@@ -84,18 +84,21 @@ int main_of(int argc, char** argv) {
   for (const auto& c : cases) {
     Row row = run(c, 15);
     const auto& o = row.outcome;
-    fmt::print("{}: {} {} in {:.2f} ms (best of 15; median {:.2f})\n  {}\n", c.name, name(o.verdict),
-               name(o.reason), row.best_ms, row.median_ms, o.message);
-    fmt::print("  certificate: {} nodes, {} fit, binding {}, needed {}, best domain {} fits {}, exact {}\n",
-               o.certificate.nodes, o.certificate.fitting_nodes, name(o.certificate.binding),
-               o.certificate.needed_pods,
-               o.certificate.domains.empty() ? "-" : o.certificate.domains.front().name,
-               o.certificate.domains.empty() ? 0 : o.certificate.domains.front().fits,
-               o.certificate.exact);
-    out += fmt::format("{}\n  {{\"case\": \"{}\", \"best_ms\": {:.3f}, \"median_ms\": {:.3f}, "
-                       "\"verdict\": \"{}\", \"reason\": \"{}\"}}",
-                       out.size() > 1 ? "," : "", c.name, row.best_ms, row.median_ms, name(o.verdict),
-                       name(o.reason));
+    fmt::print("{}: {} {} in {:.2f} ms (best of 15; median {:.2f})\n  {}\n", c.name,
+               name(o.verdict), name(o.reason), row.best_ms, row.median_ms, o.message);
+    fmt::print(
+        "  certificate: {} nodes, {} fit, binding {}, needed {}, best domain {} fits {}, exact "
+        "{}\n",
+        o.certificate.nodes, o.certificate.fitting_nodes, name(o.certificate.binding),
+        o.certificate.needed_pods,
+        o.certificate.domains.empty() ? "-" : o.certificate.domains.front().name,
+        o.certificate.domains.empty() ? 0 : o.certificate.domains.front().fits,
+        o.certificate.exact);
+    out += fmt::format(
+        "{}\n  {{\"case\": \"{}\", \"best_ms\": {:.3f}, \"median_ms\": {:.3f}, "
+        "\"verdict\": \"{}\", \"reason\": \"{}\"}}",
+        out.size() > 1 ? "," : "", c.name, row.best_ms, row.median_ms, name(o.verdict),
+        name(o.reason));
   }
   out += "\n]\n";
   if (!json.empty()) {

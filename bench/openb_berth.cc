@@ -12,12 +12,11 @@ namespace {
 model::NodeSpec node_of(const Inventory& inventory, const NodeSpec& node, std::size_t rank) {
   model::NodeSpec spec;
   spec.name = fmt::format("node-{:05}", rank);
-  spec.allocatable = {{"cpu", node.cpu_milli},
-                      {"memory", std::int64_t{node.memory_mib} << 20},
-                      {"pods", 1001}};
+  spec.allocatable = {
+      {"cpu", node.cpu_milli}, {"memory", std::int64_t{node.memory_mib} << 20}, {"pods", 1001}};
   for (int g = 0; g < node.gpus; ++g) {
-    spec.gpus.push_back({.index = g, .uuid = "", .model = inventory.models[node.model],
-                         .memory_mib = 16384});
+    spec.gpus.push_back(
+        {.index = g, .uuid = "", .model = inventory.models[node.model], .memory_mib = 16384});
   }
   return spec;
 }

@@ -1,4 +1,5 @@
-// berth's own engine on the trace: SnapshotBuilder, Placer and the default policy, as plan uses them.
+// berth's own engine on the trace: SnapshotBuilder, Placer and the default policy, as plan uses
+// them.
 #pragma once
 
 #include "openb_cluster.h"

@@ -51,7 +51,8 @@ Workload gang_workload(const ClusterState& state, std::int32_t index) {
     by_subgroups += std::max(0, sub.min_member - static_cast<int>(running));
   }
   // Members beyond the minimum start one by one once the gang runs.
-  out.min_pending = std::max({1, gang.min_member - static_cast<int>(out.running.size()), by_subgroups});
+  out.min_pending =
+      std::max({1, gang.min_member - static_cast<int>(out.running.size()), by_subgroups});
   return out;
 }
 
@@ -79,8 +80,9 @@ std::vector<Workload> pending_workloads(const ClusterState& state) {
     }
   }
   std::sort(out.begin(), out.end(), [](const Workload& a, const Workload& b) {
-    return std::tuple(-std::int64_t{a.priority}, a.created_ns, std::string_view(a.name), a.gang < 0) <
-           std::tuple(-std::int64_t{b.priority}, b.created_ns, std::string_view(b.name), b.gang < 0);
+    return std::tuple(-std::int64_t{a.priority}, a.created_ns, std::string_view(a.name),
+                      a.gang < 0) < std::tuple(-std::int64_t{b.priority}, b.created_ns,
+                                               std::string_view(b.name), b.gang < 0);
   });
   return out;
 }
@@ -93,7 +95,8 @@ std::string incomplete(const ClusterState& state, const Workload& w, bool with_g
   int all = 0;
   state.for_each_in_gang(w.gang, [&](PodId id) {
     const model::PodEntry& pod = state.pod(id);
-    if (pod.slot == model::kPending && (pod.info->terminating || (pod.info->gated && !with_gated))) return;
+    if (pod.slot == model::kPending && (pod.info->terminating || (pod.info->gated && !with_gated)))
+      return;
     ++all;
     ++have[pod.info->subgroup];
   });
@@ -205,8 +208,8 @@ class Cycle {
     if (out.placed == out.pods) return out;
     out.verdict = Verdict::kPartial;
     out.reason = Reason::kGated;
-    out.message = fmt::format("{} of {} pods placed; {} have scheduling gates", out.placed, out.pods,
-                              w.gated);
+    out.message = fmt::format("{} of {} pods placed; {} have scheduling gates", out.placed,
+                              out.pods, w.gated);
     if (out.placed == static_cast<int>(w.pending.size())) return out;
     // Why the rest was not placed is told on the state that the gang found.
     auto rest = *std::find_if(w.pending.begin(), w.pending.end(),
@@ -216,7 +219,8 @@ class Cycle {
     for (const auto& victim : placed.victims) before.bind(victim.id, victim.slot, victim.gpus);
     Outcome no = explain_no(placer_, before, w, options_.certificates, rest);
     out.reason = no.reason;
-    out.message = fmt::format("{} of {} pods placed; the rest: {}", out.placed, out.pods, no.message);
+    out.message =
+        fmt::format("{} of {} pods placed; the rest: {}", out.placed, out.pods, no.message);
     out.certificate = std::move(no.certificate);
     return out;
   }
@@ -252,16 +256,16 @@ class Cycle {
   std::int64_t now_ns_;
   schedule::Placer& placer_;
   Options options_;
-  int lowest_ = INT32_MAX;                           // the lowest priority that runs
-  std::set<std::uint32_t> left_;                     // nodes that victims left
-  std::set<std::pair<bool, std::string>> evicted_;   // (gang, name)
+  int lowest_ = INT32_MAX;                          // the lowest priority that runs
+  std::set<std::uint32_t> left_;                    // nodes that victims left
+  std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   Decision decision_;
 };
 
 }  // namespace
 
-Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns, schedule::Placer& placer,
-                Options options) {
+Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns,
+                schedule::Placer& placer, Options options) {
   return Cycle(snapshot, now_ns, placer, options).run();
 }
 

@@ -1,8 +1,8 @@
 // The one decision cycle. Plan, controller, simulation and explanation call only this.
 //
-// decide() is a pure function of the snapshot, the placer's policy and the time: the same three give
-// the same decision, byte for byte. Beside the policy the Placer holds caches only; a fresh one changes
-// nothing but time.
+// decide() is a pure function of the snapshot, the placer's policy and the time: the same three
+// give the same decision, byte for byte. Beside the policy the Placer holds caches only; a fresh
+// one changes nothing but time.
 #pragma once
 
 #include <cstdint>
@@ -25,9 +25,9 @@ model::Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_
 // Carries a decision out on the builder: victims are pending again, placements are bound.
 void apply(const model::Decision& decision, model::SnapshotBuilder& builder);
 
-// Cycles until nothing is placed or evicted any more, at most max_cycles. Placements and preemptions
-// of all cycles in order; outcomes are those of the last cycle in which each workload was decided. A
-// workload that was placed and evicted again shows as waiting.
+// Cycles until nothing is placed or evicted any more, at most max_cycles. Placements and
+// preemptions of all cycles in order; outcomes are those of the last cycle in which each workload
+// was decided. A workload that was placed and evicted again shows as waiting.
 struct Run {
   model::Decision decision;
   int cycles = 0;

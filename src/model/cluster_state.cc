@@ -62,7 +62,8 @@ void ClusterState::link_node(PodId id, std::int32_t slot) {
   entry.slot = slot;
   entry.node_prev = -1;
   entry.node_next = head;
-  if (head >= 0) pods_.write(static_cast<std::size_t>(head), 0).node_prev = static_cast<std::int32_t>(id);
+  if (head >= 0)
+    pods_.write(static_cast<std::size_t>(head), 0).node_prev = static_cast<std::int32_t>(id);
   node_heads_.write(at, 0) = static_cast<std::int32_t>(id);
 }
 
@@ -86,7 +87,8 @@ void ClusterState::link_gang(PodId id, std::int32_t gang) {
   PodEntry& entry = pods_.write(id, 0);
   entry.gang_prev = -1;
   entry.gang_next = head;
-  if (head >= 0) pods_.write(static_cast<std::size_t>(head), 0).gang_prev = static_cast<std::int32_t>(id);
+  if (head >= 0)
+    pods_.write(static_cast<std::size_t>(head), 0).gang_prev = static_cast<std::int32_t>(id);
   gang_heads_.write(at, 0) = static_cast<std::int32_t>(id);
 }
 
@@ -134,7 +136,8 @@ std::string ClusterState::dump() const {
                        n.cpu, n.memory, n.ephemeral, n.pods, n.whole);
     for (auto g : n.gpu) out += fmt::format(" {}", g);
     for (std::size_t e = 0; e < info(i).extended.size(); ++e) {
-      out += fmt::format(" {}={}", inventory_->strings().text(info(i).extended[e].first), n.extended[e]);
+      out += fmt::format(" {}={}", inventory_->strings().text(info(i).extended[e].first),
+                         n.extended[e]);
     }
     out += '\n';
   }

@@ -1,9 +1,10 @@
 // The cluster as one value: nodes, what is free on them, pods, gangs, and counts of pods per node.
 //
-// One class in three roles. SnapshotBuilder owns one and changes it; ClusterSnapshot is an immutable
-// one shared by pointer; an overlay ("what if") is a copy of a snapshot that is changed and dropped.
-// A copy costs O(pages), the first write to a page copies that page, so a dropped overlay leaves the
-// snapshot bit-identical. bind() and unbind() are the only changes an overlay needs.
+// One class in three roles. SnapshotBuilder owns one and changes it; ClusterSnapshot is an
+// immutable one shared by pointer; an overlay ("what if") is a copy of a snapshot that is changed
+// and dropped. A copy costs O(pages), the first write to a page copies that page, so a dropped
+// overlay leaves the snapshot bit-identical. bind() and unbind() are the only changes an overlay
+// needs.
 //
 // Every change gives the touched NodeState a version from a counter common to the whole family, so
 // that (slot, version) names its contents in every copy: caches of any copy are valid for all.
@@ -45,7 +46,7 @@ struct PodEntry {
   ShapeRef shape;
   std::int32_t slot = kPending;
   GpuTake gpus;
-  bool assumed = false;                 // its devices are our guess
+  bool assumed = false;  // its devices are our guess
   std::int32_t node_prev = -1, node_next = -1;
   std::int32_t gang_prev = -1, gang_next = -1;
 };
@@ -79,7 +80,8 @@ class ClusterState {
 
   template <class F>
   void for_each_pod_on(std::size_t slot, F&& f) const {
-    for (std::int32_t id = node_heads_[slot]; id >= 0; id = pods_[static_cast<PodId>(id)].node_next) {
+    for (std::int32_t id = node_heads_[slot]; id >= 0;
+         id = pods_[static_cast<PodId>(id)].node_next) {
       f(static_cast<PodId>(id));
     }
   }

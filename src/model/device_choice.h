@@ -1,7 +1,8 @@
 // Which GPUs of a node: the rules of docs/placement.md, "Which GPUs", exact for up to 16 devices.
 //
 // Used by placement and by the kubelet's preferred allocation alike, so that both pick the same
-// devices. Pure. Whole devices: every subset is weighed (at most 12,870 for 8 of 16, well below 1 ms).
+// devices. Pure. Whole devices: every subset is weighed (at most 12,870 for 8 of 16, well below 1
+// ms).
 #pragma once
 
 #include <array>

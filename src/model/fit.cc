@@ -40,8 +40,8 @@ int needed_width(const std::vector<std::uint16_t>& masks, int n) {
   return std::max(width, 1);
 }
 
-// Serves n devices from the lowest set of width NUMA nodes that has enough, lowest nodes first; false
-// when none has.
+// Serves n devices from the lowest set of width NUMA nodes that has enough, lowest nodes first;
+// false when none has.
 bool serve_from(const std::vector<std::uint16_t>& masks, int width, int n, std::uint16_t& free) {
   for (unsigned set = 1; set < (1u << masks.size()); ++set) {
     if (std::popcount(set) != width) continue;
@@ -63,7 +63,8 @@ bool serve_from(const std::vector<std::uint16_t>& masks, int width, int n, std::
 
 std::int64_t column_amount(const NodeInfo& info, const NodeState& state, SymbolId resource) {
   int column = info.extended_column(resource);
-  return column < 0 ? 0 : std::max<std::int64_t>(state.extended[static_cast<std::size_t>(column)], 0);
+  return column < 0 ? 0
+                    : std::max<std::int64_t>(state.extended[static_cast<std::size_t>(column)], 0);
 }
 
 int share_slots(const NodeState& state, std::uint16_t mask, int milli) {
@@ -137,7 +138,9 @@ bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& d
 int fit_count(const NodeInfo& info, NodeState state, const Demand& demand, int limit) {
   int count = std::min(limit, state.pods);
   auto bound = [&](std::int64_t free, std::int64_t need) {
-    if (need > 0) count = static_cast<int>(std::min<std::int64_t>(count, std::max<std::int64_t>(free, 0) / need));
+    if (need > 0)
+      count =
+          static_cast<int>(std::min<std::int64_t>(count, std::max<std::int64_t>(free, 0) / need));
   };
   bound(state.cpu, demand.cpu);
   bound(state.memory, demand.memory);
@@ -221,7 +224,8 @@ NodeState empty_state(const NodeInfo& info) {
   state.memory = info.memory;
   state.ephemeral = info.ephemeral;
   state.pods = info.pods;
-  for (std::size_t i = 0; i < info.extended.size(); ++i) state.extended[i] = info.extended[i].second;
+  for (std::size_t i = 0; i < info.extended.size(); ++i)
+    state.extended[i] = info.extended[i].second;
   for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
     if ((info.devices >> g & 1) != 0) state.gpu[g] = kMilliPerGpu;
   }

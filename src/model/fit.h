@@ -1,5 +1,6 @@
-// Does a demand fit a node's free amounts, and how often? The arithmetic of docs/placement.md, without
-// labels, taints or other pods. Pure; a few nanoseconds each, except where NUMA alignment is simulated.
+// Does a demand fit a node's free amounts, and how often? The arithmetic of docs/placement.md,
+// without labels, taints or other pods. Pure; a few nanoseconds each, except where NUMA alignment
+// is simulated.
 #pragma once
 
 #include <bit>
@@ -16,10 +17,14 @@ inline int device_milli(const NodeInfo& info, const Demand& demand) {
   using Kind = GpuDemandSpec::Kind;
   switch (demand.kind) {
     case Kind::kNone:
-    case Kind::kMig: return 0;
-    case Kind::kWhole: return info.share_milli;
-    case Kind::kShared: return info.shares_per_gpu > 1 ? info.share_milli : 0;
-    case Kind::kFraction: return demand.milli;
+    case Kind::kMig:
+      return 0;
+    case Kind::kWhole:
+      return info.share_milli;
+    case Kind::kShared:
+      return info.shares_per_gpu > 1 ? info.share_milli : 0;
+    case Kind::kFraction:
+      return demand.milli;
     case Kind::kMemory:
       if (info.gpu_memory_mib <= 0 || demand.memory_mib > info.gpu_memory_mib) return 0;
       return static_cast<int>((demand.memory_mib * kMilliPerGpu + info.gpu_memory_mib - 1) /

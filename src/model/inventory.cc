@@ -29,8 +29,8 @@ void derive_gpus(NodeInfo& info, const NodeSpec& spec) {
   info.gpu_memory_mib = info.gpus.front().memory_mib;
 }
 
-// MIG slots that devices are known to carry are counted from the devices: those of usable ones under
-// the resource's name, those of the others under a name of their own (see mig_unusable()).
+// MIG slots that devices are known to carry are counted from the devices: those of usable ones
+// under the resource's name, those of the others under a name of their own (see mig_unusable()).
 Amounts with_mig_slots(const NodeSpec& spec) {
   Amounts out = spec.allocatable;
   for (const auto& gpu : spec.gpus) {
@@ -152,8 +152,8 @@ void Inventory::build_classes(const ShapeBook& book) {
     if (!id) continue;
     boost::unordered_flat_map<SymbolId, bool> values;
     for (const auto& node : nodes_) {
-      auto it = std::lower_bound(node->labels.begin(), node->labels.end(),
-                                 std::pair{*id, SymbolId{0}});
+      auto it =
+          std::lower_bound(node->labels.begin(), node->labels.end(), std::pair{*id, SymbolId{0}});
       if (it != node->labels.end() && it->first == *id) values.emplace(it->second, true);
       if (values.size() > kMaxClassValues) break;
     }
@@ -175,7 +175,8 @@ void Inventory::build_classes(const ShapeBook& book) {
     key += node.ready ? "r" : "";
     key += "|" + node.gpu_model + "|" + std::to_string(node.gpu_memory_mib);
     for (const auto& taint : node.taints) {
-      key += "|" + taint.key + "=" + taint.value + ":" + std::to_string(static_cast<int>(taint.effect));
+      key += "|" + taint.key + "=" + taint.value + ":" +
+             std::to_string(static_cast<int>(taint.effect));
     }
     auto [it, fresh] = ids.emplace(key, static_cast<std::uint32_t>(class_nodes_.size()));
     if (fresh) {

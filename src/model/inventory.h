@@ -1,9 +1,10 @@
-// The fixed facts of all nodes, by slot. Slots are ranks in name order, so that a state built step by
-// step equals one built at once, and ties break the same way.
+// The fixed facts of all nodes, by slot. Slots are ranks in name order, so that a state built step
+// by step equals one built at once, and ties break the same way.
 //
-// Nodes are grouped into classes: equal in taints, cordon, readiness, GPU model and memory, and in the
-// labels that some selector uses and that few values share. A rule is then evaluated once per class.
-// Immutable and shared; made anew (O(nodes)) when a Node object changes or a rule names a new key.
+// Nodes are grouped into classes: equal in taints, cordon, readiness, GPU model and memory, and in
+// the labels that some selector uses and that few values share. A rule is then evaluated once per
+// class. Immutable and shared; made anew (O(nodes)) when a Node object changes or a rule names a
+// new key.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -23,11 +24,11 @@ using NodeInfoRef = std::shared_ptr<const NodeInfo>;
 
 // The values of one topology key. Domains are numbered in the byte order of their values.
 struct Domains {
-  std::vector<std::int32_t> of;             // by slot; -1: the node lacks the key
-  std::vector<std::string_view> values;     // by domain
+  std::vector<std::int32_t> of;                   // by slot; -1: the node lacks the key
+  std::vector<std::string_view> values;           // by domain
   std::vector<std::vector<std::uint32_t>> slots;  // by domain, ascending
   NodeSet with_key;
-  std::vector<NodeSet> sets;                // by domain; only when there are at most kMaxSets
+  std::vector<NodeSet> sets;  // by domain; only when there are at most kMaxSets
   static constexpr std::size_t kMaxSets = 128;
 };
 

@@ -1,4 +1,5 @@
-// A node in the form decisions run on: what is fixed (NodeInfo) and what placements change (NodeState).
+// A node in the form decisions run on: what is fixed (NodeInfo) and what placements change
+// (NodeState).
 #pragma once
 
 #include <array>
@@ -19,16 +20,16 @@ inline constexpr int kMaxExtended = 8;
 // Constant between changes of the Node object. Labels are interned: a large cluster repeats them.
 // What every fit asks for stands first, on one cache line.
 struct alignas(64) NodeInfo {
-  std::uint16_t devices = 0;         // bit per device that serves whole GPUs and shares (not MIG)
-  std::uint16_t usable = 0;          // of those: healthy and not reserved
-  std::uint16_t mig = 0;             // partitioned devices
+  std::uint16_t devices = 0;  // bit per device that serves whole GPUs and shares (not MIG)
+  std::uint16_t usable = 0;   // of those: healthy and not reserved
+  std::uint16_t mig = 0;      // partitioned devices
   std::uint16_t mig_usable = 0;
   std::int16_t share_milli = kMilliPerGpu;  // of one share; 1000 on a node that does not share
-  bool numa_known = false;           // of every device
+  bool numa_known = false;                  // of every device
   NumaPolicy numa_policy = NumaPolicy::kNone;
   NumaScope numa_scope = NumaScope::kContainer;
   int shares_per_gpu = 1;
-  std::int64_t gpu_memory_mib = 0;   // of the first device
+  std::int64_t gpu_memory_mib = 0;  // of the first device
 
   std::string name;
   std::vector<std::pair<SymbolId, SymbolId>> labels;  // key, value; sorted by key id
@@ -39,7 +40,7 @@ struct alignas(64) NodeInfo {
   std::vector<std::pair<SymbolId, std::int64_t>> extended;  // resource, amount; by resource name
   std::vector<GpuSpec> gpus;
   bool gpus_assumed = false;
-  std::string gpu_model;             // of the first device
+  std::string gpu_model;  // of the first device
 
   int extended_column(SymbolId resource) const {
     for (std::size_t i = 0; i < extended.size(); ++i) {
@@ -73,12 +74,12 @@ struct GpuTake {
 // What is free now. Small and plain: a scan reads nothing else. Free amounts go below zero when
 // bound pods exceed the node (Kubernetes allows it); a device's free share does not.
 struct alignas(64) NodeState {
-  std::uint64_t version = 0;         // differs whenever anything else may differ
+  std::uint64_t version = 0;  // differs whenever anything else may differ
   std::int64_t cpu = 0;
   std::int64_t memory = 0;
   std::int32_t pods = 0;
-  std::uint16_t whole = 0;           // bit per non-MIG device with nothing on it
-  std::array<std::int16_t, kMaxGpusPerNode> gpu{};    // free milli of non-MIG devices
+  std::uint16_t whole = 0;                          // bit per non-MIG device with nothing on it
+  std::array<std::int16_t, kMaxGpusPerNode> gpu{};  // free milli of non-MIG devices
   std::int64_t ephemeral = 0;
   std::array<std::int64_t, kMaxExtended> extended{};  // by NodeInfo::extended column
 };

@@ -1,10 +1,10 @@
 // Pages<T>: a vector whose copy costs O(pages) and whose first write to a page copies that page.
 //
-// A page belongs to the one Pages that made it; any other writer copies it first. A copy is a snapshot
-// or a fork: dropping it leaves the original as it was, bit for bit. An original that is written after
-// being copied must detach() first, so that its next write to each page copies it.
-// Each page has a stamp, given by the writer; equal stamps on equal page numbers of two copies of one
-// family mean equal contents, which lets caches find what changed without reading the elements.
+// A page belongs to the one Pages that made it; any other writer copies it first. A copy is a
+// snapshot or a fork: dropping it leaves the original as it was, bit for bit. An original that is
+// written after being copied must detach() first, so that its next write to each page copies it.
+// Each page has a stamp, given by the writer; equal stamps on equal page numbers of two copies of
+// one family mean equal contents, which lets caches find what changed without reading the elements.
 // Thread-safety: a Pages is written by one thread; a copy may be read, and copied, on any.
 #pragma once
 

@@ -42,21 +42,37 @@ std::string_view sentence(Constraint constraint);  // "labels match spec.nodeSel
 enum class Reason : std::uint8_t {
   kNone,
   // one per constraint
-  kNodeNotReady, kNodeNameNotFound, kNodeUnschedulable, kTaintNotTolerated, kNodeSelectorMismatch,
-  kNodeAffinityMismatch, kVolumeUnreachable, kGpuModelMismatch, kGpuMemoryTooSmall,
-  kPodAffinityUnmet, kPodAntiAffinityViolated, kTopologySpreadViolated, kHostPortTaken,
-  kInsufficientCpu, kInsufficientMemory, kInsufficientEphemeralStorage, kTooManyPods,
-  kInsufficientResource, kInsufficientGpus, kGpuUnhealthy, kNumaMisaligned,
+  kNodeNotReady,
+  kNodeNameNotFound,
+  kNodeUnschedulable,
+  kTaintNotTolerated,
+  kNodeSelectorMismatch,
+  kNodeAffinityMismatch,
+  kVolumeUnreachable,
+  kGpuModelMismatch,
+  kGpuMemoryTooSmall,
+  kPodAffinityUnmet,
+  kPodAntiAffinityViolated,
+  kTopologySpreadViolated,
+  kHostPortTaken,
+  kInsufficientCpu,
+  kInsufficientMemory,
+  kInsufficientEphemeralStorage,
+  kTooManyPods,
+  kInsufficientResource,
+  kInsufficientGpus,
+  kGpuUnhealthy,
+  kNumaMisaligned,
   // of the whole request
-  kNoNodes,             // the cluster has no node at all
-  kFragmented,          // enough free GPUs in total, on no single node (or domain) enough
-  kNeverFits,           // would not fit the empty cluster
-  kGangIncomplete,      // fewer members exist than must start together
-  kGangDoesNotFit,      // some members fit, not enough of them at once
+  kNoNodes,                 // the cluster has no node at all
+  kFragmented,              // enough free GPUs in total, on no single node (or domain) enough
+  kNeverFits,               // would not fit the empty cluster
+  kGangIncomplete,          // fewer members exist than must start together
+  kGangDoesNotFit,          // some members fit, not enough of them at once
   kTopologyDomainTooSmall,  // fits the cluster, but no single domain of the required level
-  kVolumeMissing,       // a claim does not exist or is not bound
-  kGated,               // has scheduling gates
-  kPreempted,           // evicted in this plan; waits for its turn again
+  kVolumeMissing,           // a claim does not exist or is not bound
+  kGated,                   // has scheduling gates
+  kPreempted,               // evicted in this plan; waits for its turn again
   kCount,
 };
 
@@ -68,22 +84,22 @@ std::string_view name(Verdict verdict);
 
 // The proof of a "no": enough to check it by hand.
 struct Certificate {
-  int nodes = 0;                                // in the cluster
-  std::array<int, kConstraints> removed{};      // nodes each constraint rejects; all blockers count
-  std::array<int, kConstraints> only{};         // nodes that nothing but this constraint rejects
-  Constraint binding = Constraint::kCount;      // see docs/placement.md
-  int fitting_nodes = 0;                        // nodes that nothing rejects
-  int free_gpu_milli = 0;                       // free and usable on nodes that pass all but capacity
-  int largest_free_milli = 0;                   // the most of it on one node
-  int needed_pods = 0;                          // a gang's: at least so many at once
+  int nodes = 0;                            // in the cluster
+  std::array<int, kConstraints> removed{};  // nodes each constraint rejects; all blockers count
+  std::array<int, kConstraints> only{};     // nodes that nothing but this constraint rejects
+  Constraint binding = Constraint::kCount;  // see docs/placement.md
+  int fitting_nodes = 0;                    // nodes that nothing rejects
+  int free_gpu_milli = 0;                   // free and usable on nodes that pass all but capacity
+  int largest_free_milli = 0;               // the most of it on one node
+  int needed_pods = 0;                      // a gang's: at least so many at once
   struct Domain {
-    std::string name;                           // the level's label value, or "cluster"
-    int fits = 0;                               // the most members that fit there
+    std::string name;  // the level's label value, or "cluster"
+    int fits = 0;      // the most members that fit there
     friend bool operator==(const Domain&, const Domain&) = default;
   };
-  std::vector<Domain> domains;                  // best first, then by name; at most kMaxDomains
+  std::vector<Domain> domains;  // best first, then by name; at most kMaxDomains
   int domains_total = 0;
-  bool exact = true;                            // false: the search ended at its bound, not by proof
+  bool exact = true;  // false: the search ended at its bound, not by proof
   static constexpr int kMaxDomains = 8;
   friend bool operator==(const Certificate&, const Certificate&) = default;
 };

@@ -26,7 +26,9 @@ class KeyWriter {
   KeyWriter& add(const text::Selector& selector) {
     add(static_cast<std::int64_t>(selector.size()));
     for (const auto& r : selector) {
-      add(r.key).add(static_cast<std::int64_t>(r.op)).add(static_cast<std::int64_t>(r.values.size()));
+      add(r.key)
+          .add(static_cast<std::int64_t>(r.op))
+          .add(static_cast<std::int64_t>(r.values.size()));
       for (const auto& value : r.values) add(value);
     }
     return *this;
@@ -58,8 +60,8 @@ struct Rounded {
 };
 Rounded rounded(std::int64_t value, std::int64_t min_step) {
   if (value <= 0) return {};
-  std::int64_t step = std::max(std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(value)) - 1) >> 4,
-                               min_step);
+  std::int64_t step = std::max(
+      std::int64_t{1} << (std::bit_width(static_cast<std::uint64_t>(value)) - 1) >> 4, min_step);
   std::int64_t most = (value + step - 1) / step * step;
   return {most - step + 1, most};
 }
@@ -164,7 +166,8 @@ bool counts(const Counter& counter, const Shape& shape) {
     case Counter::Kind::kSet:
       return !(counter.living && shape.terminating) &&
              matches(counter.pods, shape.ns, shape.labels);
-    case Counter::Kind::kOwner: return shape.owner == counter.owner;
+    case Counter::Kind::kOwner:
+      return shape.owner == counter.owner;
     case Counter::Kind::kBars:
       return std::any_of(shape.bars.begin(), shape.bars.end(),
                          [&](const auto& bar) { return bar->serial == counter.serial; });
@@ -227,9 +230,8 @@ std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
     rules->volumes = pod.volumes;
     rules->gpu_models = pod.gpu_models;
     rules->asks_gpu = pod.gpu.kind != GpuDemandSpec::Kind::kNone;
-    rules->gpu_memory_mib = rules->asks_gpu
-                                ? std::max(pod.gpu_min_memory_mib, pod.gpu.memory_mib)
-                                : 0;
+    rules->gpu_memory_mib =
+        rules->asks_gpu ? std::max(pod.gpu_min_memory_mib, pod.gpu.memory_mib) : 0;
     for (const auto& [key, value] : pod.node_selector) {
       if (label_keys_.insert(key).second) ++keys_version_;
     }
@@ -269,7 +271,8 @@ CounterRef ShapeBook::intern_counter(Counter counter, News& news) {
 }
 
 TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, News& news) {
-  return {.counter = intern_counter({.kind = Counter::Kind::kSet, .pods = spec.pods, .owner = {}}, news),
+  return {.counter =
+              intern_counter({.kind = Counter::Kind::kSet, .pods = spec.pods, .owner = {}}, news),
           .key = topology_key(spec.topology_key),
           .weight = spec.weight,
           .self = matches(spec.pods, pod.ns, pod.labels)};

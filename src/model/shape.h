@@ -1,10 +1,10 @@
 // Equal pods are one Shape: everything about a pod that decides where it can go.
 //
-// ShapeBook interns specs into shapes, and what shapes share into parts of their own: Demand (what is
-// taken from a node), NodeRules (which nodes by their fixed facts), Counter (a question about running
-// pods whose answer per node the state keeps). Each part has a serial that is never reused, so that a
-// cache keyed by it can be stale but never wrong. Interned values are immutable and shared; the book
-// itself belongs to the loop that owns the builder.
+// ShapeBook interns specs into shapes, and what shapes share into parts of their own: Demand (what
+// is taken from a node), NodeRules (which nodes by their fixed facts), Counter (a question about
+// running pods whose answer per node the state keeps). Each part has a serial that is never reused,
+// so that a cache keyed by it can be stale but never wrong. Interned values are immutable and
+// shared; the book itself belongs to the loop that owns the builder.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -32,14 +32,15 @@ struct Demand {
   std::vector<std::pair<SymbolId, std::int64_t>> extended;  // without GPUs and MIG slots; > 0
   GpuDemandSpec::Kind kind = GpuDemandSpec::Kind::kNone;
   int count = 0;
-  int milli = 0;                // kFraction
-  std::int64_t memory_mib = 0;  // kMemory
+  int milli = 0;                       // kFraction
+  std::int64_t memory_mib = 0;         // kMemory
   SymbolId mig = 0, mig_unusable = 0;  // kMig: the resource, and its slots on devices out of use
   std::vector<int> gpus_by_container;
 
-  // What the packing score looks at: no memory, ephemeral storage or extended resources, and cpu and
-  // milli rounded, so that demands that differ little share scores. In a core, cpu and milli are the
-  // least that round to it (what they do not fit, no demand of the core fits), and these the rounded:
+  // What the packing score looks at: no memory, ephemeral storage or extended resources, and cpu
+  // and milli rounded, so that demands that differ little share scores. In a core, cpu and milli
+  // are the least that round to it (what they do not fit, no demand of the core fits), and these
+  // the rounded:
   std::int64_t score_cpu = 0;
   int score_milli = 0;
   std::shared_ptr<const Demand> core;  // null in a core itself
@@ -65,10 +66,10 @@ struct NodeRules {
 struct Counter {
   enum class Kind : std::uint8_t { kSet, kOwner, kBars };
   Kind kind = Kind::kSet;
-  PodSet pods;         // kSet, kBars
-  std::string owner;   // kOwner: "ns/Kind/name"
-  int key = -1;        // kBars: topology key, index into ShapeBook::topology_keys()
-  bool living = false; // terminating pods are not counted (topology spread)
+  PodSet pods;          // kSet, kBars
+  std::string owner;    // kOwner: "ns/Kind/name"
+  int key = -1;         // kBars: topology key, index into ShapeBook::topology_keys()
+  bool living = false;  // terminating pods are not counted (topology spread)
   std::uint64_t serial = 0;
   std::uint16_t index = 0;  // in ClusterState's counts
 };
@@ -77,8 +78,8 @@ using CounterRef = std::shared_ptr<const Counter>;
 struct TopologyTerm {
   CounterRef counter;
   int key = -1;
-  int weight = 0;      // preferred terms
-  bool self = false;   // the pod itself is one of the pods counted
+  int weight = 0;     // preferred terms
+  bool self = false;  // the pod itself is one of the pods counted
 };
 
 struct SpreadTerm {
@@ -100,12 +101,12 @@ struct Shape {
   std::vector<TopologyTerm> affinity, anti_affinity, preferred_affinity, preferred_anti_affinity;
   std::vector<CounterRef> bars;  // one per required anti-affinity term
   std::vector<SpreadTerm> hard_spread, soft_spread;
-  std::string owner;             // "ns/Kind/name", or empty
-  CounterRef replicas;           // of a service: its owner's pods; null otherwise
+  std::string owner;    // "ns/Kind/name", or empty
+  CounterRef replicas;  // of a service: its owner's pods; null otherwise
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by
   bool terminating = false;
-  std::string key;               // the canonical bytes it was interned under
+  std::string key;  // the canonical bytes it was interned under
 
   bool depends_on_pods() const {
     return !affinity.empty() || !anti_affinity.empty() || !preferred_affinity.empty() ||

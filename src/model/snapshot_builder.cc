@@ -158,8 +158,8 @@ void SnapshotBuilder::remove_pod(PodId id) {
 
 void SnapshotBuilder::upsert_gang(const GangSpec& spec) {
   auto table = std::make_shared<GangTable>(*state_.gangs_);
-  auto [it, fresh] = gangs_.emplace(spec.ns + "/" + spec.name,
-                                    static_cast<std::int32_t>(table->gangs.size()));
+  auto [it, fresh] =
+      gangs_.emplace(spec.ns + "/" + spec.name, static_cast<std::int32_t>(table->gangs.size()));
   if (fresh) {
     table->gangs.emplace_back();
     state_.gang_heads_.push_back(-1, 0);
@@ -302,11 +302,13 @@ void SnapshotBuilder::rebuild_inventory() {
 GpuTake SnapshotBuilder::take_of(const NodeInfo& info, const Demand& demand,
                                  const std::vector<int>& indices) const {
   GpuTake out{.unit = static_cast<std::int16_t>(device_milli(info, demand))};
-  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) out.unit = kMilliPerGpu;
+  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1)
+    out.unit = kMilliPerGpu;
   if (indices.empty()) return out;
   bool several = takes_shares(info, demand) || demand.kind == GpuDemandSpec::Kind::kMig;
   auto count = several ? static_cast<std::size_t>(demand.count) : indices.size();
-  for (std::size_t n = 0; n < count; ++n) ++out.take[static_cast<std::size_t>(indices[n % indices.size()])];
+  for (std::size_t n = 0; n < count; ++n)
+    ++out.take[static_cast<std::size_t>(indices[n % indices.size()])];
   return out;
 }
 
@@ -335,8 +337,8 @@ void SnapshotBuilder::bind_wanted() {
   }
 }
 
-// What the choice gives, on all devices if need be; a pod that does not fit even so takes the devices
-// with the most room.
+// What the choice gives, on all devices if need be; a pod that does not fit even so takes the
+// devices with the most room.
 GpuTake SnapshotBuilder::guess(std::size_t slot, const Demand& demand) const {
   const NodeInfo& info = state_.info(slot);
   const NodeState& node = state_.nodes_[slot];

@@ -58,7 +58,8 @@ class SnapshotBuilder {
   void detach_pod(PodId id);  // off its node and out of its gang
   void touch(std::int32_t slot);
   void relink_shapes(const ShapeBook::News& news);
-  GpuTake take_of(const NodeInfo& info, const Demand& demand, const std::vector<int>& indices) const;
+  GpuTake take_of(const NodeInfo& info, const Demand& demand,
+                  const std::vector<int>& indices) const;
   GpuTake guess(std::size_t slot, const Demand& demand) const;
 
   ShapeBook book_;
@@ -68,13 +69,13 @@ class SnapshotBuilder {
   bool names_changed_ = false;
   boost::unordered_flat_map<std::string, PodId> pods_;
   std::vector<PodId> free_pods_;
-  std::vector<std::uint32_t> shape_refs_;           // by shape index
+  std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;
-  std::vector<Wanted> wanted_;                      // bound pods not yet on their node
-  std::map<PodId, Wanted> strays_;                  // bound to nodes that do not exist
-  std::size_t bound_ = 0;                           // pods on nodes
-  std::vector<std::uint16_t> assumed_on_;           // pods with guessed devices, by slot
-  std::vector<std::uint32_t> touched_;              // slots whose guesses must be made again
+  std::vector<Wanted> wanted_;             // bound pods not yet on their node
+  std::map<PodId, Wanted> strays_;         // bound to nodes that do not exist
+  std::size_t bound_ = 0;                  // pods on nodes
+  std::vector<std::uint16_t> assumed_on_;  // pods with guessed devices, by slot
+  std::vector<std::uint32_t> touched_;     // slots whose guesses must be made again
 };
 
 }  // namespace berth::model

@@ -1,9 +1,10 @@
 // The nouns as users state them: nodes, pods, gangs, budgets. Plain values over strings.
 //
-// Codecs (objects/) make them from Kubernetes objects off the decision loop; SnapshotBuilder interns
-// them into the compact forms that decisions run on. Amounts are integers in one unit per resource:
-// cpu in milli, every other resource in its base unit (bytes, pieces). GPU shares are milli-GPU.
-// A spec handed to the builder is valid: what cannot be is refused by the codec, with its path.
+// Codecs (objects/) make them from Kubernetes objects off the decision loop; SnapshotBuilder
+// interns them into the compact forms that decisions run on. Amounts are integers in one unit per
+// resource: cpu in milli, every other resource in its base unit (bytes, pieces). GPU shares are
+// milli-GPU. A spec handed to the builder is valid: what cannot be is refused by the codec, with
+// its path.
 #pragma once
 
 #include <cstdint>
@@ -55,15 +56,15 @@ struct MigSlots {
 struct GpuSpec {
   int index = 0;
   std::string uuid;
-  std::string model;             // "NVIDIA-H100-80GB-HBM3", as the product label spells it
+  std::string model;  // "NVIDIA-H100-80GB-HBM3", as the product label spells it
   std::int64_t memory_mib = 0;
   int numa = -1;
   int pcie_switch = -1;
-  int nvlink_clique = -1;        // GPUs with the same number reach one another over NVLink
+  int nvlink_clique = -1;  // GPUs with the same number reach one another over NVLink
   Health health = Health::kHealthy;
   std::string health_reason;
-  bool reserved = false;         // kept from new pods by an operator
-  std::vector<MigSlots> mig;     // empty: not partitioned
+  bool reserved = false;      // kept from new pods by an operator
+  std::vector<MigSlots> mig;  // empty: not partitioned
   friend auto operator<=>(const GpuSpec&, const GpuSpec&) = default;
 };
 
@@ -82,12 +83,12 @@ struct NodeSpec {
   std::string name;
   Labels labels;
   std::vector<Taint> taints;
-  bool unschedulable = false;    // cordoned
+  bool unschedulable = false;  // cordoned
   bool ready = true;
-  Amounts allocatable;           // cpu, memory, ephemeral-storage, pods, extended; not whole GPUs
-  std::vector<GpuSpec> gpus;     // by index
-  bool gpus_assumed = false;     // from labels and the product table, not from the node's agent
-  int shares_per_gpu = 1;        // time-slicing/MPS replicas behind nvidia.com/gpu(.shared)
+  Amounts allocatable;        // cpu, memory, ephemeral-storage, pods, extended; not whole GPUs
+  std::vector<GpuSpec> gpus;  // by index
+  bool gpus_assumed = false;  // from labels and the product table, not from the node's agent
+  int shares_per_gpu = 1;     // time-slicing/MPS replicas behind nvidia.com/gpu(.shared)
   std::vector<NicSpec> nics;
   NumaPolicy numa_policy = NumaPolicy::kNone;
   NumaScope numa_scope = NumaScope::kContainer;
@@ -100,11 +101,11 @@ struct NodeSpec {
 struct GpuDemandSpec {
   enum class Kind : std::uint8_t {
     kNone,
-    kWhole,       // nvidia.com/gpu: count whole devices (count shares where the node shares its GPUs)
-    kFraction,    // milli of each of count devices
-    kMemory,      // memory_mib of each of count devices
-    kShared,      // nvidia.com/gpu.shared: count shares, only on nodes that share GPUs
-    kMig,         // count slots of the resource mig
+    kWhole,     // nvidia.com/gpu: count whole devices (count shares where the node shares its GPUs)
+    kFraction,  // milli of each of count devices
+    kMemory,    // memory_mib of each of count devices
+    kShared,    // nvidia.com/gpu.shared: count shares, only on nodes that share GPUs
+    kMig,       // count slots of the resource mig
   };
   Kind kind = Kind::kNone;
   int count = 0;
@@ -114,7 +115,8 @@ struct GpuDemandSpec {
   friend auto operator<=>(const GpuDemandSpec&, const GpuDemandSpec&) = default;
 };
 
-// Terms are ORed; the requirements of one term are ANDed. A term with nothing in it matches nothing.
+// Terms are ORed; the requirements of one term are ANDed. A term with nothing in it matches
+// nothing.
 struct NodeSelectorTerm {
   text::Selector labels;
   text::Selector fields;  // metadata.name only
@@ -133,7 +135,7 @@ struct PodSet {
   std::vector<std::string> namespaces;  // sorted
   bool all_namespaces = false;
   text::Selector selector;
-  bool match_nothing = false;           // a null labelSelector
+  bool match_nothing = false;  // a null labelSelector
   friend bool operator==(const PodSet&, const PodSet&) = default;
 };
 
@@ -147,8 +149,8 @@ struct PodAffinityTerm {
 struct SpreadConstraint {
   int max_skew = 1;
   std::string topology_key;
-  bool hard = true;            // DoNotSchedule; false: ScheduleAnyway
-  PodSet pods;                 // matchLabelKeys are merged in by the codec
+  bool hard = true;  // DoNotSchedule; false: ScheduleAnyway
+  PodSet pods;       // matchLabelKeys are merged in by the codec
   int min_domains = 1;
   bool honor_affinity = true;  // nodeAffinityPolicy
   bool honor_taints = false;   // nodeTaintsPolicy
@@ -172,33 +174,33 @@ struct VolumeLimit {
 struct PodSpec {
   std::string ns, name, uid;
   Labels labels;
-  std::string owner;            // "ReplicaSet/web-6f": the controlling owner, or empty
-  bool service = false;         // a replica of a long-running service (see Policy)
+  std::string owner;     // "ReplicaSet/web-6f": the controlling owner, or empty
+  bool service = false;  // a replica of a long-running service (see Policy)
 
-  Amounts requests;             // effective: init and sidecar rules and overhead applied; no GPUs
+  Amounts requests;  // effective: init and sidecar rules and overhead applied; no GPUs
   GpuDemandSpec gpu;
-  std::vector<int> gpus_by_container;  // of kWhole, in start order: for the kubelet's NUMA policy
-  std::vector<std::string> gpu_models;   // any of these products; empty: any
+  std::vector<int> gpus_by_container;   // of kWhole, in start order: for the kubelet's NUMA policy
+  std::vector<std::string> gpu_models;  // any of these products; empty: any
   std::int64_t gpu_min_memory_mib = 0;
 
-  std::string node_name;        // set: bound (running), else pending
+  std::string node_name;  // set: bound (running), else pending
   Labels node_selector;
   std::vector<NodeSelectorTerm> required_nodes;  // empty: no required node affinity
   std::vector<PreferredNodeTerm> preferred_nodes;
   std::vector<Toleration> tolerations;
-  std::vector<PodAffinityTerm> affinity, anti_affinity;                      // required
+  std::vector<PodAffinityTerm> affinity, anti_affinity;  // required
   std::vector<PodAffinityTerm> preferred_affinity, preferred_anti_affinity;
   std::vector<SpreadConstraint> spread;
   std::vector<HostPort> host_ports;
   std::vector<VolumeLimit> volumes;
-  std::string volume_missing;   // a claim that does not exist or is not bound: the pod waits
+  std::string volume_missing;  // a claim that does not exist or is not bound: the pod waits
 
   int priority = 0;
   std::string priority_class;
-  bool preempts = true;         // preemptionPolicy != Never
-  std::string gang, subgroup;   // gang: name of the group in ns, or empty
+  bool preempts = true;        // preemptionPolicy != Never
+  std::string gang, subgroup;  // gang: name of the group in ns, or empty
   std::string queue;
-  bool gated = false;           // has scheduling gates
+  bool gated = false;  // has scheduling gates
   std::int64_t created_ns = 0, started_ns = 0;
   std::vector<int> gpu_indices;  // of a bound pod, where known (berth.dev/gpus or the agent)
   bool terminating = false;
@@ -217,8 +219,8 @@ struct SubgroupSpec {
 struct GangSpec {
   std::string ns, name;
   int min_member = 1;
-  std::vector<SubgroupSpec> subgroups;                 // by name; a pod of none belongs to ""
-  std::string required_topology, preferred_topology;   // node label keys, or empty
+  std::vector<SubgroupSpec> subgroups;                // by name; a pod of none belongs to ""
+  std::string required_topology, preferred_topology;  // node label keys, or empty
   std::optional<int> priority;
   std::string queue;
   std::int64_t created_ns = 0;
@@ -229,7 +231,7 @@ struct BudgetSpec {  // PodDisruptionBudget
   std::string ns, name;
   text::Selector selector;
   bool match_nothing = false;
-  int disruptions_allowed = 0;   // resolved by the codec from status, or from spec and the pods
+  int disruptions_allowed = 0;  // resolved by the codec from status, or from spec and the pods
   friend bool operator==(const BudgetSpec&, const BudgetSpec&) = default;
 };
 

@@ -1,8 +1,8 @@
 // For one demand: which nodes have room for it, and their packing scores, kept up to date.
 //
-// Nodes whose version is unchanged since the last sync keep their score, so a decision pays only for
-// the nodes that changed; any copy of the state family may be synced against. Groups of 64 nodes carry
-// their best score and who has it, so the best allowed node is found in O(nodes / 64).
+// Nodes whose version is unchanged since the last sync keep their score, so a decision pays only
+// for the nodes that changed; any copy of the state family may be synced against. Groups of 64
+// nodes carry their best score and who has it, so the best allowed node is found in O(nodes / 64).
 #pragma once
 
 #include <cstdint>

@@ -1,7 +1,8 @@
 // How many pods a counter counts in each domain of a topology key, kept up to date by page stamps.
 //
-// For a spread constraint only pods on eligible nodes count; for affinity all nodes with the key do.
-// Syncing reads only the pages that changed since the last call, whichever copy of the state it was.
+// For a spread constraint only pods on eligible nodes count; for affinity all nodes with the key
+// do. Syncing reads only the pages that changed since the last call, whichever copy of the state it
+// was.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

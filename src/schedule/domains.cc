@@ -11,8 +11,7 @@ using model::ClusterState;
 using model::NodeSet;
 
 std::vector<DomainRoom> domain_rooms(Placer& placer, const ClusterState& state,
-                                     const model::ShapeRef& shape, int key,
-                                     const NodeSet* within) {
+                                     const model::ShapeRef& shape, int key, const NodeSet* within) {
   const NodeSet& allowed = placer.rules(state, *shape).allowed;
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<DomainRoom> rooms(domains == nullptr ? 1 : domains->values.size());
@@ -36,7 +35,8 @@ void order_rooms(std::vector<DomainRoom>& rooms, int all, int min) {
             [&](const DomainRoom& a, const DomainRoom& b) { return key(a) < key(b); });
 }
 
-NodeSet domain_nodes(const ClusterState& state, int key, std::int32_t domain, const NodeSet* within) {
+NodeSet domain_nodes(const ClusterState& state, int key, std::int32_t domain,
+                     const NodeSet* within) {
   const model::Domains& domains = state.inventory().domains(key);
   NodeSet out(state.nodes());
   for (auto slot : domains.slots[static_cast<std::size_t>(domain)]) out.set(slot);

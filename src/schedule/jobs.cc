@@ -42,9 +42,8 @@ std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_
   std::vector<Job> jobs;
   for (auto& [key, job] : found) {
     if (job.priority >= priority) continue;
-    std::sort(job.pods.begin(), job.pods.end(), [&](PodId a, PodId b) {
-      return state.pod(a).info->name < state.pod(b).info->name;
-    });
+    std::sort(job.pods.begin(), job.pods.end(),
+              [&](PodId a, PodId b) { return state.pod(a).info->name < state.pod(b).info->name; });
     jobs.push_back(std::move(job));
   }
   std::sort(jobs.begin(), jobs.end(), [](const Job& a, const Job& b) {
@@ -59,8 +58,9 @@ BudgetCount::BudgetCount(const ClusterState& state)
 
 bool BudgetCount::covers(std::size_t budget, const model::Shape& shape) const {
   const model::BudgetSpec& b = (*budgets_)[budget];
-  return model::matches({.namespaces = {b.ns}, .selector = b.selector, .match_nothing = b.match_nothing},
-                        shape.ns, shape.labels);
+  return model::matches(
+      {.namespaces = {b.ns}, .selector = b.selector, .match_nothing = b.match_nothing}, shape.ns,
+      shape.labels);
 }
 
 bool BudgetCount::evict(const model::Shape& shape) {

@@ -31,7 +31,7 @@ std::vector<Job> jobs_below(const model::ClusterState& state, int priority, std:
 class BudgetCount {
  public:
   explicit BudgetCount(const model::ClusterState& state);
-  bool evict(const model::Shape& shape);            // counts it; true when a budget is exceeded
+  bool evict(const model::Shape& shape);  // counts it; true when a budget is exceeded
   bool forbids(const model::ClusterState& state, const Job& job) const;
 
  private:

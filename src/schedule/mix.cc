@@ -36,7 +36,8 @@ double cpu_of(const ClassSupply& supply) {
 }
 
 std::uint64_t packed(std::int32_t high, std::int32_t low) {
-  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U) | static_cast<std::uint32_t>(low);
+  return (static_cast<std::uint64_t>(static_cast<std::uint32_t>(high)) << 32U) |
+         static_cast<std::uint32_t>(low);
 }
 
 std::uint64_t mixed(std::uint64_t value) {
@@ -53,7 +54,7 @@ std::size_t WorkloadMix::KeyHash::operator()(const std::array<std::uint64_t, 3>&
 
 void WorkloadMix::observe(const MixShape& arrived) {
   const std::array<std::uint64_t, 3> key = {packed(arrived.cpu_milli, arrived.gpu_milli),
-                                       packed(arrived.num_gpu, 0), arrived.classes};
+                                            packed(arrived.num_gpu, 0), arrived.classes};
   if (remembered_ >= kMemoryArrivals) halve_counts();
   if (counts_.size() >= kMostShapes && !counts_.contains(key)) halve_counts();
   ++since_refresh_;
@@ -98,7 +99,8 @@ void WorkloadMix::halve_counts() {
 
 // Heaviest first; equal counts by shape, so that the order of the hash table never shows.
 std::vector<WorkloadMix::Counted> WorkloadMix::ordered_counts() const {
-  std::vector<std::pair<std::array<std::uint64_t, 3>, std::uint64_t>> rows(counts_.begin(), counts_.end());
+  std::vector<std::pair<std::array<std::uint64_t, 3>, std::uint64_t>> rows(counts_.begin(),
+                                                                           counts_.end());
   std::sort(rows.begin(), rows.end(), [](const auto& a, const auto& b) {
     return a.second != b.second ? a.second > b.second : a.first < b.first;
   });

@@ -1,10 +1,10 @@
 // The mix of demands that arrive, learned, and what it makes scarce.
 //
-// The packing score asks what a placement takes from the pods still to come. The best guess of those is
-// the pods that came: WorkloadMix counts their demands and at epochs derives the typical shapes, a price
-// per class of nodes (scarce models and sizes get dear, so that demands that can go elsewhere do), and
-// how short of CPU the cluster will be. It never sees the future. Everything is deterministic; doubles
-// appear only at epochs, and what leaves is integers.
+// The packing score asks what a placement takes from the pods still to come. The best guess of
+// those is the pods that came: WorkloadMix counts their demands and at epochs derives the typical
+// shapes, a price per class of nodes (scarce models and sizes get dear, so that demands that can go
+// elsewhere do), and how short of CPU the cluster will be. It never sees the future. Everything is
+// deterministic; doubles appear only at epochs, and what leaves is integers.
 #pragma once
 
 #include <array>

@@ -17,7 +17,8 @@ void Reservation::bind(PodId id, const Target& target) {
 
 void Reservation::evict(PodId id) {
   const model::PodEntry& pod = state_.pod(id);
-  Step step{.id = id, .evicted = true, .slot = static_cast<std::uint32_t>(pod.slot), .gpus = pod.gpus};
+  Step step{
+      .id = id, .evicted = true, .slot = static_cast<std::uint32_t>(pod.slot), .gpus = pod.gpus};
   state_.unbind(id);
   steps_.push_back(step);
 }

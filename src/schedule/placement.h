@@ -1,8 +1,9 @@
-// Placement of a workload: a pod of its own or a gang, all or nothing, with preemption; or a verdict.
+// Placement of a workload: a pod of its own or a gang, all or nothing, with preemption; or a
+// verdict.
 //
-// Works on a ClusterState that the caller owns (an overlay of the cycle): a placed workload is bound
-// there when place() returns, a failed attempt leaves every free amount as it was. docs/placement.md
-// defines the rules; the queueing stage calls this for trial placements.
+// Works on a ClusterState that the caller owns (an overlay of the cycle): a placed workload is
+// bound there when place() returns, a failed attempt leaves every free amount as it was.
+// docs/placement.md defines the rules; the queueing stage calls this for trial placements.
 #pragma once
 
 #include <cstdint>
@@ -28,8 +29,8 @@ struct Workload {
   std::vector<model::PodId> pending;  // not gated, in placement order
   int gated = 0;                      // pending members beside those
   std::vector<model::PodId> running;
-  int min_pending = 1;                // so many of pending must be placed, or none
-  bool ignore_topology = false;       // what if it asked for no required topology
+  int min_pending = 1;           // so many of pending must be placed, or none
+  bool ignore_topology = false;  // what if it asked for no required topology
 };
 
 // Pods bound since construction; unbound again on destruction unless kept.
@@ -70,7 +71,8 @@ struct Placed {
 // The order in which members are placed.
 void sort_members(const model::ClusterState& state, std::vector<model::PodId>& pods);
 
-// Places the workload's pending pods in the state, at least min_pending of them; empty: it does not fit.
+// Places the workload's pending pods in the state, at least min_pending of them; empty: it does not
+// fit.
 Placed place(Placer& placer, model::ClusterState& state, const Workload& workload);
 
 // The same with victims of lower priority, when place() finds nothing. budgets: what this cycle has
@@ -78,9 +80,10 @@ Placed place(Placer& placer, model::ClusterState& state, const Workload& workloa
 Placed place_preempting(Placer& placer, model::ClusterState& state, const Workload& workload,
                         BudgetCount& budgets, std::int64_t now_ns);
 
-// The verdict, reason, message and (when asked) certificate of a workload that place() refused. With
-// unplaced: of a gang whose other members were placed; that member is the first that was not.
-model::Outcome explain_no(Placer& placer, const model::ClusterState& state, const Workload& workload,
-                          bool certificate, std::optional<model::PodId> unplaced = std::nullopt);
+// The verdict, reason, message and (when asked) certificate of a workload that place() refused.
+// With unplaced: of a gang whose other members were placed; that member is the first that was not.
+model::Outcome explain_no(Placer& placer, const model::ClusterState& state,
+                          const Workload& workload, bool certificate,
+                          std::optional<model::PodId> unplaced = std::nullopt);
 
 }  // namespace berth::schedule

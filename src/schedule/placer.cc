@@ -70,8 +70,10 @@ Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& 
   lacks(1, state.pods, Constraint::kPods);
   if (!model::fits_extended(info, state, demand)) out |= bit(Constraint::kExtended);
   if (!demand.asks_gpu()) return out;
-  if (!model::fits_gpus(info, state, demand, model::Devices::kAll)) return out | bit(Constraint::kGpus);
-  if (!model::fits_gpus(info, state, demand, model::Devices::kUsable)) return out | bit(Constraint::kGpuHealth);
+  if (!model::fits_gpus(info, state, demand, model::Devices::kAll))
+    return out | bit(Constraint::kGpus);
+  if (!model::fits_gpus(info, state, demand, model::Devices::kUsable))
+    return out | bit(Constraint::kGpuHealth);
   if (model::numa_applies(info, demand) &&
       !model::numa_admits(info, static_cast<std::uint16_t>(state.whole & info.usable), demand)) {
     out |= bit(Constraint::kNumaPolicy);
@@ -130,11 +132,12 @@ NodeSet Placer::eligible(const ClusterState& state, const Shape& shape,
 
 void Placer::rule_spread(const ClusterState& state, const Shape& shape, PodRules& out) {
   std::uint64_t keys = 0;
-  for (const auto& term : shape.hard_spread) keys = keys * 1009 + static_cast<unsigned>(term.key) + 1;
+  for (const auto& term : shape.hard_spread)
+    keys = keys * 1009 + static_cast<unsigned>(term.key) + 1;
   for (const auto& term : shape.hard_spread) {
     const Domains& domains = state.inventory().domains(term.key);
-    std::uint64_t id = (shape.rules->serial << 24) ^ (keys << 2) ^
-                       (term.honor_affinity ? 1u : 0u) ^ (term.honor_taints ? 2u : 0u);
+    std::uint64_t id = (shape.rules->serial << 24) ^ (keys << 2) ^ (term.honor_affinity ? 1u : 0u) ^
+                       (term.honor_taints ? 2u : 0u);
     const DomainCounts* found = counts_.find(state, *term.counter, term.key, id);
     if (found == nullptr) {
       NodeSet set = eligible(state, shape, term);
@@ -220,7 +223,8 @@ void Placer::keep_best_levels(const ClusterState& state, const Shape& shape, Nod
     keep_highest(nodes, [&](std::size_t slot) {
       std::int64_t sum = 0;
       for (const auto& l : policy_.locality) {
-        if (inventory.label(inventory.node(slot), l.key) == std::optional<std::string_view>(l.value)) {
+        if (inventory.label(inventory.node(slot), l.key) ==
+            std::optional<std::string_view>(l.value)) {
           sum += l.weight;
         }
       }
@@ -233,7 +237,8 @@ DemandIndex* Placer::index_for(const ClusterState& state,
                                const std::shared_ptr<const model::Demand>& demand) {
   auto it = index_by_serial_.find(demand->serial);
   if (it == index_by_serial_.end()) {
-    if (indexes_.size() >= std::max<std::size_t>(64, kIndexedNodes / std::max<std::size_t>(state.nodes(), 1))) {
+    if (indexes_.size() >=
+        std::max<std::size_t>(64, kIndexedNodes / std::max<std::size_t>(state.nodes(), 1))) {
       index_by_serial_.erase(indexes_.back().serial);
       indexes_.pop_back();
     }
@@ -254,7 +259,8 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
   std::int32_t best = kInfeasible;
   std::optional<std::uint32_t> at;
   nodes.for_each([&](std::size_t slot) {
-    std::int32_t score = scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand->core);
+    std::int32_t score =
+        scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand->core);
     if (!at || score > best) {
       best = score;
       at = static_cast<std::uint32_t>(slot);
@@ -264,7 +270,8 @@ std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, con
 }
 
 // The index knows cpu and GPUs; memory and the rest are asked of the best, which seldom lacks them.
-std::optional<std::uint32_t> Placer::best_by_index(const ClusterState& state, const DemandIndex& index,
+std::optional<std::uint32_t> Placer::best_by_index(const ClusterState& state,
+                                                   const DemandIndex& index,
                                                    const model::Demand& demand,
                                                    const NodeSet& allowed) {
   auto slot = index.best(allowed);
@@ -328,7 +335,8 @@ Blockers Placer::blockers_on(const ClusterState& state, const ShapeRef& shape, s
 Blockers Placer::blockers_now(const ClusterState& state, const Shape& shape, const PodRules& pods,
                               std::size_t slot) {
   Blockers out = capacity_blockers(state.info(slot), state.node(slot), *shape.demand);
-  if (!shape.host_ports.empty() && ports_taken(state, shape, slot)) out |= bit(Constraint::kHostPorts);
+  if (!shape.host_ports.empty() && ports_taken(state, shape, slot))
+    out |= bit(Constraint::kHostPorts);
   if (!pods.any) return out;
   if (pods.affinity.test(slot)) out |= bit(Constraint::kPodAffinity);
   if (pods.anti_affinity.test(slot)) out |= bit(Constraint::kPodAntiAffinity);

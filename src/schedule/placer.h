@@ -1,9 +1,9 @@
 // Placement of one pod: which nodes can take it, which is best, which GPUs; or why not.
 //
 // A pure function of the state, the shape and the policy: caches (per rules, per demand, per domain
-// count) make it fast and change no answer. docs/placement.md is the definition. One Placer per loop.
-// Cost: a shape seen before pays for the nodes that changed since, plus O(nodes / 64); a new one is a
-// scan. Memory: O(nodes) per cached demand, bounded by kIndexedNodes.
+// count) make it fast and change no answer. docs/placement.md is the definition. One Placer per
+// loop. Cost: a shape seen before pays for the nodes that changed since, plus O(nodes / 64); a new
+// one is a scan. Memory: O(nodes) per cached demand, bounded by kIndexedNodes.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>

@@ -1,4 +1,5 @@
-// What a site may choose about placement. Everything has a default; docs/placement.md explains each.
+// What a site may choose about placement. Everything has a default; docs/placement.md explains
+// each.
 #pragma once
 
 #include <string>
@@ -22,7 +23,7 @@ struct Policy {
   struct Rule {
     enum class By { kPriorityClass, kQueue, kLabel };
     By by = By::kLabel;
-    std::string key;    // of kLabel
+    std::string key;  // of kLabel
     std::string value;
     bool spread = false;
   };

@@ -25,8 +25,8 @@ int milli_on(const ClusterState& state, const Job& job, std::int32_t slot) {
 
 class Preemptor {
  public:
-  Preemptor(Placer& placer, ClusterState& state, const Workload& workload, const BudgetCount& budgets,
-            std::int64_t now_ns, Reservation& out)
+  Preemptor(Placer& placer, ClusterState& state, const Workload& workload,
+            const BudgetCount& budgets, std::int64_t now_ns, Reservation& out)
       : placer_(placer),
         state_(state),
         budgets_(budgets),
@@ -122,11 +122,16 @@ class Preemptor {
   }
 
   template <class Milli>
-  void order_for_return(std::vector<std::size_t>& jobs, const BudgetCount& budgets, Milli&& milli) const {
+  void order_for_return(std::vector<std::size_t>& jobs, const BudgetCount& budgets,
+                        Milli&& milli) const {
     std::map<std::size_t, std::tuple<bool, int, int, Work, std::string_view, bool>> keys;
     for (auto j : jobs) {
-      keys[j] = {!budgets.forbids(state_, jobs_[j]), -jobs_[j].priority, milli(j), -jobs_[j].lost,
-                 jobs_[j].name, jobs_[j].gang < 0};
+      keys[j] = {!budgets.forbids(state_, jobs_[j]),
+                 -jobs_[j].priority,
+                 milli(j),
+                 -jobs_[j].lost,
+                 jobs_[j].name,
+                 jobs_[j].gang < 0};
     }
     std::sort(jobs.begin(), jobs.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
   }
@@ -151,8 +156,8 @@ class Preemptor {
         against += breaks ? 1 : 0;
         lost += jobs_[j].lost;
       }
-      Cost cost{against, victims->size(), victims->empty() ? 0 : jobs_[victims->back()].priority, lost,
-                slot};
+      Cost cost{against, victims->size(), victims->empty() ? 0 : jobs_[victims->back()].priority,
+                lost, slot};
       if (!best || cost < best->first) best = {cost, Option{slot, std::move(*victims)}};
     }
     if (!best) return std::nullopt;
@@ -175,7 +180,8 @@ class Preemptor {
   }
 
   // The jobs that must go so that the shape fits the node; nothing when all going is not enough.
-  std::optional<std::vector<std::size_t>> victims_on(std::uint32_t slot, std::vector<std::size_t> jobs,
+  std::optional<std::vector<std::size_t>> victims_on(std::uint32_t slot,
+                                                     std::vector<std::size_t> jobs,
                                                      const BudgetCount& budgets,
                                                      const model::ShapeRef& shape) {
     std::erase_if(jobs, [&](std::size_t j) { return gone(jobs_[j]); });
@@ -200,7 +206,8 @@ class Preemptor {
 
   // The members pass again, one after the other, on their nodes and devices.
   bool members_stand() {
-    constexpr Blockers kDevices = bit(model::Constraint::kGpus) | bit(model::Constraint::kGpuHealth) |
+    constexpr Blockers kDevices = bit(model::Constraint::kGpus) |
+                                  bit(model::Constraint::kGpuHealth) |
                                   bit(model::Constraint::kNumaPolicy);
     auto members = out_.placed();
     for (const auto& m : members) state_.unbind(m.id);

@@ -11,7 +11,8 @@ using model::NodeRules;
 
 namespace {
 
-bool term_matches(const Inventory& inventory, const NodeInfo& node, const model::NodeSelectorTerm& term) {
+bool term_matches(const Inventory& inventory, const NodeInfo& node,
+                  const model::NodeSelectorTerm& term) {
   if (term.labels.empty() && term.fields.empty()) return false;
   auto label = [&](std::string_view key) { return inventory.label(node, key); };
   auto field = [&](std::string_view key) -> std::optional<std::string_view> {
@@ -35,9 +36,9 @@ bool tolerated(const NodeRules& rules, const model::Taint& taint) {
 const model::Taint kCordon{"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule};
 
 bool uniform(const Inventory& inventory, const model::NodeSelectorTerm& term) {
-  return term.fields.empty() && std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& r) {
-           return inventory.in_class(r.key);
-         });
+  return term.fields.empty() &&
+         std::all_of(term.labels.begin(), term.labels.end(),
+                     [&](const auto& r) { return inventory.in_class(r.key); });
 }
 
 // Every label the rules name has one value per class.
@@ -99,7 +100,8 @@ std::int32_t rule_preference(const Inventory& inventory, const NodeInfo& node,
     if (term_matches(inventory, node, p.term)) sum += p.weight;
   }
   for (const auto& taint : node.taints) {
-    if (taint.effect == model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint)) sum -= 100;
+    if (taint.effect == model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint))
+      sum -= 100;
   }
   return sum;
 }

@@ -1,7 +1,8 @@
 // Which nodes a pod's fixed rules allow, remembered per NodeRules and inventory.
 //
-// Evaluated once per node class where every label the rules name is uniform in a class, else per node.
-// A memo is a cache: dropping it changes nothing but time. At most kMaxEntries, least recently used out.
+// Evaluated once per node class where every label the rules name is uniform in a class, else per
+// node. A memo is a cache: dropping it changes nothing but time. At most kMaxEntries, least
+// recently used out.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -19,10 +20,10 @@ using Blockers = std::uint32_t;  // bit per model::Constraint
 constexpr Blockers bit(model::Constraint c) { return Blockers{1} << static_cast<int>(c); }
 
 struct RuleResult {
-  std::vector<Blockers> blockers;     // by slot; only the constraints that rules decide
-  model::NodeSet allowed;             // no blocker
-  model::NodeSet affinity;            // selector and required affinity match
-  model::NodeSet tolerated;           // no hard taint in the way
+  std::vector<Blockers> blockers;        // by slot; only the constraints that rules decide
+  model::NodeSet allowed;                // no blocker
+  model::NodeSet affinity;               // selector and required affinity match
+  model::NodeSet tolerated;              // no hard taint in the way
   std::vector<std::int32_t> preference;  // by slot; empty: 0 everywhere
 };
 

@@ -31,8 +31,9 @@ void Scorer::follow(const model::Inventory& inventory) {
     std::uint16_t c = class_of_[i] = class_id(info);
     if (c >= supply_.size()) supply_.resize(c + 1u);
     supply_[c].gpus = std::max(supply_[c].gpus, static_cast<std::int16_t>(info.gpus.size()));
-    supply_[c].cpu_milli = std::max(supply_[c].cpu_milli, static_cast<std::int32_t>(
-                                                              std::min<std::int64_t>(info.cpu, INT32_MAX)));
+    supply_[c].cpu_milli =
+        std::max(supply_[c].cpu_milli,
+                 static_cast<std::int32_t>(std::min<std::int64_t>(info.cpu, INT32_MAX)));
     ++supply_[c].nodes;
   }
   mix_.set_supply(supply_);
@@ -58,11 +59,13 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
         [&](std::size_t slot) { it->second |= std::uint64_t{1} << class_of_[slot]; });
   }
   const model::Demand& d = *shape.demand->core;
-  MixShape seen{.cpu_milli = static_cast<std::int32_t>(std::min<std::int64_t>(d.score_cpu, INT32_MAX)),
-                .classes = it->second};
+  MixShape seen{
+      .cpu_milli = static_cast<std::int32_t>(std::min<std::int64_t>(d.score_cpu, INT32_MAX)),
+      .classes = it->second};
   switch (d.kind) {
     case Kind::kNone:
-    case Kind::kMig: break;
+    case Kind::kMig:
+      break;
     case Kind::kWhole:
       seen.gpu_milli = model::kMilliPerGpu;
       seen.num_gpu = d.count;

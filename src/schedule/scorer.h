@@ -1,8 +1,8 @@
 // The packing score: level 5 of the node choice (docs/placement.md, "Packing score").
 //
-// An integer per (node, demand), higher is better. It depends on the node's state, the demand and the
-// mix of demands learned so far; the mix changes only in observe() and settle(), and then epoch() does
-// too. One per loop: it keeps memos.
+// An integer per (node, demand), higher is better. It depends on the node's state, the demand and
+// the mix of demands learned so far; the mix changes only in observe() and settle(), and then
+// epoch() does too. One per loop: it keeps memos.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -27,7 +27,8 @@ class Scorer {
   void follow(const model::Inventory& inventory);
 
   // A pod arrived; rules says where its rules let it go. O(1) but at epochs.
-  void observe(const model::Inventory& inventory, const model::Shape& shape, const RuleResult& rules);
+  void observe(const model::Inventory& inventory, const model::Shape& shape,
+               const RuleResult& rules);
   void settle();  // all arrivals are known: derive the mix now
 
   // Of a demand of the core that fits the node.

@@ -21,7 +21,8 @@ namespace {
 
 constexpr Blockers capacity_mask() {
   Blockers out = 0;
-  for (int c = static_cast<int>(Constraint::kCpu); c <= static_cast<int>(Constraint::kNumaPolicy); ++c) {
+  for (int c = static_cast<int>(Constraint::kCpu); c <= static_cast<int>(Constraint::kNumaPolicy);
+       ++c) {
     out |= Blockers{1} << c;
   }
   return out;
@@ -208,12 +209,18 @@ bool exact_no(Placer& placer, const ClusterState& state, const Workload& workloa
 std::string describe(const ClusterState& state, const model::Demand& d) {
   using Kind = model::GpuDemandSpec::Kind;
   switch (d.kind) {
-    case Kind::kNone: return fmt::format("cpu {}m, memory {} MiB", d.cpu, d.memory >> 20);
-    case Kind::kWhole: return fmt::format("{} GPU{}", d.count, d.count == 1 ? "" : "s");
-    case Kind::kFraction: return fmt::format("{} x {} milli-GPU", d.count, d.milli);
-    case Kind::kMemory: return fmt::format("{} x {} MiB of GPU memory", d.count, d.memory_mib);
-    case Kind::kShared: return fmt::format("{} GPU share{}", d.count, d.count == 1 ? "" : "s");
-    case Kind::kMig: return fmt::format("{} x {}", d.count, state.inventory().strings().text(d.mig));
+    case Kind::kNone:
+      return fmt::format("cpu {}m, memory {} MiB", d.cpu, d.memory >> 20);
+    case Kind::kWhole:
+      return fmt::format("{} GPU{}", d.count, d.count == 1 ? "" : "s");
+    case Kind::kFraction:
+      return fmt::format("{} x {} milli-GPU", d.count, d.milli);
+    case Kind::kMemory:
+      return fmt::format("{} x {} MiB of GPU memory", d.count, d.memory_mib);
+    case Kind::kShared:
+      return fmt::format("{} GPU share{}", d.count, d.count == 1 ? "" : "s");
+    case Kind::kMig:
+      return fmt::format("{} x {}", d.count, state.inventory().strings().text(d.mig));
   }
   return "";
 }
@@ -223,13 +230,14 @@ std::string gpus(int milli) {
                                           : fmt::format("{:.2f}", milli / 1000.0);
 }
 
-std::string message_of(const ClusterState& state, const Workload& workload, const model::Shape& shape,
-                       const model::Outcome& o) {
+std::string message_of(const ClusterState& state, const Workload& workload,
+                       const model::Shape& shape, const model::Outcome& o) {
   const Certificate& c = o.certificate;
   std::string need = describe(state, *shape.demand);
   auto best = c.domains.empty() ? 0 : c.domains.front().fits;
   switch (o.reason) {
-    case Reason::kNoNodes: return "the cluster has no nodes";
+    case Reason::kNoNodes:
+      return "the cluster has no nodes";
     case Reason::kFragmented:
       return fmt::format("needs {} on one node; {} are free in total, at most {} on a node", need,
                          gpus(c.free_gpu_milli), gpus(c.largest_free_milli));
@@ -248,7 +256,8 @@ std::string message_of(const ClusterState& state, const Workload& workload, cons
                          gpus(c.free_gpu_milli),
                          c.only[static_cast<std::size_t>(Constraint::kGpus)],
                          c.only[static_cast<std::size_t>(Constraint::kGpus)] == 1 ? "" : "s");
-    default: break;
+    default:
+      break;
   }
   if (c.binding == Constraint::kCount) return "";
   auto b = static_cast<std::size_t>(c.binding);
@@ -260,7 +269,8 @@ std::string message_of(const ClusterState& state, const Workload& workload, cons
 }
 
 // How many members fit each domain of the required level, or the cluster.
-void add_domains(Placer& placer, const ClusterState& state, const Workload& workload, Certificate& out) {
+void add_domains(Placer& placer, const ClusterState& state, const Workload& workload,
+                 Certificate& out) {
   int key = required_key(state, workload);
   const auto& first = state.pod(workload.pending.front()).shape;
   auto rooms = domain_rooms(placer, state, first, key, nullptr);
@@ -286,7 +296,8 @@ void add_domains(Placer& placer, const ClusterState& state, const Workload& work
     if (out.domains.size() >= Certificate::kMaxDomains) break;
     auto domain = static_cast<std::size_t>(room.domain);
     out.domains.push_back(
-        {key < 0 ? "cluster" : std::string(state.inventory().domains(key).values[domain]), room.fits});
+        {key < 0 ? "cluster" : std::string(state.inventory().domains(key).values[domain]),
+         room.fits});
   }
 }
 
@@ -344,8 +355,8 @@ bool fits_without_topology(Placer& placer, const ClusterState& state, const Work
 Reason reason_to_wait(Placer& placer, const ClusterState& state, const Workload& workload,
                       const Certificate& proof, bool enough_in_total, bool partial) {
   if (workload.gang >= 0 && count_members(state, workload, [&](const auto& shape) {
-        return placer.find(state, shape).has_value();
-      }) > 0) {
+                              return placer.find(state, shape).has_value();
+                            }) > 0) {
     return fits_without_topology(placer, state, workload, partial) ? Reason::kTopologyDomainTooSmall
                                                                    : Reason::kGangDoesNotFit;
   }
@@ -363,7 +374,8 @@ Reason reason_for_never(const ClusterState& state, const Workload& workload) {
     }
   }
   std::vector<Blockers> blockers(state.nodes());
-  for (std::size_t i = 0; i < blockers.size(); ++i) blockers[i] = lasting_blockers(state, *shape, i);
+  for (std::size_t i = 0; i < blockers.size(); ++i)
+    blockers[i] = lasting_blockers(state, *shape, i);
   Certificate empty;
   count_blockers(blockers, empty);
   return empty.fitting_nodes > 0 || is_capacity(empty.binding) ? Reason::kNeverFits

@@ -10,11 +10,12 @@ using model::PodId;
 
 Walk::Walk(Placer& placer, ClusterState& state, const Workload& workload, Reservation& out,
            Options options)
-    : Walk(placer, state, workload, out, options, [&placer, &state, &out](PodId id, const NodeSet* nodes) {
-        auto target = placer.find(state, state.pod(id).shape, nodes);
-        if (target) out.bind(id, *target);
-        return target.has_value();
-      }) {}
+    : Walk(placer, state, workload, out, options,
+           [&placer, &state, &out](PodId id, const NodeSet* nodes) {
+             auto target = placer.find(state, state.pod(id).shape, nodes);
+             if (target) out.bind(id, *target);
+             return target.has_value();
+           }) {}
 
 Walk::Walk(Placer& placer, ClusterState& state, const Workload& workload, Reservation& out,
            Options options, PlaceOne place_one)
@@ -71,7 +72,8 @@ std::vector<PodId> Walk::remaining(const Unit& unit) const {
 int Walk::placed_of(const Unit& unit) const {
   return static_cast<int>(
       std::count_if(workload_.pending.begin(), workload_.pending.end(), [&](PodId id) {
-        return state_.pod(id).slot >= 0 && (unit.whole || state_.pod(id).info->subgroup == unit.name);
+        return state_.pod(id).slot >= 0 &&
+               (unit.whole || state_.pod(id).info->subgroup == unit.name);
       }));
 }
 
@@ -159,7 +161,8 @@ void Walk::place_in_few(const Unit& unit, const NodeSet* nodes) {
   for (;;) {
     auto left = remaining(unit);
     if (left.empty()) return;
-    auto rooms = domain_rooms(placer_, state_, state_.pod(left.front()).shape, unit.preferred, nodes);
+    auto rooms =
+        domain_rooms(placer_, state_, state_.pod(left.front()).shape, unit.preferred, nodes);
     std::erase_if(rooms, [&](const DomainRoom& room) {
       return room.fits == 0 || used.contains(room.domain);
     });

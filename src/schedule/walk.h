@@ -1,4 +1,5 @@
-// The walk over a workload's members: all or nothing, topology by topology (docs/placement.md, Gangs).
+// The walk over a workload's members: all or nothing, topology by topology (docs/placement.md,
+// Gangs).
 #pragma once
 
 #include <functional>
@@ -33,7 +34,7 @@ class Walk {
  private:
   struct Unit {
     std::vector<model::PodId> members;
-    int required = -1, preferred = -1;  // topology keys
+    int required = -1, preferred = -1;              // topology keys
     const model::SubgroupSpec* subgroup = nullptr;  // null: the whole workload
     std::string name;                               // of the subgroup
     bool whole = false;
@@ -47,7 +48,7 @@ class Walk {
   void place_each(const std::vector<model::PodId>& members, const model::NodeSet* nodes);
   std::vector<model::PodId> remaining(const Unit& unit) const;
   std::vector<DomainRoom> in_order(const Unit& unit, const model::NodeSet* nodes, int key);
-  int have(const Unit& unit) const;         // running members and those placed
+  int have(const Unit& unit) const;  // running members and those placed
   int placed_of(const Unit& unit) const;
   int needed(const Unit& unit) const;
   bool enough(const Unit& unit) const;

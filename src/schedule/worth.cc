@@ -130,7 +130,8 @@ WorthScale::WorthScale(const MixSnapshot& mix)
 std::int32_t WorthScale::worth(const Room& room) const {
   const std::int32_t whole = room.whole;
   std::int32_t idle = whole * model::kMilliPerGpu;
-  for (std::int16_t i = 0; i < room.partials; ++i) idle += room.partial[static_cast<std::size_t>(i)];
+  for (std::int16_t i = 0; i < room.partials; ++i)
+    idle += room.partial[static_cast<std::size_t>(i)];
   if (idle == 0) return 0;
   const std::int32_t roomiest =
       whole > 0 ? model::kMilliPerGpu : room.partial[static_cast<std::size_t>(room.partials - 1)];
@@ -152,7 +153,8 @@ std::int32_t WorthScale::worth(const Room& room) const {
     }
     if (item.cpu_milli > room.cpu_milli) continue;
     std::int64_t usable = room_sum;
-    if (item.num_gpu > 1) usable = std::int64_t{whole / item.num_gpu} * item.num_gpu * model::kMilliPerGpu;
+    if (item.num_gpu > 1)
+      usable = std::int64_t{whole / item.num_gpu} * item.num_gpu * model::kMilliPerGpu;
     usable = std::min(usable, (room.cpu_milli * item.gpu_per_cpu_q16) >> 16U);
     weighted += item.weight * usable;
   }

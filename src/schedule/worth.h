@@ -1,12 +1,13 @@
 // What a node is worth to the pods still to come, and what a placement takes from it.
 //
-// Worth is in milli-GPU: for each typical shape the GPU it could still take on the node (whole copies
-// per device, and no more than the free CPU serves twice over), weighted by how often it arrives; less
-// the idle GPU that lack of CPU will strand. A placement scores by how little worth it destroys beyond
-// the GPU it uses, less the price of the node's class (cf. FGD, ATC 2023, and LP shadow prices).
+// Worth is in milli-GPU: for each typical shape the GPU it could still take on the node (whole
+// copies per device, and no more than the free CPU serves twice over), weighted by how often it
+// arrives; less the idle GPU that lack of CPU will strand. A placement scores by how little worth
+// it destroys beyond the GPU it uses, less the price of the node's class (cf. FGD, ATC 2023, and LP
+// shadow prices).
 //
-// Scores are rounded to 100 milli-GPU on purpose: among nodes that differ less, the fixed node order
-// decides, which fills nodes one after the other. An exact score spreads, and does worse.
+// Scores are rounded to 100 milli-GPU on purpose: among nodes that differ less, the fixed node
+// order decides, which fills nodes one after the other. An exact score spreads, and does worse.
 // Integers only: the same on every machine.
 #pragma once
 
@@ -20,8 +21,8 @@
 namespace berth::schedule {
 
 // The part of a node's state that worth depends on. Partly used devices are sorted by free milli;
-// used up, unusable and partitioned ones are left out. CPU is rounded down to 1/32 of the power of two
-// below it, so that nodes in like states are alike.
+// used up, unusable and partitioned ones are left out. CPU is rounded down to 1/32 of the power of
+// two below it, so that nodes in like states are alike.
 struct Room {
   std::int32_t cpu_milli = 0;
   std::int16_t whole = 0;
