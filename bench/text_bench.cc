@@ -26,7 +26,7 @@ std::string one_pod(std::size_t i) {
          R"("spec":{"nodeName":"node-)" +
          std::to_string(i % 1000) +
          R"(","priority":100,"schedulerName":"berth","containers":[{"name":"main",)"
-         R"("image":"registry.example.com/team-a/train:v1.2.3","args":["--epochs=90","--batch=256"],)"
+         R"("image":"team-a/train:v1.2.3","args":["--epochs=90","--batch=256"],)"
          R"("env":[{"name":"NCCL_DEBUG","value":"WARN"},{"name":"RANK","value":")" +
          n +
          R"("}],"resources":{"requests":{"cpu":"8","memory":"64Gi","nvidia.com/gpu":"8"},)"

@@ -299,7 +299,8 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
   }
   out += ".\n";
   if (!plan.stable) {
-    out += fmt::format("Stopped after {}; another may change more.\n", show_count(plan.cycles, "cycle"));
+    out += fmt::format("Stopped after {}; another may change more.\n",
+                       show_count(plan.cycles, "cycle"));
   }
   if (waiting != nullptr) {
     const std::string option = "--explain " + text::terminal_safe(waiting->name);

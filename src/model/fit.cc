@@ -135,7 +135,8 @@ bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& d
   return true;
 }
 
-int fit_count(const NodeInfo& info, NodeState state, const Demand& demand, int limit) {
+int fit_count(const NodeInfo& info, const NodeState& before, const Demand& demand, int limit) {
+  NodeState state = before;
   int count = std::min(limit, state.pods);
   auto bound = [&](std::int64_t free, std::int64_t need) {
     if (need > 0)

@@ -60,11 +60,12 @@ void DemandIndex::sync(const model::ClusterState& state, Scorer& scorer) {
     if (pages.stamp(p) == stamps_[p]) continue;
     stamps_[p] = pages.stamp(p);
     const model::NodeState* nodes = pages.page_data(p);
+    const std::uint64_t* versions = pages.item_stamps(p);
     std::size_t end = std::min(kPage, pages.size() - p * kPage);
     for (std::size_t i = 0; i < end; ++i) {
       std::size_t slot = p * kPage + i;
-      if (nodes[i].version == versions_[slot]) continue;
-      versions_[slot] = nodes[i].version;
+      if (versions[i] == versions_[slot]) continue;
+      versions_[slot] = versions[i];
       const model::NodeInfo& info = state.info(slot);
       update(slot, model::fits(info, nodes[i], demand) ? scorer.score(slot, info, nodes[i], demand)
                                                        : kInfeasible);

@@ -37,6 +37,8 @@ class Placer {
   // Answers depend on the state, the policy and what was learned, on nothing else.
   void observe(const model::ClusterState& state, const model::Shape& shape);
   void learn_present(const model::ClusterState& state);
+  const MixSnapshot& mix() const { return scorer_.mix(); }
+  std::uint16_t node_class(std::size_t slot) const { return scorer_.node_class(slot); }
 
   // The best node for one more pod of the shape, inside within where given.
   std::optional<Target> find(const model::ClusterState& state, const model::ShapeRef& shape,

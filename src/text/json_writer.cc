@@ -2,19 +2,15 @@
 
 #include <charconv>
 #include <cmath>
-#include <cstdio>
-#include <cstdlib>
 
+#include "base/check.h"
 #include "text/utf8.h"
 
 namespace berth::text {
 
 namespace {
 
-[[noreturn]] void writer_misuse(const char* what) {
-  std::fprintf(stderr, "JsonWriter: %s\n", what);
-  std::abort();
-}
+void writer_misuse(const char* what) { BERTH_ASSERT(false, what); }
 
 bool plain_in_json(char c) {
   const auto byte = static_cast<unsigned char>(c);

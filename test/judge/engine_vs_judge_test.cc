@@ -10,6 +10,7 @@
 #include "judge/generate.h"
 #include "judge/judge.h"
 #include "model/snapshot_builder.h"
+#include "schedule/worth.h"
 
 namespace berth::judging {
 namespace {
@@ -59,7 +60,14 @@ std::string show(const model::Decision& d) {
 // The engine's side: a builder that is told of every change, and one placer for the whole sequence.
 class Engine {
  public:
-  Engine() : placer_({.packing = schedule::Policy::Packing::kMostAllocated}) {}
+  explicit Engine(schedule::Policy::Packing packing = schedule::Policy::Packing::kMostAllocated)
+      : placer_({.packing = packing}) {}
+
+  // The mix of the pods that are there now, for the fragmentation score.
+  const schedule::MixSnapshot& learn() {
+    placer_.learn_present(builder_.state());
+    return placer_.mix();
+  }
 
   void follow(const JudgeCluster& cluster) {
     for (const auto& node : cluster.nodes) {
@@ -80,6 +88,15 @@ class Engine {
     pods_ = std::move(now);
   }
 
+  std::map<std::string, std::size_t> classes() {
+    std::map<std::string, std::size_t> out;
+    const auto& state = builder_.state();
+    for (std::size_t i = 0; i < state.nodes(); ++i) {
+      out.emplace(state.info(i).name, placer_.node_class(i));
+    }
+    return out;
+  }
+
   model::Decision decide() { return decide::decide(builder_.publish(), kNow, placer_); }
   std::string dump() { return builder_.publish()->dump(); }
 
@@ -90,16 +107,54 @@ class Engine {
   std::map<std::string, model::PodSpec> pods_;
 };
 
-int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed) {
+// The packing score of the page, computed for one node from scratch: no index, no memo.
+class DirectScore {
+ public:
+  explicit DirectScore(const schedule::MixSnapshot& mix) : scale_(mix) {}
+
+  std::int64_t operator()(const JudgeNodeView& view, const model::PodSpec& pod) {
+    model::ShapeBook book;
+    auto core = book.intern(pod).shape->demand->core;
+    model::NodeInfo info = model::make_node_info(view.node, book.strings());
+    model::NodeState state = model::empty_state(info);
+    state.cpu = view.free_cpu_milli;
+    for (std::size_t i = 0; i < view.node.gpus.size(); ++i) {
+      auto g = static_cast<std::size_t>(view.node.gpus[i].index);
+      state.gpu[g] = static_cast<std::int16_t>(view.gpu_free_milli[i]);
+      if (state.gpu[g] != model::kMilliPerGpu) {
+        state.whole = static_cast<std::uint16_t>(state.whole & ~(1u << g));
+      }
+    }
+    auto before = schedule::room_of(info, state);
+    auto after = schedule::room_after(before, info, *core);
+    return scale_.score(scale_.worth(before), scale_.worth(after), classes_.at(view.node.name),
+                        core->count * schedule::score_milli(info, *core));
+  }
+
+  std::map<std::string, std::size_t> classes_;  // by node
+
+ private:
+  schedule::WorthScale scale_;
+};
+
+int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
+                  bool fragmentation = false) {
   int decisions = 0;
   for (int s = 0; s < sequences; ++s) {
     Random random = Random(seed).split(std::to_string(s));
     GenerateOptions options{.mix = mix};
     JudgeCluster cluster = generate(random.split("cluster"), options);
-    Engine engine;
+    Engine engine(fragmentation ? schedule::Policy::Packing::kFragmentation
+                                : schedule::Policy::Packing::kMostAllocated);
     for (int step = 0; step < steps; ++step) {
       engine.follow(cluster);
-      auto expected = judge(cluster, {}, kNow, true);
+      JudgePolicy policy;
+      if (fragmentation) {
+        DirectScore direct(engine.learn());
+        direct.classes_ = engine.classes();
+        policy.score = direct;
+      }
+      auto expected = judge(cluster, policy, kNow, true);
       auto found = without_messages(engine.decide());
       decisions += static_cast<int>(expected.outcomes.size());
       EXPECT_EQ(show(expected), show(found)) << "mix " << static_cast<int>(mix) << " seed " << seed
@@ -141,6 +196,13 @@ TEST(EngineVsJudge, Gangs) {
 }
 TEST(EngineVsJudge, Preemption) {
   std::printf("decisions: %d\n", run_sequences(Mix::kPreemption, 300 * scale(), 8, seed() + 3));
+}
+
+// The default policy, with the mix of the pods that are there.
+TEST(EngineVsJudge, Fragmentation) {
+  int count = run_sequences(Mix::kPlain, 150 * scale(), 8, seed() + 4, true);
+  count += run_sequences(Mix::kGangs, 60 * scale(), 8, seed() + 5, true);
+  std::printf("decisions: %d\n", count);
 }
 
 // An overlay that is changed and dropped leaves the snapshot as it was.

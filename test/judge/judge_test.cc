@@ -76,7 +76,7 @@ TEST(Constraints, ReadyAndCordon) {
   NodeSpec down = cpu_node("n"), cordoned = cpu_node("n");
   down.ready = false;
   cordoned.unschedulable = true;
-  expect_reason({down}, {a_pod("p")}, Verdict::kNever, Reason::kNodeNotReady);
+  expect_reason({down}, {a_pod("p")}, Verdict::kWait, Reason::kNodeNotReady);
   expect_reason({cordoned}, {a_pod("p")}, Verdict::kWait, Reason::kNodeUnschedulable);
   PodSpec tolerant = a_pod("p");
   tolerant.tolerations = {{"node.kubernetes.io/unschedulable", model::Toleration::Op::kExists, "",

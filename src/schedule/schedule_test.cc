@@ -1,0 +1,126 @@
+// Worth, mix and caches on their own; the rules of placement are tested by test/judge and
+// scenarios.
+#include <gtest/gtest.h>
+
+#include "model/snapshot_builder.h"
+#include "schedule/placer.h"
+#include "schedule/worth.h"
+
+namespace berth::schedule {
+namespace {
+
+using model::GpuDemandSpec;
+
+model::NodeSpec node(const std::string& name, const std::string& gpu_model, int gpus, int cpu) {
+  model::NodeSpec spec{.name = name, .allocatable = {{"cpu", cpu}, {"pods", 100}}};
+  for (int g = 0; g < gpus; ++g)
+    spec.gpus.push_back({.index = g, .model = gpu_model, .memory_mib = 80000});
+  return spec;
+}
+
+model::PodSpec pod(const std::string& name, int count, int milli, int cpu) {
+  model::PodSpec spec{.ns = "a", .name = name, .requests = {{"cpu", cpu}}};
+  if (count > 0) {
+    spec.gpu = {.kind = milli > 0 ? GpuDemandSpec::Kind::kFraction : GpuDemandSpec::Kind::kWhole,
+                .count = count,
+                .milli = milli};
+  }
+  return spec;
+}
+
+// Lets pods arrive and run; returns the node each took.
+class Cluster {
+ public:
+  explicit Cluster(const std::vector<model::NodeSpec>& nodes) {
+    for (const auto& n : nodes) builder.upsert_node(n);
+  }
+  std::string arrive(const model::PodSpec& spec) {
+    auto id = builder.upsert_pod(spec);
+    const auto& state = builder.state();
+    auto shape = state.pod(id).shape;
+    placer.observe(state, *shape);
+    auto target = placer.find(state, shape);
+    if (!target) return "";
+    std::string name = state.info(target->slot).name;
+    builder.bind(id, target->slot, target->gpus);
+    return name;
+  }
+  model::SnapshotBuilder builder;
+  Placer placer;
+};
+
+TEST(Packing, SharesFillOneDeviceBeforeTheNext) {
+  Cluster cluster({node("n0", "H100", 8, 64000), node("n1", "H100", 8, 64000)});
+  EXPECT_EQ(cluster.arrive(pod("a", 1, 500, 1000)), "n0");
+  EXPECT_EQ(cluster.arrive(pod("b", 1, 500, 1000)), "n0");
+  EXPECT_EQ(std::popcount(cluster.builder.state().node(0).whole), 7);
+}
+
+TEST(Packing, AScarceModelIsKeptForThoseWhoNeedIt) {
+  Cluster cluster({node("a100-0", "A100", 8, 96000), node("h100-0", "H100", 8, 96000),
+                   node("h100-1", "H100", 8, 96000), node("h100-2", "H100", 8, 96000)});
+  for (int i = 0; i < 12; ++i) {
+    auto picky = pod("picky" + std::to_string(i), 1, 0, 1000);
+    picky.gpu_models = {"A100"};
+    if (i < 4) {
+      EXPECT_EQ(cluster.arrive(picky), "a100-0");
+    }
+    cluster.arrive(pod("any" + std::to_string(i), 1, 0, 1000));
+  }
+  for (int i = 0; i < 60; ++i) {  // demand for A100 is learned
+    auto picky = pod("more" + std::to_string(i), 1, 0, 1000);
+    picky.gpu_models = {"A100"};
+    auto id = cluster.builder.upsert_pod(picky);
+    cluster.placer.observe(cluster.builder.state(), *cluster.builder.state().pod(id).shape);
+    cluster.builder.remove_pod(id);
+  }
+  EXPECT_NE(cluster.arrive(pod("late", 1, 0, 1000)), "a100-0");
+}
+
+TEST(Packing, CpuPodsGoWhereTheyStrandNoGpu) {
+  Cluster cluster({node("gpu-0", "H100", 8, 64000), node("plain-0", "", 0, 64000)});
+  EXPECT_EQ(cluster.arrive(pod("web", 0, 0, 8000)), "plain-0");
+}
+
+TEST(Worth, RoomAfterFollowsTheDeviceChoice) {
+  Interner strings;
+  model::NodeInfo info = model::make_node_info(node("n", "H100", 4, 64000), strings);
+  model::NodeState state = model::empty_state(info);
+  model::Demand core{
+      .kind = GpuDemandSpec::Kind::kFraction, .count = 1, .milli = 300, .score_milli = 300};
+  Room room = room_after(room_of(info, state), info, core);
+  EXPECT_EQ(room.whole, 3);
+  ASSERT_EQ(room.partials, 1);
+  EXPECT_EQ(room.partial[0], 700);
+  room = room_after(room, info, core);
+  EXPECT_EQ(room.whole, 3);
+  EXPECT_EQ(room.partial[0], 400);
+  core.count = 2;  // different devices
+  room = room_after(room, info, core);
+  EXPECT_EQ(room.whole, 2);
+  EXPECT_EQ(room.partials, 2);
+}
+
+// A placer with warm caches and one that sees the state for the first time agree.
+TEST(Placer, CachesChangeNoAnswer) {
+  Cluster cluster({node("n0", "H100", 8, 64000), node("n1", "A100", 4, 32000),
+                   node("n2", "H100", 8, 48000), node("n3", "H100", 2, 16000)});
+  for (int i = 0; i < 40; ++i) {
+    cluster.arrive(pod("p" + std::to_string(i), i % 3, i % 2 == 0 ? 250 + i : 0, 500 + i * 37));
+    Placer warm({.packing = Policy::Packing::kMostAllocated});
+    Placer cold({.packing = Policy::Packing::kMostAllocated});
+    auto id = cluster.builder.upsert_pod(pod("probe", 1, 300, 700));
+    const auto& state = cluster.builder.state();
+    for (int n = 0; n < 3; ++n) warm.find(state, state.pod(id).shape);
+    auto a = warm.find(state, state.pod(id).shape);
+    auto b = cold.find(state, state.pod(id).shape);
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (a) {
+      EXPECT_EQ(a->slot, b->slot);
+    }
+    cluster.builder.remove_pod(id);
+  }
+}
+
+}  // namespace
+}  // namespace berth::schedule
