@@ -9,6 +9,7 @@ namespace {
 // Canonical bytes: every value is length-prefixed, so that no two different specs share a key.
 class KeyWriter {
  public:
+  KeyWriter() { out_.reserve(640); }
   KeyWriter& add(std::int64_t value) {
     out_.append(reinterpret_cast<const char*>(&value), sizeof value);
     return *this;
@@ -72,8 +73,7 @@ std::int64_t cpu_of(const PodSpec& pod) {
   return it == pod.requests.end() ? 0 : it->second;
 }
 
-std::string demand_key(const PodSpec& pod, bool core) {
-  KeyWriter key;
+void add_demand(KeyWriter& key, const PodSpec& pod, bool core) {
   key.add(core);
   const auto& gpu = pod.gpu;
   if (core) {
@@ -86,11 +86,9 @@ std::string demand_key(const PodSpec& pod, bool core) {
   key.add(static_cast<std::int64_t>(gpu.kind)).add(gpu.count).add(gpu.memory_mib);
   key.add(gpu.mig).add(static_cast<std::int64_t>(pod.gpus_by_container.size()));
   for (int n : pod.gpus_by_container) key.add(n);
-  return key.take();
 }
 
-std::string rules_key(const PodSpec& pod) {
-  KeyWriter key;
+void add_rules(KeyWriter& key, const PodSpec& pod) {
   key.add(pod.node_selector).add(pod.required_nodes);
   key.add(static_cast<std::int64_t>(pod.preferred_nodes.size()));
   for (const auto& p : pod.preferred_nodes) key.add(p.weight).add(std::vector{p.term});
@@ -105,12 +103,13 @@ std::string rules_key(const PodSpec& pod) {
   for (const auto& m : pod.gpu_models) key.add(m);
   key.add(pod.gpu_min_memory_mib).add(pod.gpu.memory_mib);
   key.add(pod.gpu.kind != GpuDemandSpec::Kind::kNone);
-  return key.take();
 }
 
-std::string shape_key(const PodSpec& pod, const std::string& demand, const std::string& rules) {
+std::string shape_key(const PodSpec& pod) {
   KeyWriter key;
-  key.add(demand).add(rules).add(pod.ns).add(pod.labels);
+  add_demand(key, pod, false);
+  add_rules(key, pod);
+  key.add(pod.ns).add(pod.labels);
   key.add(pod.affinity).add(pod.anti_affinity);
   key.add(pod.preferred_affinity).add(pod.preferred_anti_affinity);
   key.add(static_cast<std::int64_t>(pod.spread.size()));
@@ -176,7 +175,9 @@ bool counts(const Counter& counter, const Shape& shape) {
 }
 
 std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod, bool core) {
-  return find_or_make(demands_, demand_key(pod, core), [&] {
+  KeyWriter key;
+  add_demand(key, pod, core);
+  return find_or_make(demands_, key.take(), [&] {
     auto demand = std::make_shared<Demand>();
     demand->serial = ++serial_;
     if (!core) demand->core = intern_demand(pod, true);
@@ -220,7 +221,9 @@ void ShapeBook::use_labels(const text::Selector& selector) {
 }
 
 std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
-  return find_or_make(rules_, rules_key(pod), [&] {
+  KeyWriter key;
+  add_rules(key, pod);
+  return find_or_make(rules_, key.take(), [&] {
     auto rules = std::make_shared<NodeRules>();
     rules->serial = ++serial_;
     rules->node_selector = pod.node_selector;
@@ -232,8 +235,8 @@ std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
     rules->asks_gpu = pod.gpu.kind != GpuDemandSpec::Kind::kNone;
     rules->gpu_memory_mib =
         rules->asks_gpu ? std::max(pod.gpu_min_memory_mib, pod.gpu.memory_mib) : 0;
-    for (const auto& [key, value] : pod.node_selector) {
-      if (label_keys_.insert(key).second) ++keys_version_;
+    for (const auto& [label, value] : pod.node_selector) {
+      if (label_keys_.insert(label).second) ++keys_version_;
     }
     for (const auto& term : pod.required_nodes) use_labels(term.labels);
     for (const auto& p : pod.preferred_nodes) use_labels(p.term.labels);
@@ -280,7 +283,7 @@ TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, Ne
 
 ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   News news;
-  auto key = shape_key(pod, demand_key(pod, false), rules_key(pod));
+  auto key = shape_key(pod);
   if (auto it = by_key_.find(key); it != by_key_.end()) {
     if ((news.shape = it->second.lock())) return news;
   }

@@ -9,6 +9,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <set>
 #include <string>
@@ -143,7 +144,8 @@ class ShapeBook {
 
  private:
   template <class T>
-  using Table = boost::unordered_flat_map<std::string, std::weak_ptr<const T>>;
+  using Table =
+      boost::unordered_flat_map<std::string, std::weak_ptr<const T>, std::hash<std::string>>;
 
   std::shared_ptr<const Demand> intern_demand(const PodSpec& pod, bool core = false);
   std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #include <map>
 #include <memory>
 #include <string>
@@ -67,7 +68,7 @@ class SnapshotBuilder {
   std::map<std::string, NodeInfoRef, std::less<>> nodes_;
   std::map<std::string, NodeInfoRef, std::less<>> changed_nodes_;
   bool names_changed_ = false;
-  boost::unordered_flat_map<std::string, PodId> pods_;
+  boost::unordered_flat_map<std::string, PodId, std::hash<std::string>> pods_;
   std::vector<PodId> free_pods_;
   std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;

@@ -8,11 +8,11 @@ namespace {
 // Four pods with app=x, three of them bound.
 std::string pods() {
   std::string out =
-      "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {allocatable: "
+      "{apiVersion: v1, kind: Node, metadata: {name: n0}, status: {allocatable: "
       "{pods: 9}}}\n";
   for (int i = 0; i < 4; ++i) {
     out += "---\n{apiVersion: v1, kind: Pod, metadata: {name: p" + std::to_string(i) +
-           ", labels: {app: x}}, spec: {" + (i < 3 ? "nodeName: n, " : "") +
+           ", labels: {app: x}}, spec: {" + (i < 3 ? "nodeName: n0, " : "") +
            "containers: [{name: c}]}}\n";
   }
   return out;
@@ -47,7 +47,7 @@ INSTANTIATE_TEST_SUITE_P(
         BudgetCase{"max_percent", "maxUnavailable: 60%, selector: {matchLabels: {app: x}}", "", 2},
         BudgetCase{"empty_selector", "minAvailable: 1, selector: {}", "", 2},
         BudgetCase{"no_selector", "minAvailable: 0", "", 0},
-        BudgetCase{"other", "minAvailable: 0, selector: {matchLabels: {app: y}}", "", 0}),
+        BudgetCase{"other", "minAvailable: 0, selector: {matchLabels: {app: w}}", "", 0}),
     [](const auto& suite) { return suite.param.name; });
 
 TEST(Budget, Errors) {

@@ -87,7 +87,7 @@ TEST(GpuNode, Contradictions) {
 
 TEST(GpuNode, Errors) {
   const auto errors = [](const std::string& status) {
-    return all(read("{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n}, "
+    return all(read("{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n0}, "
                     "status: {" +
                     status + "}}")
                    .invalid);

@@ -91,8 +91,8 @@ TEST(Group, NotFound) {
                          member("b",
                                 "scheduling.k8s.io/group-name: made, "
                                 "scheduling.volcano.sh/group-min-member: '2'") +
-                         member("c", "scheduling.k8s.io/group-name: none", "", "nodeName: n,") +
-                         "---\n{apiVersion: v1, kind: Node, metadata: {name: n}, status: "
+                         member("c", "scheduling.k8s.io/group-name: none", "", "nodeName: n0,") +
+                         "---\n{apiVersion: v1, kind: Node, metadata: {name: n0}, status: "
                          "{allocatable: {pods: 1}}}\n");
   EXPECT_NE(all(in.invalid).find("Pod default/a: metadata: found group \"none\""),
             std::string::npos)
@@ -107,7 +107,7 @@ TEST(Group, NotFound) {
 
 TEST(Group, Errors) {
   const auto errors = [](const std::string& text) { return all(read(text).invalid); };
-  EXPECT_NE(errors(member("a", "scheduling.k8s.io/group-name: x, pod-group-name: y"))
+  EXPECT_NE(errors(member("a", "scheduling.k8s.io/group-name: x, pod-group-name: w"))
                 .find("the same group"),
             std::string::npos);
   EXPECT_NE(errors(member("a", "pod-group-name: Not_A_Name")).find("name of a PodGroup"),
@@ -132,8 +132,8 @@ TEST(Group, NetworkTopologyNeedsHyperNodes) {
 
 TEST(Topology, AnnotationsAndShortNames) {
   const auto node = [](const char* labels) {
-    return "---\n{apiVersion: v1, kind: Node, metadata: {name: n, labels: {" + std::string(labels) +
-           "}}, status: {allocatable: {pods: 1}}}\n";
+    return "---\n{apiVersion: v1, kind: Node, metadata: {name: n0, labels: {" +
+           std::string(labels) + "}}, status: {allocatable: {pods: 1}}}\n";
   };
   const auto group = [](const char* annotations) {
     return "---\n{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g, "

@@ -35,7 +35,7 @@ items:
   metadata: {resourceVersion: "1"}
   items: [{metadata: {name: a}, spec: {containers: [{name: c}]}}]
 ---
-{apiVersion: v1, kind: NodeList, items: [{metadata: {name: n}, status: {allocatable: {pods: 1}}}]}
+{apiVersion: v1, kind: NodeList, items: [{metadata: {name: n0}, status: {allocatable: {pods: 1}}}]}
 ---
 {apiVersion: v1, kind: PodList, items: null}
 )");
@@ -134,7 +134,7 @@ TEST(Manifest, OrderDoesNotMatter) {
       small_pod("a", ", labels: {second: x}"),
       "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g}, spec: "
       "{minMember: 2}}",
-      "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {x: y}}, status: {allocatable: "
+      "{apiVersion: v1, kind: Node, metadata: {name: n0, labels: {x: w}}, status: {allocatable: "
       "{pods: 3, nvidia.com/gpu: 2}}}",
       "{apiVersion: batch/v1, kind: Job, metadata: {name: j}, spec: {parallelism: 2, template: "
       "{spec: {restartPolicy: Never, priorityClassName: p, containers: [{name: c}]}}}}",

@@ -53,7 +53,7 @@ status:
 
 TEST(Node, CapacityStandsInAndPodsAreAssumed) {
   const Inputs in = read(
-      "{apiVersion: v1, kind: Node, metadata: {name: n}, status: {capacity: "
+      "{apiVersion: v1, kind: Node, metadata: {name: n0}, status: {capacity: "
       "{cpu: 1}}}");
   ASSERT_EQ(in.nodes.size(), 1u);
   EXPECT_TRUE(in.nodes[0].ready);
@@ -159,7 +159,7 @@ TEST(Gpus, Errors) {
   EXPECT_TRUE(in.nodes.empty());
   EXPECT_EQ(in.counts.invalid_objects, 1u);
   EXPECT_EQ(read(node_yaml("", "cpu2: -1")).nodes.size(), 0u);
-  EXPECT_EQ(read("{apiVersion: v1, kind: Node, metadata: {name: n, labels: {a: 8}}}").nodes.size(),
+  EXPECT_EQ(read("{apiVersion: v1, kind: Node, metadata: {name: n0, labels: {a: 8}}}").nodes.size(),
             0u);
 }
 

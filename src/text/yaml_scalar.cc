@@ -107,10 +107,12 @@ YamlScalar resolve_number(std::string_view text) {
 YamlScalar resolve_plain_scalar(std::string_view text) {
   if (one_of_words(text, {"", "~", "null", "Null", "NULL"}))
     return {YamlScalar::kNull, false, 0, ""};
-  if (one_of_words(text, {"y", "Y", "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) {
+  if (one_of_words(text,
+                   {"y", "Y", "true", "True", "TRUE", "yes", "Yes", "YES", "on", "On", "ON"})) {
     return {YamlScalar::kBool, true, 0, ""};
   }
-  if (one_of_words(text, {"n", "N", "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})) {
+  if (one_of_words(text,
+                   {"n", "N", "false", "False", "FALSE", "no", "No", "NO", "off", "Off", "OFF"})) {
     return {YamlScalar::kBool, false, 0, ""};
   }
   if (one_of_words(text, {".nan", ".NaN", ".NAN", ".inf", ".Inf", ".INF", "+.inf", "+.Inf", "+.INF",

@@ -15,9 +15,9 @@ struct YamlScalar {
   std::string text;    // kInt, kFloat: a JSON number; kNotJson: why it cannot be one
 };
 
-// A plain (unquoted) scalar. y/n/yes/no/on/off/true/false in the usual spellings are bools; ~, null
-// and nothing are null; 0x1f, 0o17, 017, 0b11, 1_000 and +1 are integers; .5, 1e3 and 08 are floats;
-// dates stay strings.
+// A plain (unquoted) scalar. y/n, yes/no, on/off and true/false, as usually spelt, are bools; ~,
+// null and nothing are null; 0x1f, 0o17, 017, 0b11, 1_000 and +1 are integers; .5, 1e3 and 08 are
+// floats; dates stay strings.
 YamlScalar resolve_plain_scalar(std::string_view text);
 
 // The text of a float used as a key: Go's FormatFloat(v, 'g', -1, 32).
