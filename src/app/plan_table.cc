@@ -244,13 +244,34 @@ void print_waiting(const PlanResult& plan, std::size_t max_rows, std::string& ou
   table.print(max_rows, out);
 }
 
+// A sentence to act on is never cut: it wraps at blanks, and only a word too long for a line is
+// elided.
+void print_wrapped(const std::string& sentence, std::string& out) {
+  constexpr int kMargin = 4;
+  std::string line = "  ";
+  bool empty = true;
+  for (std::size_t at = 0; at < sentence.size();) {
+    const std::size_t end = std::min(sentence.find(' ', at), sentence.size());
+    const std::string word = text::elide_middle(sentence.substr(at, end - at), kScreen - kMargin);
+    if (!empty && line.size() + 1 + word.size() > static_cast<std::size_t>(kScreen)) {
+      out += line + '\n';
+      line.assign(kMargin, ' ');
+      empty = true;
+    }
+    line += (empty ? "" : " ") + word;
+    empty = false;
+    at = end + 1;
+  }
+  out += line + '\n';
+}
+
 void print_notes(const char* title, const std::vector<objects::Note>& notes, std::size_t count,
                  std::size_t max_shown, std::string& out) {
   if (notes.empty()) return;
   out += fmt::format("\n{} ({})\n", title, std::max(count, notes.size()));
   const std::size_t shown = std::min(notes.size(), max_shown);
   for (std::size_t i = 0; i < shown; ++i) {
-    out += "  " + text::elide_middle(text::terminal_safe(note_line(notes[i])), kScreen - 2) + '\n';
+    print_wrapped(text::terminal_safe(note_line(notes[i])), out);
   }
   const std::size_t total = std::max(count, notes.size());
   if (shown < total) out += fmt::format("  +{} more (see -o json)\n", total - shown);

@@ -166,6 +166,11 @@ class Cycle {
                                     .message = std::move(message)});
       return;
     }
+    if (const Outcome* same = known_no(w)) {
+      decision_.outcomes.push_back(*same);
+      decision_.outcomes.back().workload = w.name;
+      return;
+    }
     auto placed = schedule::place(placer_, state_, w);
     if (!placed.pods.empty()) return record(w, placed);
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
@@ -174,10 +179,27 @@ class Cycle {
       placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }
+    if (w.gang < 0) known_.insert_or_assign(key_of(w), Known{changes_, no});
     decision_.outcomes.push_back(std::move(no));
   }
 
+  // Equal pods get equal answers while nothing changes: one "no" is proven once, not once a pod.
+  using Key = std::tuple<std::uint64_t, int, bool>;
+  struct Known {
+    int changes = 0;
+    Outcome no;
+  };
+  Key key_of(const Workload& w) const {
+    return {state_.pod(w.pending.front()).shape->serial, w.priority, w.preempts};
+  }
+  const Outcome* known_no(const Workload& w) const {
+    if (w.gang >= 0) return nullptr;
+    auto it = known_.find(key_of(w));
+    return it != known_.end() && it->second.changes == changes_ ? &it->second.no : nullptr;
+  }
+
   void record(const Workload& w, const schedule::Placed& placed) {
+    ++changes_;
     for (const auto& victim : placed.victims) {
       decision_.preemptions.push_back({.pod = state_.pod(victim.id).info->name,
                                        .node = state_.info(victim.slot).name,
@@ -256,7 +278,9 @@ class Cycle {
   std::int64_t now_ns_;
   schedule::Placer& placer_;
   Options options_;
-  int lowest_ = INT32_MAX;                          // the lowest priority that runs
+  int lowest_ = INT32_MAX;  // the lowest priority that runs
+  int changes_ = 0;         // placements so far
+  std::map<Key, Known> known_;
   std::set<std::uint32_t> left_;                    // nodes that victims left
   std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   Decision decision_;
