@@ -33,9 +33,6 @@ class SnapshotBuilder {
   void unbind(PodId id);
   void remove_pod(PodId id);
 
-  // A topology key that gangs ask for; known keys have their domains in the next snapshot.
-  void use_topology(const std::string& label) { book_.topology_key(label); }
-
   const ClusterState& state();  // all changes applied; valid until the next change
   ClusterSnapshot publish();
   std::optional<PodId> find_pod(std::string_view name) const;

@@ -25,7 +25,6 @@ class DemandIndex {
   std::optional<std::uint32_t> best(const model::NodeSet& allowed) const;
   const model::NodeSet& feasible() const { return feasible_; }
   std::int32_t score(std::size_t slot) const { return scores_[slot]; }
-  std::size_t bytes() const { return scores_.size() * 13; }
 
  private:
   void reset(const model::ClusterState& state);
