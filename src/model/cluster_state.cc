@@ -19,6 +19,14 @@ std::uint64_t ClusterState::next_version() {
   return versions_->fetch_add(1, std::memory_order_relaxed) + 1;
 }
 
+NodeState& ClusterState::write_node(std::size_t slot) {
+  auto version = next_version();
+  NodeState& state = nodes_.write(slot, version);
+  state.version = version;
+  journal_.add(static_cast<std::uint32_t>(slot));
+  return state;
+}
+
 MigFree ClusterState::mig_free(std::size_t slot, const Demand& demand) const {
   MigFree free{};
   if (demand.kind != GpuDemandSpec::Kind::kMig) return free;
@@ -109,20 +117,14 @@ void ClusterState::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
   link_node(id, static_cast<std::int32_t>(slot));
   PodEntry& entry = pods_.write(id, 0);
   entry.gpus = gpus;
-  auto version = next_version();
-  NodeState& state = nodes_.write(slot, version);
-  take(info(slot), state, *entry.shape->demand, gpus);
-  state.version = version;
+  take(info(slot), write_node(slot), *entry.shape->demand, gpus);
   raise(*entry.shape, slot, +1);
 }
 
 void ClusterState::unbind(PodId id) {
   const PodEntry& entry = pods_[id];
   auto slot = static_cast<std::size_t>(entry.slot);
-  auto version = next_version();
-  NodeState& state = nodes_.write(slot, version);
-  give(info(slot), state, *entry.shape->demand, entry.gpus);
-  state.version = version;
+  give(info(slot), write_node(slot), *entry.shape->demand, entry.gpus);
   raise(*entry.shape, slot, -1);
   unlink_node(id);
   pods_.write(id, 0).gpus = {};

@@ -19,6 +19,7 @@
 
 #include "model/device_choice.h"
 #include "model/inventory.h"
+#include "model/journal.h"
 #include "model/pages.h"
 #include "model/shape.h"
 
@@ -31,6 +32,7 @@ inline constexpr std::int32_t kNoNode = -2;  // bound to a node that is not in t
 // A pod's identity and standing; constant while the object is unchanged.
 struct PodInfo {
   std::string name;  // "ns/name"
+  OwnedShape shape;
   std::string uid;
   int priority = 0;
   bool preempts = true;
@@ -41,15 +43,18 @@ struct PodInfo {
   std::int64_t created_ns = 0, started_ns = 0;
 };
 
-struct PodEntry {
+// One cache line.
+struct alignas(64) PodEntry {
   std::shared_ptr<const PodInfo> info;  // null: the id is not in use
-  ShapeRef shape;
+  ShapeRef shape = nullptr;             // info's
   std::int32_t slot = kPending;
   GpuTake gpus;
   bool assumed = false;  // its devices are our guess
   std::int32_t node_prev = -1, node_next = -1;
   std::int32_t gang_prev = -1, gang_next = -1;
 };
+
+static_assert(sizeof(PodEntry) == 64);
 
 // Which counters a pod of a shape raises on its node, and which bar it from a domain.
 struct ShapeLinks {
@@ -68,7 +73,7 @@ class ClusterState {
   std::size_t nodes() const { return inventory_->size(); }
   const NodeInfo& info(std::size_t slot) const { return inventory_->node(slot); }
   const NodeState& node(std::size_t slot) const { return nodes_[slot]; }
-  const Pages<NodeState>& node_pages() const { return nodes_; }
+  const Journal::Mark& history() const { return journal_.now(); }  // of changes to nodes
 
   std::size_t pod_ids() const { return pods_.size(); }  // ids are below this
   const PodEntry& pod(PodId id) const { return pods_[id]; }
@@ -116,6 +121,7 @@ class ClusterState {
   };
 
   std::uint64_t next_version();
+  NodeState& write_node(std::size_t slot);
   void raise(const Shape& shape, std::size_t slot, int by);
   void bump(std::uint16_t counter, std::size_t slot, int by);
   void link_node(PodId id, std::int32_t slot);
@@ -125,6 +131,7 @@ class ClusterState {
 
   std::shared_ptr<const Inventory> inventory_;
   Pages<NodeState> nodes_;
+  Journal journal_;
   Pages<std::int32_t, 256> node_heads_, gang_heads_;
   Pages<PodEntry> pods_;
   std::vector<std::shared_ptr<Counts>> counts_;

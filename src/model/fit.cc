@@ -180,7 +180,7 @@ void apply(const NodeInfo& info, NodeState& state, const Demand& demand, const G
            int sign) {
   state.cpu += sign * demand.cpu;
   state.memory += sign * demand.memory;
-  state.ephemeral += sign * demand.ephemeral;
+  if (demand.ephemeral != 0) state.ephemeral += sign * demand.ephemeral;  // seldom in the cache
   state.pods += sign;
   for (const auto& [resource, amount] : demand.extended) {
     int column = info.extended_column(resource);

@@ -57,11 +57,13 @@ NumaServed numa_serve(const NodeInfo& info, std::uint16_t free_whole, const Dema
 inline bool numa_admits(const NodeInfo& info, std::uint16_t free_whole, const Demand& demand) {
   return numa_serve(info, free_whole, demand).ok;
 }
-inline bool numa_applies(const NodeInfo& info, const Demand& demand) {
-  return demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
-         info.numa_known &&
+inline bool numa_policy_applies(const NodeInfo& info) {
+  return info.shares_per_gpu == 1 && info.numa_known &&
          (info.numa_policy == NumaPolicy::kRestricted ||
           info.numa_policy == NumaPolicy::kSingleNumaNode);
+}
+inline bool numa_applies(const NodeInfo& info, const Demand& demand) {
+  return demand.kind == GpuDemandSpec::Kind::kWhole && numa_policy_applies(info);
 }
 
 bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& demand);

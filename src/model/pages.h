@@ -3,9 +3,9 @@
 // A page belongs to the one Pages that made it; any other writer copies it first. A copy is a
 // snapshot or a fork: dropping it leaves the original as it was, bit for bit. An original that is
 // written after being copied must detach() first, so that its next write to each page copies it.
-// Each page and each element has a stamp, given by the writer; equal stamps at the same place in
-// two copies of one family mean equal contents, which lets caches find what changed without reading
-// it. Thread-safety: a Pages is written by one thread; a copy may be read, and copied, on any.
+// Each page has a stamp, given by the writer; equal stamps at the same place in two copies of one
+// family mean equal contents, which lets caches find what changed without reading it.
+// Thread-safety: a Pages is written by one thread; a copy may be read, and copied, on any.
 #pragma once
 
 #include <array>
@@ -65,9 +65,6 @@ class Pages {
     return spine_[i / kPageSize].page->items[i % kPageSize];
   }
   const T* page_data(std::size_t page) const { return spine_[page].page->items.data(); }
-  const std::uint64_t* item_stamps(std::size_t page) const {
-    return spine_[page].page->stamps.data();
-  }
 
   // The element for writing; its page gets the stamp.
   T& write(std::size_t i, std::uint64_t stamp) {
@@ -77,7 +74,6 @@ class Pages {
       slot.page->owner = owner_;
     }
     slot.stamp = stamp;
-    slot.page->stamps[i % kPageSize] = stamp;
     return slot.page->items[i % kPageSize];
   }
 
@@ -98,7 +94,6 @@ class Pages {
  private:
   struct Page {
     std::uint64_t owner = 0;
-    std::array<std::uint64_t, kPageSize> stamps{};
     std::array<T, kPageSize> items{};
   };
   struct Slot {

@@ -2,21 +2,35 @@
 
 #include <algorithm>
 #include <bit>
+#include <cstring>
 
 namespace berth::model {
 namespace {
 
-// Canonical bytes: every value is length-prefixed, so that no two different specs share a key.
+// Canonical bytes: numbers end where their last byte says and texts are length-prefixed, so that no
+// two different specs share a key.
 class KeyWriter {
  public:
-  KeyWriter() { out_.reserve(640); }
+  explicit KeyWriter(std::string buffer = {}) : out_(std::move(buffer)) {
+    out_.resize(out_.capacity());
+  }
+  std::string take() {
+    out_.resize(size_);
+    return std::move(out_);
+  }
+
   KeyWriter& add(std::int64_t value) {
-    out_.append(reinterpret_cast<const char*>(&value), sizeof value);
+    auto bits = static_cast<std::uint64_t>(value) << 1 ^ static_cast<std::uint64_t>(value >> 63);
+    char* at = room(10);
+    for (; bits >= 0x80; bits >>= 7) *at++ = static_cast<char>(bits | 0x80);
+    *at++ = static_cast<char>(bits);
+    size_ = static_cast<std::size_t>(at - out_.data());
     return *this;
   }
   KeyWriter& add(const std::string& value) {
     add(static_cast<std::int64_t>(value.size()));
-    out_ += value;
+    std::memcpy(room(value.size()), value.data(), value.size());
+    size_ += value.size();
     return *this;
   }
   KeyWriter& add(const Labels& labels) {
@@ -49,10 +63,15 @@ class KeyWriter {
     for (const auto& term : terms) add(term.topology_key).add(term.pods).add(term.weight);
     return *this;
   }
-  std::string take() { return std::move(out_); }
 
  private:
-  std::string out_;
+  char* room(std::size_t bytes) {
+    if (out_.size() - size_ < bytes) out_.resize(2 * out_.size() + bytes);
+    return out_.data() + size_;
+  }
+
+  std::string out_;  // the first size_ bytes count
+  std::size_t size_ = 0;
 };
 
 // The range of values that round up to the same step: 1/16 of the power of two below.
@@ -105,8 +124,8 @@ void add_rules(KeyWriter& key, const PodSpec& pod) {
   key.add(pod.gpu.kind != GpuDemandSpec::Kind::kNone);
 }
 
-std::string shape_key(const PodSpec& pod) {
-  KeyWriter key;
+std::string shape_key(const PodSpec& pod, std::string buffer) {
+  KeyWriter key(std::move(buffer));
   add_demand(key, pod, false);
   add_rules(key, pod);
   key.add(pod.ns).add(pod.labels);
@@ -283,8 +302,8 @@ TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, Ne
 
 ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   News news;
-  auto key = shape_key(pod);
-  if (auto it = by_key_.find(key); it != by_key_.end()) {
+  scratch_ = shape_key(pod, std::move(scratch_));
+  if (auto it = by_key_.find(std::string_view(scratch_)); it != by_key_.end()) {
     if ((news.shape = it->second.lock())) return news;
   }
   auto before = keys_version_;
@@ -334,7 +353,7 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   shape->queue = pod.queue;
   shape->priority_class = pod.priority_class;
   shape->terminating = pod.terminating;
-  shape->key = key;
+  shape->key = scratch_;
   if (free_indices_.empty()) {
     shape->index = static_cast<std::uint32_t>(shapes_.size());
     shapes_.emplace_back();
@@ -346,7 +365,7 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   news.new_shape = true;
   news.new_keys = keys_version_ != before;
   shapes_[shape->index] = news.shape;
-  by_key_.insert_or_assign(std::move(key), news.shape);
+  by_key_.insert_or_assign(shape->key, news.shape);
   return news;
 }
 

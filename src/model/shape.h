@@ -115,7 +115,8 @@ struct Shape {
            !host_ports.empty();
   }
 };
-using ShapeRef = std::shared_ptr<const Shape>;
+using OwnedShape = std::shared_ptr<const Shape>;
+using ShapeRef = const Shape*;  // alive as long as a pod has it
 
 bool matches(const PodSet& set, const std::string& ns, const Labels& labels);
 bool counts(const Counter& counter, const Shape& shape);  // a running pod of the shape is counted
@@ -124,7 +125,7 @@ class ShapeBook {
  public:
   // What interning met for the first time; the builder acts on it.
   struct News {
-    ShapeRef shape;
+    OwnedShape shape;
     bool new_shape = false;
     std::vector<CounterRef> counters;
     bool new_keys = false;  // label or topology keys that no shape used before
@@ -143,9 +144,15 @@ class ShapeBook {
   std::size_t live_shapes() const { return by_key_.size(); }
 
  private:
+  struct KeyHash {
+    using is_transparent = void;
+    std::size_t operator()(std::string_view key) const {
+      return std::hash<std::string_view>{}(key);
+    }
+  };
   template <class T>
   using Table =
-      boost::unordered_flat_map<std::string, std::weak_ptr<const T>, std::hash<std::string>>;
+      boost::unordered_flat_map<std::string, std::weak_ptr<const T>, KeyHash, std::equal_to<>>;
 
   std::shared_ptr<const Demand> intern_demand(const PodSpec& pod, bool core = false);
   std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);
@@ -158,6 +165,7 @@ class ShapeBook {
   std::set<std::string, std::less<>> label_keys_;
   std::uint64_t keys_version_ = 0;
   std::uint64_t serial_ = 0;
+  std::string scratch_;  // the key being looked up
   Table<Shape> by_key_;
   Table<Demand> demands_;
   Table<NodeRules> rules_;

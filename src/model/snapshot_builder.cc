@@ -23,8 +23,10 @@ void SnapshotBuilder::remove_node(std::string_view name) {
 }
 
 PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
-  std::string name = spec.ns + "/" + spec.name;
-  if (auto it = pods_.find(name); it != pods_.end()) remove_pod(it->second);
+  auto info = std::make_shared<PodInfo>();
+  info->name.reserve(spec.ns.size() + 1 + spec.name.size());
+  info->name.append(spec.ns).append("/").append(spec.name);
+  if (auto it = pods_.find(info->name); it != pods_.end()) remove_pod(it->second);
   auto news = book_.intern(spec);
   PodId id;
   if (free_pods_.empty()) {
@@ -34,8 +36,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
     id = free_pods_.back();
     free_pods_.pop_back();
   }
-  auto info = std::make_shared<PodInfo>();
-  info->name = name;
+  info->shape = news.shape;
   info->uid = spec.uid;
   info->priority = spec.priority;
   info->preempts = spec.preempts;
@@ -54,13 +55,13 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
     }
     info->gang = gang->second;
   }
+  pods_.emplace(info->name, id);
   PodEntry& entry = state_.pods_.write(id, 0);
-  entry = {.info = info, .shape = news.shape};
+  entry = {.info = info, .shape = news.shape.get()};
   if (info->gang >= 0) state_.link_gang(id, info->gang);
   if (news.shape->index >= shape_refs_.size()) shape_refs_.resize(news.shape->index + 1);
   ++shape_refs_[news.shape->index];
   relink_shapes(news);
-  pods_.emplace(std::move(name), id);
   if (!spec.node_name.empty()) wanted_.push_back({id, spec.node_name, spec.gpu_indices});
   return id;
 }
@@ -117,7 +118,7 @@ void SnapshotBuilder::count_running(const std::vector<CounterRef>& counters) {
 }
 
 std::optional<PodId> SnapshotBuilder::find_pod(std::string_view name) const {
-  auto it = pods_.find(std::string(name));
+  auto it = pods_.find(name);
   return it == pods_.end() ? std::nullopt : std::optional(it->second);
 }
 
@@ -147,7 +148,7 @@ void SnapshotBuilder::remove_pod(PodId id) {
   detach_pod(id);
   const PodEntry& entry = state_.pods_[id];
   pods_.erase(entry.info->name);
-  ShapeRef shape = entry.shape;
+  OwnedShape shape = entry.info->shape;
   state_.pods_.write(id, 0) = {};
   free_pods_.push_back(id);
   if (--shape_refs_[shape->index] == 0) {

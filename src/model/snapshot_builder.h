@@ -65,7 +65,7 @@ class SnapshotBuilder {
   std::map<std::string, NodeInfoRef, std::less<>> nodes_;
   std::map<std::string, NodeInfoRef, std::less<>> changed_nodes_;
   bool names_changed_ = false;
-  boost::unordered_flat_map<std::string, PodId, std::hash<std::string>> pods_;
+  boost::unordered_flat_map<std::string_view, PodId, std::hash<std::string_view>> pods_;  // by name
   std::vector<PodId> free_pods_;
   std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;

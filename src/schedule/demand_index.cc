@@ -5,28 +5,22 @@
 
 namespace berth::schedule {
 
-void DemandIndex::reset(const model::ClusterState& state) {
-  std::size_t n = state.nodes();
-  stamps_.assign(state.node_pages().pages(), ~std::uint64_t{0});
-  versions_.assign(n, ~std::uint64_t{0});
-  scores_.assign((n + 63) / 64 * 64, kInfeasible);
-  best_.assign((n + 63) / 64, kInfeasible);
-  holders_.assign((n + 63) / 64, 0);
-  feasible_ = model::NodeSet(n);
-}
-
 void DemandIndex::regroup(std::size_t group) {
-  const std::int32_t* scores = scores_.data() + group * 64;
-  std::int32_t best = kInfeasible;
-  for (std::size_t i = 0; i < 64; ++i) best = std::max(best, scores[i]);
+  const Score* scores = scores_.data() + group * 64;
+  Score best = kInfeasible;
   std::uint64_t holders = 0;
-  for (std::size_t i = 0; i < 64; ++i) holders |= std::uint64_t{scores[i] == best} << i;
+  for (std::uint64_t bits = feasible_.word(group); bits != 0; bits &= bits - 1) {
+    Score score = scores[std::countr_zero(bits)];
+    std::uint64_t bit = bits & -bits;
+    holders = score > best ? bit : score == best ? holders | bit : holders;
+    best = std::max(best, score);
+  }
   best_[group] = best;
-  holders_[group] = best == kInfeasible ? 0 : holders;
+  holders_[group] = holders;
 }
 
-void DemandIndex::update(std::size_t slot, std::int32_t score) {
-  std::int32_t old = scores_[slot];
+void DemandIndex::update(std::size_t slot, Score score) {
+  Score old = scores_[slot];
   if (score == old) return;
   scores_[slot] = score;
   if (score == kInfeasible) {
@@ -47,34 +41,34 @@ void DemandIndex::update(std::size_t slot, std::int32_t score) {
   }
 }
 
+void DemandIndex::rescore(const model::ClusterState& state, Scorer& scorer, std::size_t slot) {
+  update(slot, scorer.score(state, slot, *demand_, column_));
+}
+
+void DemandIndex::reset(const model::ClusterState& state, Scorer& scorer) {
+  std::size_t n = state.nodes(), groups = (n + 63) / 64;
+  scores_.assign(groups * 64, kInfeasible);
+  best_.assign(groups, kInfeasible);
+  holders_.assign(groups, 0);
+  feasible_ = model::NodeSet(n);
+  inventory_ = state.inventory().version();
+  epoch_ = scorer.epoch();
+  for (std::size_t slot = 0; slot < n; ++slot) rescore(state, scorer, slot);
+}
+
 void DemandIndex::sync(const model::ClusterState& state, Scorer& scorer) {
-  if (inventory_ != state.inventory().version() || epoch_ != scorer.epoch()) {
-    reset(state);
-    inventory_ = state.inventory().version();
-    epoch_ = scorer.epoch();
+  changed_.clear();
+  if (inventory_ != state.inventory().version() || epoch_ != scorer.epoch() ||
+      !model::Journal::between(seen_, state.history(), state.nodes(), changed_)) {
+    reset(state, scorer);
+  } else {
+    for (auto slot : changed_) rescore(state, scorer, slot);
   }
-  const auto& pages = state.node_pages();
-  constexpr std::size_t kPage = model::Pages<model::NodeState>::page_size();
-  const model::Demand& demand = *demand_;
-  for (std::size_t p = 0; p < pages.pages(); ++p) {
-    if (pages.stamp(p) == stamps_[p]) continue;
-    stamps_[p] = pages.stamp(p);
-    const model::NodeState* nodes = pages.page_data(p);
-    const std::uint64_t* versions = pages.item_stamps(p);
-    std::size_t end = std::min(kPage, pages.size() - p * kPage);
-    for (std::size_t i = 0; i < end; ++i) {
-      std::size_t slot = p * kPage + i;
-      if (versions[i] == versions_[slot]) continue;
-      versions_[slot] = versions[i];
-      const model::NodeInfo& info = state.info(slot);
-      update(slot, model::fits(info, nodes[i], demand) ? scorer.score(slot, info, nodes[i], demand)
-                                                       : kInfeasible);
-    }
-  }
+  seen_ = state.history();
 }
 
 std::optional<std::uint32_t> DemandIndex::best(const model::NodeSet& allowed) const {
-  std::int32_t best = kInfeasible;
+  Score best = kInfeasible;
   std::size_t slot = 0;
   for (std::size_t g = 0; g < best_.size(); ++g) {
     if (best_[g] <= best) continue;

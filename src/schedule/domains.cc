@@ -11,7 +11,7 @@ using model::ClusterState;
 using model::NodeSet;
 
 std::vector<DomainRoom> domain_rooms(Placer& placer, const ClusterState& state,
-                                     const model::ShapeRef& shape, int key, const NodeSet* within) {
+                                     model::ShapeRef shape, int key, const NodeSet* within) {
   const NodeSet& allowed = placer.rules(state, *shape).allowed;
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<DomainRoom> rooms(domains == nullptr ? 1 : domains->values.size());

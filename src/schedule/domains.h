@@ -16,8 +16,7 @@ struct DomainRoom {
 
 // Per domain of the key (all nodes as one domain 0 when key < 0), inside within where given.
 std::vector<DomainRoom> domain_rooms(Placer& placer, const model::ClusterState& state,
-                                     const model::ShapeRef& shape, int key,
-                                     const model::NodeSet* within);
+                                     model::ShapeRef shape, int key, const model::NodeSet* within);
 
 // Those that reach all first, smallest first; then those that reach min, largest first; then the
 // rest, largest first. Ties by domain number, which is the order of the values.

@@ -94,7 +94,7 @@ void Placer::learn_present(const ClusterState& state) {
   }
   std::sort(pods.begin(), pods.end());
   for (const auto& [name, id] : pods) observe(state, *state.pod(id).shape);
-  scorer_.follow(state.inventory());
+  scorer_.follow(state);
   scorer_.settle();
 }
 
@@ -163,12 +163,11 @@ void Placer::rule_spread(const ClusterState& state, const Shape& shape, PodRules
 Placer::PodRules Placer::pod_rules(const ClusterState& state, const Shape& shape) {
   counts_.trim(state);
   PodRules out;
-  if (shape.affinity.empty() && shape.anti_affinity.empty() && shape.hard_spread.empty() &&
-      state.links(shape).barred_by.empty()) {
-    return out;
+  if (!shape.affinity.empty()) out.affinity = NodeSet(state.nodes());
+  if (!shape.anti_affinity.empty() || !state.links(shape).barred_by.empty()) {
+    out.anti_affinity = NodeSet(state.nodes());
   }
-  out.any = true;
-  out.affinity = out.anti_affinity = out.spread = NodeSet(state.nodes());
+  if (!shape.hard_spread.empty()) out.spread = NodeSet(state.nodes());
   rule_affinity(state, shape, out);
   rule_spread(state, shape, out);
   return out;
@@ -256,11 +255,11 @@ DemandIndex* Placer::index_for(const ClusterState& state,
 
 std::optional<std::uint32_t> Placer::best_by_scan(const ClusterState& state, const Shape& shape,
                                                   const NodeSet& nodes) {
-  std::int32_t best = kInfeasible;
+  Scorer::Column column;
+  Score best = kInfeasible;
   std::optional<std::uint32_t> at;
   nodes.for_each([&](std::size_t slot) {
-    std::int32_t score =
-        scorer_.score(slot, state.info(slot), state.node(slot), *shape.demand->core);
+    Score score = scorer_.score(state, slot, *shape.demand->core, column);
     if (!at || score > best) {
       best = score;
       at = static_cast<std::uint32_t>(slot);
@@ -284,20 +283,26 @@ std::optional<std::uint32_t> Placer::best_by_index(const ClusterState& state,
   return index.best(left);
 }
 
-std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& shape,
+std::optional<Target> Placer::find(const ClusterState& state, ShapeRef shape,
                                    const NodeSet* within) {
-  scorer_.follow(state.inventory());
+  scorer_.follow(state);
   const RuleResult& fixed = rules(state, *shape);
   DemandIndex* index = index_for(state, shape->demand->core);
   PodRules pods = pod_rules(state, *shape);
   bool levels = has_levels(state, *shape);
   std::optional<std::uint32_t> slot;
-  if (index != nullptr && within == nullptr && !pods.any && !levels && shape->host_ports.empty()) {
+  const NodeSet* barred[] = {&pods.affinity, &pods.anti_affinity, &pods.spread};
+  bool free_of_pods = std::all_of(std::begin(barred), std::end(barred),
+                                  [](const NodeSet* set) { return set->size() == 0; });
+  if (index != nullptr && within == nullptr && free_of_pods && !levels &&
+      shape->host_ports.empty()) {
     slot = best_by_index(state, *index, *shape->demand, fixed.allowed);
   } else {
     NodeSet nodes = fixed.allowed;
     if (within != nullptr) nodes &= *within;
-    if (pods.any) nodes.subtract(pods.affinity).subtract(pods.anti_affinity).subtract(pods.spread);
+    for (const NodeSet* set : barred) {
+      if (set->size() != 0) nodes.subtract(*set);
+    }
     if (index != nullptr) nodes &= index->feasible();
     if (index == nullptr || levels) {
       nodes.for_each([&](std::size_t i) {
@@ -320,14 +325,14 @@ std::optional<Target> Placer::find(const ClusterState& state, const ShapeRef& sh
   return Target{*slot, *gpus};
 }
 
-std::vector<Blockers> Placer::blockers(const ClusterState& state, const ShapeRef& shape) {
+std::vector<Blockers> Placer::blockers(const ClusterState& state, ShapeRef shape) {
   std::vector<Blockers> out = rules(state, *shape).blockers;
   PodRules pods = pod_rules(state, *shape);
   for (std::size_t i = 0; i < out.size(); ++i) out[i] |= blockers_now(state, *shape, pods, i);
   return out;
 }
 
-Blockers Placer::blockers_on(const ClusterState& state, const ShapeRef& shape, std::uint32_t slot) {
+Blockers Placer::blockers_on(const ClusterState& state, ShapeRef shape, std::uint32_t slot) {
   PodRules pods = pod_rules(state, *shape);
   return rules(state, *shape).blockers[slot] | blockers_now(state, *shape, pods, slot);
 }
@@ -337,10 +342,12 @@ Blockers Placer::blockers_now(const ClusterState& state, const Shape& shape, con
   Blockers out = capacity_blockers(state.info(slot), state.node(slot), *shape.demand);
   if (!shape.host_ports.empty() && ports_taken(state, shape, slot))
     out |= bit(Constraint::kHostPorts);
-  if (!pods.any) return out;
-  if (pods.affinity.test(slot)) out |= bit(Constraint::kPodAffinity);
-  if (pods.anti_affinity.test(slot)) out |= bit(Constraint::kPodAntiAffinity);
-  if (pods.spread.test(slot)) out |= bit(Constraint::kTopologySpread);
+  auto add = [&](const NodeSet& set, Constraint c) {
+    if (set.size() != 0 && set.test(slot)) out |= bit(c);
+  };
+  add(pods.affinity, Constraint::kPodAffinity);
+  add(pods.anti_affinity, Constraint::kPodAntiAffinity);
+  add(pods.spread, Constraint::kTopologySpread);
   return out;
 }
 

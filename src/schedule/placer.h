@@ -41,27 +41,25 @@ class Placer {
   std::uint16_t node_class(std::size_t slot) const { return scorer_.node_class(slot); }
 
   // The best node for one more pod of the shape, inside within where given.
-  std::optional<Target> find(const model::ClusterState& state, const model::ShapeRef& shape,
+  std::optional<Target> find(const model::ClusterState& state, model::ShapeRef shape,
                              const model::NodeSet* within = nullptr);
 
   // Every constraint that rejects each node, by slot.
-  std::vector<Blockers> blockers(const model::ClusterState& state, const model::ShapeRef& shape);
+  std::vector<Blockers> blockers(const model::ClusterState& state, model::ShapeRef shape);
 
   // The same for one node.
-  Blockers blockers_on(const model::ClusterState& state, const model::ShapeRef& shape,
-                       std::uint32_t slot);
+  Blockers blockers_on(const model::ClusterState& state, model::ShapeRef shape, std::uint32_t slot);
 
   const RuleResult& rules(const model::ClusterState& state, const model::Shape& shape) {
     return rules_.get(state.inventory(), shape.rules);
   }
 
-  // Demands with an index: so many nodes in all, about 24 bytes each; at least 64 demands.
-  static constexpr std::size_t kIndexedNodes = 3'000'000;
+  // Demands with an index: so many nodes in all, about 3 bytes each; at least 64 demands.
+  static constexpr std::size_t kIndexedNodes = 20'000'000;
 
  private:
-  struct PodRules {  // nodes that pods already there rule out
+  struct PodRules {  // nodes that pods already there rule out; empty: none
     model::NodeSet affinity, anti_affinity, spread;
-    bool any = false;
   };
 
   PodRules pod_rules(const model::ClusterState& state, const model::Shape& shape);

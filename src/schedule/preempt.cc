@@ -136,7 +136,7 @@ class Preemptor {
     std::sort(jobs.begin(), jobs.end(), [&](auto a, auto b) { return keys[a] < keys[b]; });
   }
 
-  std::optional<Option> cheapest(const model::ShapeRef& shape, const NodeSet* within) {
+  std::optional<Option> cheapest(model::ShapeRef shape, const NodeSet* within) {
     using Cost = std::tuple<int, std::size_t, int, Work, std::uint32_t>;
     std::optional<std::pair<Cost, Option>> best;
     const NodeSet allowed = placer_.rules(state_, *shape).allowed;
@@ -183,7 +183,7 @@ class Preemptor {
   std::optional<std::vector<std::size_t>> victims_on(std::uint32_t slot,
                                                      std::vector<std::size_t> jobs,
                                                      const BudgetCount& budgets,
-                                                     const model::ShapeRef& shape) {
+                                                     model::ShapeRef shape) {
     std::erase_if(jobs, [&](std::size_t j) { return gone(jobs_[j]); });
     if (jobs.empty()) return std::nullopt;
     order_for_return(jobs, budgets, [&](std::size_t j) {

@@ -145,6 +145,7 @@ const RuleResult& RuleMemo::get(const Inventory& inventory,
     by_serial_.clear();
     inventory_version_ = inventory.version();
   }
+  if (!entries_.empty() && entries_.front().serial == rules->serial) return entries_.front().result;
   if (auto it = by_serial_.find(rules->serial); it != by_serial_.end()) {
     entries_.splice(entries_.begin(), entries_, it->second);
     return it->second->result;

@@ -11,6 +11,10 @@ namespace {
 constexpr std::int64_t kCpuBucketMilli = 8000;
 constexpr std::size_t kMostRules = 4096;
 
+Score score_of(std::int32_t value) {
+  return static_cast<Score>(std::clamp<std::int32_t>(value, kInfeasible + 2, INT16_MAX));
+}
+
 }  // namespace
 
 std::uint16_t Scorer::class_id(const model::NodeInfo& info) {
@@ -19,11 +23,15 @@ std::uint16_t Scorer::class_id(const model::NodeInfo& info) {
   return class_ids_.emplace(std::move(key), fresh).first->second;
 }
 
-void Scorer::follow(const model::Inventory& inventory) {
+void Scorer::follow(const model::ClusterState& state) {
+  take_stock(state.inventory());
+  if (packing_ == Policy::Packing::kFragmentation) standings_.sync(state);
+}
+
+void Scorer::take_stock(const model::Inventory& inventory) {
   if (inventory.version() == inventory_) return;
   inventory_ = inventory.version();
   class_of_.resize(inventory.size());
-  valued_.assign(inventory.size(), {});
   allowed_.clear();
   supply_.assign(supply_.size(), {});
   for (std::size_t i = 0; i < inventory.size(); ++i) {
@@ -36,6 +44,7 @@ void Scorer::follow(const model::Inventory& inventory) {
                  static_cast<std::int32_t>(std::min<std::int64_t>(info.cpu, INT32_MAX)));
     ++supply_[c].nodes;
   }
+  standings_.reset(inventory, class_of_);
   mix_.set_supply(supply_);
   renew();
 }
@@ -43,7 +52,6 @@ void Scorer::follow(const model::Inventory& inventory) {
 void Scorer::renew() {
   scale_ = WorthScale(mix_.snapshot());
   memo_.clear();
-  valued_.assign(valued_.size(), {});
   ++epoch_;
 }
 
@@ -51,7 +59,7 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
                      const RuleResult& rules) {
   using Kind = model::GpuDemandSpec::Kind;
   if (packing_ != Policy::Packing::kFragmentation) return;
-  follow(inventory);
+  take_stock(inventory);
   if (allowed_.size() >= kMostRules) allowed_.clear();
   auto [it, fresh] = allowed_.emplace(shape.rules->serial, 0);
   if (fresh) {
@@ -89,21 +97,38 @@ void Scorer::settle() {
   renew();
 }
 
-std::int32_t Scorer::score(std::size_t slot, const model::NodeInfo& info,
-                           const model::NodeState& state, const model::Demand& core) {
-  std::int32_t asked = core.count * score_milli(info, core);
+Score Scorer::evaluate(const Room& room, const model::NodeInfo& info, std::uint16_t node_class,
+                       const model::Demand& core) {
+  if (!by_slots(core) && !room_serves(room, info, core)) return kInfeasible;
+  std::int32_t before = memo_.worth(scale_, room);
+  std::int32_t after = memo_.worth(scale_, room_after(room, info, core));
+  return score_of(scale_.score(before, after, node_class, core.count * score_milli(info, core)));
+}
+
+Score Scorer::score_anew(const model::ClusterState& state, std::size_t slot,
+                         const model::Demand& core, Column& column) {
+  const model::NodeInfo& info = state.info(slot);
   if (packing_ != Policy::Packing::kFragmentation) {
-    int after = model::free_milli(state, info.devices) - asked;
-    return packing_ == Policy::Packing::kLeastAllocated ? after : -after;
+    if (!model::fits(info, state.node(slot), core)) return kInfeasible;
+    int after =
+        model::free_milli(state.node(slot), info.devices) - core.count * score_milli(info, core);
+    return score_of(packing_ == Policy::Packing::kLeastAllocated ? after : -after);
   }
-  Valued& node = valued_[slot];
-  if (node.version != state.version) {
-    node.version = state.version;
-    node.room = room_of(info, state);
-    node.worth = memo_.worth(scale_, node.room);
+  const Standings::Node& node = standings_.node(slot);
+  if ((node.beyond != 0 || by_slots(core)) && !model::fits(info, state.node(slot), core)) {
+    return kInfeasible;
   }
-  std::int32_t after = memo_.worth(scale_, room_after(node.room, info, core));
-  return scale_.score(node.worth, after, class_of_[slot], asked);
+  if (column.round != standings_.round() || column.epoch != epoch_) {
+    column.round = standings_.round();
+    column.epoch = epoch_;
+    column.scores.clear();
+  }
+  if (node.standing >= column.scores.size()) column.scores.resize(standings_.size(), kUnknown);
+  Score& score = column.scores[node.standing];
+  if (score == kUnknown) {
+    score = evaluate(standings_.room(node.standing), info, class_of_[slot], core);
+  }
+  return score;
 }
 
 }  // namespace berth::schedule

@@ -167,8 +167,8 @@ int count_members(const ClusterState& state, const Workload& workload, Pred&& pr
   int count = 0;
   for (PodId id : workload.pending) {
     const auto& shape = state.pod(id).shape;
-    auto it = known.find(shape.get());
-    if (it == known.end()) it = known.emplace(shape.get(), pred(shape)).first;
+    auto it = known.find(shape);
+    if (it == known.end()) it = known.emplace(shape, pred(shape)).first;
     count += it->second ? 1 : 0;
   }
   return count;
@@ -327,7 +327,7 @@ bool add_free_gpus(const ClusterState& state, const model::Shape& shape,
 
 // The member whose blockers are shown: the first that fits no node by itself, else the first.
 model::ShapeRef shown_member(Placer& placer, const ClusterState& state, const Workload& workload) {
-  model::ShapeRef last;
+  model::ShapeRef last = nullptr;
   for (PodId id : workload.pending) {
     const auto& shape = state.pod(id).shape;
     if (shape == last) continue;
@@ -365,7 +365,7 @@ Reason reason_to_wait(Placer& placer, const ClusterState& state, const Workload&
 }
 
 Reason reason_for_never(const ClusterState& state, const Workload& workload) {
-  const model::Shape* shape = state.pod(workload.pending.front()).shape.get();
+  const model::Shape* shape = state.pod(workload.pending.front()).shape;
   for (PodId id : workload.pending) {
     const model::Shape& each = *state.pod(id).shape;
     if (!could_ever_fit(state, each)) {

@@ -194,7 +194,7 @@ void Walk::place_all(const Unit& unit, const NodeSet* nodes) {
 }
 
 void Walk::place_each(const std::vector<PodId>& members, const NodeSet* nodes) {
-  model::ShapeRef refused;  // and nothing was bound since
+  model::ShapeRef refused = nullptr;  // and nothing was bound since
   for (PodId id : members) {
     const auto& shape = state_.pod(id).shape;
     if (refused && (shape == refused || same_needs(*shape, *refused))) continue;

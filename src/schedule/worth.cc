@@ -19,18 +19,6 @@ std::uint64_t scrambled(std::uint64_t value) {
   return value ^ (value >> 31U);
 }
 
-std::uint64_t hash_of(const Room& room) {
-  std::array<std::uint64_t, 4> words{};
-  static_assert(sizeof words == sizeof room.partial);
-  std::memcpy(words.data(), room.partial.data(), sizeof words);
-  auto head = static_cast<std::uint64_t>(static_cast<std::uint32_t>(room.cpu_milli)) << 32U |
-              static_cast<std::uint64_t>(static_cast<std::uint16_t>(room.whole)) << 16U |
-              static_cast<std::uint16_t>(room.partials);
-  std::uint64_t hash = scrambled(head ^ words[0] * 0x9E3779B97F4A7C15ULL);
-  if (room.partials > 4) hash = scrambled(hash ^ words[1] ^ scrambled(words[2] + words[3]));
-  return hash;
-}
-
 std::int32_t coarse(std::int64_t cpu_milli) {
   if (cpu_milli <= 0) return 0;
   auto value = static_cast<std::uint32_t>(std::min<std::int64_t>(cpu_milli, INT32_MAX));
@@ -68,6 +56,18 @@ std::int16_t take_from_fullest(Room& room, std::int16_t milli) {
 
 }  // namespace
 
+std::uint64_t hash_of(const Room& room) {
+  std::array<std::uint64_t, 4> words{};
+  static_assert(sizeof words == sizeof room.partial);
+  std::memcpy(words.data(), room.partial.data(), sizeof words);
+  auto head = static_cast<std::uint64_t>(static_cast<std::uint32_t>(room.cpu_milli)) << 32U |
+              static_cast<std::uint64_t>(static_cast<std::uint16_t>(room.whole)) << 16U |
+              static_cast<std::uint16_t>(room.partials);
+  std::uint64_t hash = scrambled(head ^ words[0] * 0x9E3779B97F4A7C15ULL);
+  if (room.partials > 4) hash = scrambled(hash ^ words[1] ^ scrambled(words[2] + words[3]));
+  return hash;
+}
+
 Room room_of(const model::NodeInfo& info, const model::NodeState& state) {
   Room room;
   room.cpu_milli = coarse(state.cpu);
@@ -76,12 +76,27 @@ Room room_of(const model::NodeInfo& info, const model::NodeState& state) {
   for (unsigned bits = usable & ~state.whole; bits != 0; bits &= bits - 1) {
     insert(room, state.gpu[static_cast<std::size_t>(std::countr_zero(bits))]);
   }
-  return room;
+  return room.whole == 0 && room.partials == 0 ? Room{} : room;  // full: CPU is worth nothing
 }
 
 int score_milli(const model::NodeInfo& info, const model::Demand& core) {
   return core.kind == model::GpuDemandSpec::Kind::kFraction ? core.score_milli
                                                             : model::device_milli(info, core);
+}
+
+bool room_serves(const Room& room, const model::NodeInfo& info, const model::Demand& demand) {
+  if (!demand.asks_gpu()) return true;
+  int milli = model::device_milli(info, demand);
+  if (milli <= 0) return false;
+  if (milli == model::kMilliPerGpu) return room.whole >= demand.count;
+  bool shares = model::takes_shares(info, demand);
+  int served = room.whole * (shares ? model::kMilliPerGpu / milli : 1);
+  for (std::int16_t i = room.partials; i-- > 0 && served < demand.count;) {
+    int free = room.partial[static_cast<std::size_t>(i)];
+    if (free < milli) break;
+    served += shares ? free / milli : 1;
+  }
+  return served >= demand.count;
 }
 
 Room room_after(Room room, const model::NodeInfo& info, const model::Demand& demand) {

@@ -22,7 +22,7 @@ namespace berth::schedule {
 
 // The part of a node's state that worth depends on. Partly used devices are sorted by free milli;
 // used up, unusable and partitioned ones are left out. CPU is rounded down to 1/32 of the power of
-// two below it, so that nodes in like states are alike.
+// two below it, so that nodes in like states are alike; a full node has none.
 struct Room {
   std::int32_t cpu_milli = 0;
   std::int16_t whole = 0;
@@ -32,6 +32,10 @@ struct Room {
 };
 
 Room room_of(const model::NodeInfo& info, const model::NodeState& state);
+std::uint64_t hash_of(const Room& room);
+// Do the devices of the room serve a demand of the core? Not for MIG slots and NUMA alignment,
+// which a room does not know.
+bool room_serves(const Room& room, const model::NodeInfo& info, const model::Demand& core);
 // After a demand of the core has taken its devices as choose_gpus() would.
 Room room_after(Room room, const model::NodeInfo& info, const model::Demand& core);
 // Milli of one device that demands of the core take there.
