@@ -12,7 +12,7 @@ constexpr std::size_t kMaxClassValues = 64;
 void derive_gpus(NodeInfo& info, const NodeSpec& spec) {
   info.gpus = spec.gpus;
   info.gpus_assumed = spec.gpus_assumed;
-  info.shares_per_gpu = std::clamp(spec.shares_per_gpu, 1, kMilliPerGpu);
+  info.shares_per_gpu = std::clamp(spec.shares_per_gpu, 1, kMaxSharesPerGpu);
   info.share_milli = static_cast<std::int16_t>(kMilliPerGpu / info.shares_per_gpu);
   info.numa_known = !info.gpus.empty();
   for (const auto& gpu : info.gpus) {

@@ -71,8 +71,8 @@ struct GpuTake {
   friend bool operator==(const GpuTake&, const GpuTake&) = default;
 };
 
-// What is free now. Small and plain: a scan reads nothing else. Free amounts go below zero when
-// bound pods exceed the node (Kubernetes allows it); a device's free share does not.
+// What is free now. Small and plain: a scan reads nothing else. Free amounts, a device's too, go
+// below zero when bound pods exceed what is there (Kubernetes allows it).
 struct alignas(64) NodeState {
   std::uint64_t version = 0;  // differs whenever anything else may differ
   std::int64_t cpu = 0;

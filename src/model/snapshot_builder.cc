@@ -1,11 +1,18 @@
 #include "model/snapshot_builder.h"
 
 #include <algorithm>
-#include <numeric>
+#include <bit>
 
 #include "model/fit.h"
 
 namespace berth::model {
+namespace {
+
+// Pods may claim a device many times over. Claims beyond this change nothing: it is full.
+constexpr int kLeastFree = -30 * kMilliPerGpu;
+constexpr std::size_t kMostParts = std::size_t{kMaxGpusPerNode} * kMaxSharesPerGpu;
+
+}  // namespace
 
 void SnapshotBuilder::upsert_node(const NodeSpec& spec) {
   auto info = std::make_shared<const NodeInfo>(make_node_info(spec, book_.strings()));
@@ -198,7 +205,11 @@ void SnapshotBuilder::touch(std::int32_t slot) {
   }
 }
 
-void SnapshotBuilder::put_on(PodId id, std::uint32_t slot, const GpuTake& gpus) {
+void SnapshotBuilder::put_on(PodId id, std::uint32_t slot, GpuTake gpus) {
+  const auto& free = state_.nodes_[slot].gpu;
+  for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+    if (free[g] - gpus.take[g] * gpus.unit < kLeastFree) gpus.take[g] = 0;
+  }
   state_.bind(id, slot, gpus);
   ++bound_;
 }
@@ -302,14 +313,17 @@ void SnapshotBuilder::rebuild_inventory() {
 
 GpuTake SnapshotBuilder::take_of(const NodeInfo& info, const Demand& demand,
                                  const std::vector<int>& indices) const {
+  bool mig = demand.kind == GpuDemandSpec::Kind::kMig;
   GpuTake out{.unit = static_cast<std::int16_t>(device_milli(info, demand))};
-  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1)
-    out.unit = kMilliPerGpu;
+  if (out.unit == 0 && demand.asks_gpu() && !mig) out.unit = kMilliPerGpu;  // cannot be served here
   if (indices.empty()) return out;
-  bool several = takes_shares(info, demand) || demand.kind == GpuDemandSpec::Kind::kMig;
-  auto count = several ? static_cast<std::size_t>(demand.count) : indices.size();
-  for (std::size_t n = 0; n < count; ++n)
-    ++out.take[static_cast<std::size_t>(indices[n % indices.size()])];
+  auto count = mig || takes_shares(info, demand)
+                   ? std::max(indices.size(), static_cast<std::size_t>(demand.count))
+                   : indices.size();
+  for (std::size_t n = 0; n < std::min(count, kMostParts); ++n) {
+    auto& take = out.take[static_cast<std::size_t>(indices[n % indices.size()])];
+    take = static_cast<std::uint8_t>(std::min(take + 1, kMaxSharesPerGpu));
+  }
   return out;
 }
 
@@ -351,17 +365,22 @@ GpuTake SnapshotBuilder::guess(std::size_t slot, const Demand& demand) const {
   all.numa_policy = NumaPolicy::kNone;
   if (auto chosen = choose_gpus(all, node, demand, mig_free)) return *chosen;
   if (demand.kind == GpuDemandSpec::Kind::kMig) return {};
-  std::vector<int> order;
-  for (int g = 0; g < kMaxGpusPerNode; ++g) {
-    if ((info.devices >> g & 1) != 0) order.push_back(g);
+  std::vector<int> most;
+  auto left = node.gpu;
+  unsigned open = info.devices;
+  int unit = take_of(info, demand, {}).unit;
+  for (std::size_t n = 0; n < kMostParts && static_cast<int>(n) < demand.count && open != 0; ++n) {
+    int best = std::countr_zero(open);
+    for (unsigned bits = open; bits != 0; bits &= bits - 1) {
+      int g = std::countr_zero(bits);
+      if (left[static_cast<std::size_t>(g)] > left[static_cast<std::size_t>(best)]) best = g;
+    }
+    most.push_back(best);
+    auto& free = left[static_cast<std::size_t>(best)];
+    free = static_cast<std::int16_t>(std::max(free - unit, kLeastFree));
+    if (!takes_shares(info, demand)) open &= ~(1u << best);
   }
-  std::stable_sort(order.begin(), order.end(), [&](int a, int b) {
-    return node.gpu[static_cast<std::size_t>(a)] > node.gpu[static_cast<std::size_t>(b)];
-  });
-  if (order.size() > static_cast<std::size_t>(demand.count)) {
-    order.resize(static_cast<std::size_t>(demand.count));
-  }
-  return take_of(info, demand, order);
+  return take_of(info, demand, most);
 }
 
 // Guesses follow name order after all pods with known devices, whatever order the pods came in.

@@ -49,7 +49,7 @@ class SnapshotBuilder {
   void flush();
   void rebuild_inventory();
   void count_running(const std::vector<CounterRef>& counters);
-  void put_on(PodId id, std::uint32_t slot, const GpuTake& gpus);
+  void put_on(PodId id, std::uint32_t slot, GpuTake gpus);
   void take_off(PodId id);
   void bind_wanted();
   void guess_devices();

@@ -21,6 +21,7 @@ using Labels = std::map<std::string, std::string, std::less<>>;
 using Amounts = std::map<std::string, std::int64_t, std::less<>>;
 
 inline constexpr int kMaxGpusPerNode = 16;
+inline constexpr int kMaxSharesPerGpu = 255;  // of one device; more are left aside
 inline constexpr int kMilliPerGpu = 1000;
 
 // ---- nodes ----

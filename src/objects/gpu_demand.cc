@@ -147,9 +147,6 @@ void read_indices(const Value& object, const Meta& meta, model::PodSpec& out, De
     indices.push_back(static_cast<int>(index));
   }
   std::sort(indices.begin(), indices.end());
-  if (std::adjacent_find(indices.begin(), indices.end()) != indices.end()) {
-    return annotation_error(object, kKey, "each GPU index once", d);
-  }
   if (out.node_name.empty()) {
     return annotation_warning(object, kKey, "a pod with spec.nodeName; it is not read here", d);
   }

@@ -8,7 +8,7 @@
 //   gpu-memory: "20000"              MiB of a device     } gpu-fraction-num-devices: how many
 //   none
 // Besides, berth.dev/gpu-model (comma list of products), berth.dev/gpu-memory-min (a quantity) and
-// berth.dev/gpus (indices that a bound pod holds).
+// berth.dev/gpus (indices that a bound pod holds, one per share or slot).
 #pragma once
 
 #include "objects/meta.h"

@@ -72,7 +72,7 @@ Advertised read_advertised(NodeSpec& node, GpuFacts& facts) {
   }
   a.count = number_label(node, "nvidia.com/gpu.count", 1'000'000, facts);
   a.memory_mib = number_label(node, "nvidia.com/gpu.memory", 100'000'000, facts);
-  a.replicas = number_label(node, "nvidia.com/gpu.replicas", 1000, facts);
+  a.replicas = number_label(node, "nvidia.com/gpu.replicas", model::kMaxSharesPerGpu, facts);
   const std::string_view strategy = label(node, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty()) a.sharing = strategy != "none";
   if (a.shared > 0) a.sharing = true;
@@ -121,7 +121,7 @@ Shape shape_devices(const Advertised& a, const Product* product, GpuFacts& facts
     s.shares = a.replicas.value_or(1);
     if (s.shares <= 1 && amount > 0) {
       const std::int64_t devices = std::max<std::int64_t>(1, a.count.value_or(1));
-      s.shares = std::clamp<std::int64_t>(amount / devices, 1, 1000);
+      s.shares = std::clamp<std::int64_t>(amount / devices, 1, model::kMaxSharesPerGpu);
       facts.warnings.push_back("the label nvidia.com/gpu.replicas is missing; " +
                                std::to_string(s.shares) + " shares a GPU are assumed");
     }
@@ -184,7 +184,8 @@ void fill_from_labels(NodeSpec& node, GpuFacts& facts) {
     return;
   }
   node.gpus_assumed = true;
-  node.shares_per_gpu = static_cast<int>(std::clamp<std::int64_t>(s.shares, 1, 1000));
+  node.shares_per_gpu =
+      static_cast<int>(std::clamp<std::int64_t>(s.shares, 1, model::kMaxSharesPerGpu));
   lay_out(a, s, product, node);
 }
 
@@ -195,7 +196,7 @@ void fill_from_agent(const GpuNode& agent, NodeSpec& node, GpuFacts& facts) {
   node.numa_policy = agent.numa_policy;
   node.numa_scope = agent.numa_scope;
   std::int64_t healthy = 0;
-  int least = 1000, most = 1;
+  int least = model::kMaxSharesPerGpu, most = 1;
   for (const GpuNodeGpu& g : agent.gpus) {
     node.gpus.push_back(g.gpu);
     if (!g.gpu.mig.empty()) continue;

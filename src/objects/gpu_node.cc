@@ -72,7 +72,7 @@ constexpr text::Field<G> kGpuFields[] = {
     text::custom<G>("pcieSwitch", read_gpu_member<&GpuSpec::pcie_switch, read_position>),
     text::custom<G>("nvlinkClique", read_gpu_member<&GpuSpec::nvlink_clique, read_position>),
     text::custom<G>("migSlots", read_gpu_member<&GpuSpec::mig, list_of<read_mig_slots>>),
-    text::field<&G::shares, text::int_between<1, 1000>>("shares"),
+    text::field<&G::shares, text::int_between<1, model::kMaxSharesPerGpu>>("shares"),
     text::custom<G>("health", [](const Value& v, G& out,
                                  Decoder& d) { decode_object(v, kHealthFields, out.gpu, d); }),
     text::field<&G::holders>("holders"),

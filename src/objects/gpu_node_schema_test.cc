@@ -23,7 +23,7 @@ GpuNode with_everything() {
   GpuNodeGpu g;
   g.gpu = {0, "GPU-a", "NVIDIA-H200", 143771, 0, 0, 0, model::Health::kUnknown, "why", true, {}};
   g.gpu.mig = {{"nvidia.com/mig-1g.18gb", 7}};
-  g.shares = 1000;
+  g.shares = model::kMaxSharesPerGpu;
   g.holders = {"u1"};
   node.gpus = {g};
   return node;

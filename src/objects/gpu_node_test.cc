@@ -76,6 +76,23 @@ spec: {nodeName: n1, containers: [{name: c, resources: {limits: {nvidia.com/gpu:
   EXPECT_EQ(in.warnings.size(), 1u) << all(in.warnings);  // the annotation differs
 }
 
+// What plan prints for several shares on one device is read back.
+TEST(GpuNode, AnIndexPerShare) {
+  const auto indices = [](const std::string& resource, const std::string& list) {
+    return read(
+               "{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {nvidia.com/gpu.count: "
+               "'2', nvidia.com/gpu.replicas: '4', nvidia.com/gpu.product: NVIDIA-A10-SHARED}}, "
+               "status: {allocatable: {pods: 9, nvidia.com/gpu.shared: 8}}}\n---\n"
+               "{apiVersion: v1, kind: Pod, metadata: {name: p, annotations: {berth.dev/gpus: '" +
+               list + "'}}, spec: {nodeName: n1, containers: [{name: c, resources: {limits: {" +
+               resource + "}}}]}}\n")
+        .pods.at(0)
+        .gpu_indices;
+  };
+  EXPECT_EQ(indices("nvidia.com/gpu.shared: 3", "1,1,0"), (std::vector<int>{0, 1, 1}));
+  EXPECT_EQ(indices("nvidia.com/gpu.shared: 2", "1,1,0"), std::vector<int>{}) << "more than asked";
+}
+
 TEST(GpuNode, Contradictions) {
   const Inputs in = read(std::string(kFull) +
                          "---\n{apiVersion: v1, kind: Node, metadata: {name: n1}, status: "
@@ -95,7 +112,7 @@ TEST(GpuNode, Errors) {
   EXPECT_NE(errors("gpus: [{index: 0}, {index: 0}]").find("index 0 twice"), std::string::npos);
   EXPECT_NE(errors("gpus: [{index: 16}]").find("status.gpus[0].index"), std::string::npos);
   EXPECT_NE(errors("gpus: [{}]").find("index"), std::string::npos);
-  EXPECT_NE(errors("gpus: [{index: 0, shares: 0}]").find("1..1000"), std::string::npos);
+  EXPECT_NE(errors("gpus: [{index: 0, shares: 0}]").find("1..255"), std::string::npos);
   EXPECT_NE(errors("gpus: [{index: 0, health: {state: Sick}}]").find("Healthy"), std::string::npos);
   EXPECT_NE(errors("gpus: [{index: 0, migSlots: [{resource: cpu, count: 1}]}]").find("mig-"),
             std::string::npos);

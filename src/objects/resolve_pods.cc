@@ -119,8 +119,11 @@ void Resolver::check_indices(const Found<PodObject>& at, model::PodSpec& pod) {
   using Kind = model::GpuDemandSpec::Kind;
   const bool counted = pod.gpu.kind == Kind::kFraction || pod.gpu.kind == Kind::kMemory ||
                        (pod.gpu.kind == Kind::kWhole && node->shares_per_gpu == 1);
+  const auto& held_now = pod.gpu_indices;  // sorted
+  const bool once = std::adjacent_find(held_now.begin(), held_now.end()) == held_now.end();
+  const auto asked = static_cast<std::size_t>(pod.gpu.count);
   const bool fits = pod.gpu.kind != Kind::kNone &&
-                    (!counted || pod.gpu_indices.size() == static_cast<std::size_t>(pod.gpu.count));
+                    (counted ? once && held_now.size() == asked : held_now.size() <= asked);
   if (on_node && fits) return;
   in_.warn(at, "metadata.annotations",
            on_node ? "found GPU indices that do not go with what the pod asks for; not used"

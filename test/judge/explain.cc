@@ -35,7 +35,7 @@ int free_milli(const NodeState& node, const model::GpuDemandSpec& demand) {
   if (unit_milli(demand, *node.spec) <= 0) return 0;
   int sum = 0;
   for (std::size_t i = 0; i < node.gpu_free.size(); ++i) {
-    if (usable(node.spec->gpus[i])) sum += node.gpu_free[i];
+    if (usable(node.spec->gpus[i])) sum += std::max(node.gpu_free[i], 0);
   }
   return sum;
 }

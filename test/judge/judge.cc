@@ -305,7 +305,7 @@ class Cycle {
 
 std::int64_t pack_score(const JudgeNodeView& before, const PodSpec& pod) {
   std::int64_t free = 0;
-  for (int milli : before.gpu_free_milli) free += milli;
+  for (int milli : before.gpu_free_milli) free += std::max(milli, 0);
   return std::int64_t{unit_milli(pod.gpu, before.node)} * pod.gpu.count - free;
 }
 

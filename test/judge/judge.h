@@ -113,12 +113,13 @@
 //      pending). Its own turn in this cycle, if it was still to come, is dropped.
 //
 //  Devices of running pods
-//  R46 Known indices are taken first, in name order: of each listed device what the demand takes
-//      of one, at most what is free (a device is never below 0); unknown indices are skipped;
-//      shares and slots go around the list until count is reached.
+//  R46 Known indices are taken first: of each listed device what the demand takes of one (all of
+//      it where the node cannot serve the demand); a device, like cpu and memory, may fall below
+//      0, which counts as nothing free; unknown indices are skipped; shares and slots go around
+//      the list until count is reached.
 //  R47 Then pods without indices, in name order: by the rule "Which GPUs" on usable devices, NUMA
-//      policy included; else on all devices without it; else device by device, by index, what is
-//      there. cpu, memory and the like may fall below 0.
+//      policy included; else on all devices without it; else part by part from the device with the
+//      most free milli, lowest index first, and no slots.
 #pragma once
 
 #include <cstdint>

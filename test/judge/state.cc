@@ -79,14 +79,17 @@ int position(const NodeSpec& node, int index) {
   return -1;
 }
 
-// One part of the demand on one device, as much as is there; nothing when nothing is.
+int part_milli(const PodSpec& pod, const NodeSpec& node) {
+  int unit = unit_milli(pod.gpu, node);
+  return unit > 0 ? unit : model::kMilliPerGpu;
+}
+
+// One part of the demand on one device, whatever is free there; a slot only where one is.
 void take_part(NodeState& node, const PodSpec& pod, int device, std::vector<Taken>& taken) {
   auto at = static_cast<std::size_t>(device);
   const GpuSpec& gpu = node.spec->gpus[at];
   if (pod.gpu.kind != Kind::kMig) {
-    int unit = unit_milli(pod.gpu, *node.spec);
-    int milli = std::min(unit > 0 ? unit : model::kMilliPerGpu, node.gpu_free[at]);
-    if (milli <= 0) return;
+    int milli = part_milli(pod, *node.spec);
     node.gpu_free[at] -= milli;
     taken.push_back({.device = device, .milli = milli});
     return;
@@ -122,15 +125,20 @@ std::vector<Taken> assumed_devices(const NodeState& node, const PodSpec& pod) {
   if (auto chosen = choose_devices(node, pod)) return *chosen;
   if (auto chosen = choose_devices(node, pod, Devices::kAll, false)) return *chosen;
   std::vector<Taken> taken;
+  if (pod.gpu.kind == Kind::kMig) return taken;
   NodeState scratch = node;
-  auto wanted = static_cast<std::size_t>(std::max(pod.gpu.count, 0));
-  for (std::size_t i = 0; i < node.spec->gpus.size(); ++i) {
-    for (;;) {
-      std::size_t before = taken.size();
-      if (before == wanted) return taken;
-      take_part(scratch, pod, static_cast<int>(i), taken);
-      if (taken.size() == before || one_per_device(pod, *node.spec)) break;
+  std::vector<bool> used(node.spec->gpus.size());
+  for (int n = 0; n < pod.gpu.count; ++n) {
+    int most = -1;
+    for (std::size_t i = 0; i < used.size(); ++i) {
+      if (!node.spec->gpus[i].mig.empty() || used[i]) continue;
+      if (most < 0 || scratch.gpu_free[i] > scratch.gpu_free[static_cast<std::size_t>(most)]) {
+        most = static_cast<int>(i);
+      }
     }
+    if (most < 0) break;
+    take_part(scratch, pod, most, taken);
+    used[static_cast<std::size_t>(most)] = one_per_device(pod, *node.spec);
   }
   return taken;
 }
