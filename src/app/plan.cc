@@ -247,7 +247,7 @@ class WorkloadGrouper {
 }  // namespace
 
 PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) {
-  model::SnapshotBuilder builder;
+  model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
   for (const model::NodeSpec& node : inputs.nodes) builder.upsert_node(node);
   for (const model::GangSpec& gang : inputs.gangs) builder.upsert_gang(gang);
   for (const PodSpec& pod : inputs.pods) builder.upsert_pod(pod);

@@ -230,8 +230,8 @@ class Cycle {
     if (out.placed == out.pods) return out;
     out.verdict = Verdict::kPartial;
     out.reason = Reason::kGated;
-    out.message = fmt::format("{} of {} pods placed; {} have scheduling gates", out.placed,
-                              out.pods, w.gated);
+    out.message = fmt::format("{} of {} pods placed; {} {} scheduling gates", out.placed, out.pods,
+                              w.gated, w.gated == 1 ? "has" : "have");
     if (out.placed == static_cast<int>(w.pending.size())) return out;
     // Why the rest was not placed is told on the state that the gang found.
     auto rest = *std::find_if(w.pending.begin(), w.pending.end(),

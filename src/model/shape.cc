@@ -341,10 +341,6 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
     (s.hard ? shape->hard_spread : shape->soft_spread).push_back(std::move(spread));
   }
   if (!pod.owner.empty()) shape->owner = pod.ns + "/" + pod.owner;
-  if (pod.service && !pod.owner.empty()) {
-    shape->replicas =
-        intern_counter({.kind = Counter::Kind::kOwner, .pods = {}, .owner = shape->owner}, news);
-  }
   shape->host_ports = pod.host_ports;
   for (auto& port : shape->host_ports) {
     if (port.ip.empty()) port.ip = "0.0.0.0";
@@ -353,6 +349,11 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   shape->queue = pod.queue;
   shape->priority_class = pod.priority_class;
   shape->terminating = pod.terminating;
+  shape->service = pod.service;
+  if (!shape->owner.empty() && keeps_apart_(*shape)) {
+    shape->replicas =
+        intern_counter({.kind = Counter::Kind::kOwner, .pods = {}, .owner = shape->owner}, news);
+  }
   shape->key = scratch_;
   if (free_indices_.empty()) {
     shape->index = static_cast<std::uint32_t>(shapes_.size());

@@ -102,8 +102,9 @@ struct Shape {
   std::vector<TopologyTerm> affinity, anti_affinity, preferred_affinity, preferred_anti_affinity;
   std::vector<CounterRef> bars;  // one per required anti-affinity term
   std::vector<SpreadTerm> hard_spread, soft_spread;
-  std::string owner;    // "ns/Kind/name", or empty
-  CounterRef replicas;  // of a service: its owner's pods; null otherwise
+  std::string owner;     // "ns/Kind/name", or empty
+  bool service = false;  // one of the replicas of a long-running workload
+  CounterRef replicas;   // its owner's pods, where they are kept apart; null otherwise
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by
   bool terminating = false;
@@ -123,6 +124,11 @@ bool counts(const Counter& counter, const Shape& shape);  // a running pod of th
 
 class ShapeBook {
  public:
+  // Which workloads a policy keeps apart; by default services.
+  using KeepsApart = std::function<bool(const Shape&)>;
+  ShapeBook() : ShapeBook([](const Shape& shape) { return shape.service; }) {}
+  explicit ShapeBook(KeepsApart keeps_apart) : keeps_apart_(std::move(keeps_apart)) {}
+
   // What interning met for the first time; the builder acts on it.
   struct News {
     OwnedShape shape;
@@ -165,6 +171,7 @@ class ShapeBook {
   std::set<std::string, std::less<>> label_keys_;
   std::uint64_t keys_version_ = 0;
   std::uint64_t serial_ = 0;
+  KeepsApart keeps_apart_;
   std::string scratch_;  // the key being looked up
   Table<Shape> by_key_;
   Table<Demand> demands_;

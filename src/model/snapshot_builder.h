@@ -19,6 +19,9 @@ namespace berth::model {
 
 class SnapshotBuilder {
  public:
+  SnapshotBuilder() = default;
+  explicit SnapshotBuilder(ShapeBook::KeepsApart keeps_apart) : book_(std::move(keeps_apart)) {}
+
   void upsert_node(const NodeSpec& spec);
   void remove_node(std::string_view name);
   PodId upsert_pod(const PodSpec& spec);

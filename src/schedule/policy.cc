@@ -20,7 +20,7 @@ bool spreads(const Policy& policy, const model::Shape& shape) {
     }
     if (hit) return rule.spread;
   }
-  return shape.replicas != nullptr;
+  return shape.service;
 }
 
 }  // namespace berth::schedule

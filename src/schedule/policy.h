@@ -39,6 +39,11 @@ struct Policy {
   bool preemption = true;
 };
 
+// A SnapshotBuilder has to know it too, to count the pods of those workloads: give it
+// keeps_apart().
 bool spreads(const Policy& policy, const model::Shape& shape);
+inline model::ShapeBook::KeepsApart keeps_apart(const Policy& policy) {
+  return [policy](const model::Shape& shape) { return spreads(policy, shape); };
+}
 
 }  // namespace berth::schedule

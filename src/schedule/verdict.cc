@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 #include <utility>
 
 #include "model/fit.h"
@@ -186,14 +187,32 @@ bool never_fits(const ClusterState& state, const Workload& workload) {
          }) < workload.min_pending;
 }
 
+// Room for the first member in the domains of the required level, or in the cluster; where members
+// run, only their domains are open.
+std::vector<DomainRoom> open_rooms(Placer& placer, const ClusterState& state,
+                                   const Workload& workload) {
+  int key = required_key(state, workload);
+  auto rooms = domain_rooms(placer, state, state.pod(workload.pending.front()).shape, key, nullptr);
+  if (key < 0) return rooms;
+  std::set<std::int32_t> inhabited;
+  for (PodId id : workload.running) {
+    if (state.pod(id).slot < 0) continue;
+    auto slot = static_cast<std::size_t>(state.pod(id).slot);
+    if (auto d = state.inventory().domains(key).of[slot]; d >= 0) inhabited.insert(d);
+  }
+  std::erase_if(rooms, [&](const DomainRoom& room) {
+    return !inhabited.empty() && !inhabited.contains(room.domain);
+  });
+  return rooms;
+}
+
 bool exact_no(Placer& placer, const ClusterState& state, const Workload& workload) {
   if (workload.gang < 0) return true;
   const auto& first = state.pod(workload.pending.front()).shape;
   if (interchangeable(state, workload)) {
     if (!between_pods(state, *first) && !own_topologies(state.gang(workload.gang))) return true;
     std::int64_t most = 0;
-    for (const auto& room :
-         domain_rooms(placer, state, first, required_key(state, workload), nullptr)) {
+    for (const auto& room : open_rooms(placer, state, workload)) {
       most = std::max<std::int64_t>(most, room.fits);
     }
     if (most < workload.min_pending) return true;
@@ -230,6 +249,8 @@ std::string gpus(int milli) {
                                           : fmt::format("{:.2f}", milli / 1000.0);
 }
 
+std::string pods(int count) { return fmt::format("{} pod{}", count, count == 1 ? "" : "s"); }
+
 std::string message_of(const ClusterState& state, const Workload& workload,
                        const model::Shape& shape, const model::Outcome& o) {
   const Certificate& c = o.certificate;
@@ -242,15 +263,17 @@ std::string message_of(const ClusterState& state, const Workload& workload,
       return fmt::format("needs {} on one node; {} are free in total, at most {} on a node", need,
                          gpus(c.free_gpu_milli), gpus(c.largest_free_milli));
     case Reason::kNeverFits:
-      return o.gang ? fmt::format("needs {} pods x {} at once; the empty cluster has room for {}",
-                                  c.needed_pods, need,
+      return o.gang ? fmt::format("needs {} x {} at once; the empty cluster has room for {}",
+                                  pods(c.needed_pods), need,
                                   best_empty_room(state, shape, required_key(state, workload)))
                     : fmt::format("needs {} on one node; no node is that large, even empty", need);
     case Reason::kGangDoesNotFit:
-      return fmt::format("needs {} pods x {} at once; {} fit now", c.needed_pods, need, best);
+      return fmt::format("needs {} x {} at once; {} now", pods(c.needed_pods), need,
+                         best == 1 ? "1 fits" : fmt::format("{} fit", best));
     case Reason::kTopologyDomainTooSmall:
-      return fmt::format("needs {} pods x {} in one domain of {}; the best has room for {}",
-                         c.needed_pods, need, state.gang(workload.gang).required_topology, best);
+      return fmt::format("needs {} x {} in one domain of {}; the best has room for {}",
+                         pods(c.needed_pods), need, state.gang(workload.gang).required_topology,
+                         best);
     case Reason::kInsufficientGpus:
       return fmt::format("needs {} on one node; {} free on {} node{} that would do otherwise", need,
                          gpus(c.free_gpu_milli),
@@ -273,7 +296,7 @@ void add_domains(Placer& placer, const ClusterState& state, const Workload& work
                  Certificate& out) {
   int key = required_key(state, workload);
   const auto& first = state.pod(workload.pending.front()).shape;
-  auto rooms = domain_rooms(placer, state, first, key, nullptr);
+  auto rooms = open_rooms(placer, state, workload);
   int all = static_cast<int>(workload.pending.size());
   if (interchangeable(state, workload) && !between_pods(state, *first) &&
       !own_topologies(state.gang(workload.gang))) {

@@ -60,8 +60,8 @@ std::string show(const model::Decision& d) {
 // The engine's side: a builder that is told of every change, and one placer for the whole sequence.
 class Engine {
  public:
-  explicit Engine(schedule::Policy::Packing packing = schedule::Policy::Packing::kMostAllocated)
-      : placer_({.packing = packing}) {}
+  explicit Engine(const schedule::Policy& policy)
+      : builder_(schedule::keeps_apart(policy)), placer_(policy) {}
 
   // The mix of the pods that are there now, for the fragmentation score.
   const schedule::MixSnapshot& learn() {
@@ -138,17 +138,24 @@ class DirectScore {
 };
 
 int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
-                  bool fragmentation = false) {
+                  schedule::Policy::Packing packing = schedule::Policy::Packing::kMostAllocated) {
+  const bool fragmentation = packing == schedule::Policy::Packing::kFragmentation;
+  // Services spread, and so do the pods of one app that is none.
+  const schedule::Policy engine_policy{.packing = packing,
+                                       .rules = {{.key = "app", .value = "db", .spread = true}}};
   int decisions = 0;
   for (int s = 0; s < sequences; ++s) {
     Random random = Random(seed).split(std::to_string(s));
     GenerateOptions options{.mix = mix};
     JudgeCluster cluster = generate(random.split("cluster"), options);
-    Engine engine(fragmentation ? schedule::Policy::Packing::kFragmentation
-                                : schedule::Policy::Packing::kMostAllocated);
+    Engine engine(engine_policy);
     for (int step = 0; step < steps; ++step) {
       engine.follow(cluster);
       JudgePolicy policy;
+      policy.spreads = [](const model::PodSpec& pod) {
+        auto app = pod.labels.find("app");
+        return pod.service || (app != pod.labels.end() && app->second == "db");
+      };
       if (fragmentation) {
         DirectScore direct(engine.learn());
         direct.classes_ = engine.classes();
@@ -168,7 +175,7 @@ int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
       add_request(random, options, 1000 + step, cluster);
       if (s % 16 == 0) {
         engine.follow(cluster);
-        Engine fresh;
+        Engine fresh(engine_policy);
         fresh.follow(cluster);
         EXPECT_EQ(engine.dump(), fresh.dump()) << "incremental and at once, sequence " << s;
       }
@@ -200,8 +207,10 @@ TEST(EngineVsJudge, Preemption) {
 
 // The default policy, with the mix of the pods that are there.
 TEST(EngineVsJudge, Fragmentation) {
-  int count = run_sequences(Mix::kPlain, 150 * scale(), 8, seed() + 4, true);
-  count += run_sequences(Mix::kGangs, 60 * scale(), 8, seed() + 5, true);
+  int count = run_sequences(Mix::kPlain, 150 * scale(), 8, seed() + 4,
+                            schedule::Policy::Packing::kFragmentation);
+  count += run_sequences(Mix::kGangs, 60 * scale(), 8, seed() + 5,
+                         schedule::Policy::Packing::kFragmentation);
   std::printf("decisions: %d\n", count);
 }
 

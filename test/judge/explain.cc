@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <set>
 #include <tuple>
 
 #include "judge/gpus.h"
@@ -129,13 +130,31 @@ bool between_pods(const State& state, const PodSpec& pod) {
   });
 }
 
+// Of the required level: those of running members where there are any, else all.
+std::vector<Domain> open_domains(const Walk& walk, const Workload& workload, const State& state) {
+  const std::string& key = workload.gang->required_topology;
+  std::set<std::string> inhabited;
+  for (const Bound& bound : state.bound) {
+    if (!bound.present || bound.pod->ns != workload.gang->ns ||
+        bound.pod->gang != workload.gang->name) {
+      continue;
+    }
+    const std::string* value = domain_of(state, bound.node, key);
+    if (value != nullptr) inhabited.insert(*value);
+  }
+  auto list = walk.domains(state, *workload.members.front(), every_node(state), key);
+  std::erase_if(list, [&](const Domain& domain) {
+    return !inhabited.empty() && !inhabited.contains(domain.value);
+  });
+  return list;
+}
+
 int most_capacity(const Walk& walk, const Workload& workload, const State& state,
                   const JudgePolicy& policy, Constraints ignored) {
   const PodSpec& first = *workload.members.front();
   int most = 0;
   if (workload.gang != nullptr && !workload.gang->required_topology.empty()) {
-    for (const Domain& domain :
-         walk.domains(state, first, every_node(state), workload.gang->required_topology)) {
+    for (const Domain& domain : open_domains(walk, workload, state)) {
       most = std::max(most, domain.capacity);
     }
     return most;
@@ -190,8 +209,7 @@ void add_domains(const Workload& workload, const State& state, const JudgePolicy
     certificate.domains.push_back(
         {.name = "cluster", .fits = walk.most_in(state, every_node(state))});
   } else {
-    for (const Domain& domain :
-         walk.domains(state, *workload.members.front(), every_node(state), key)) {
+    for (const Domain& domain : open_domains(walk, workload, state)) {
       certificate.domains.push_back(
           {.name = domain.value, .fits = walk.most_in(state, domain.nodes)});
     }
