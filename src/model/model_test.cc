@@ -9,6 +9,7 @@
 #include "base/random.h"
 #include "model/device_choice.h"
 #include "model/fit.h"
+#include "model/journal.h"
 #include "model/snapshot_builder.h"
 
 namespace berth::model {
@@ -28,6 +29,46 @@ TEST(Pages, ACopyIsAForkAndAWriteCopiesOnePage) {
   EXPECT_EQ(fork.page_data(2), pages.page_data(2)) << "an unwritten page is shared";
   EXPECT_NE(fork.stamp(1), pages.stamp(1));
   EXPECT_EQ(fork.stamp(2), pages.stamp(2));
+}
+
+std::optional<std::set<std::uint32_t>> changed(const Journal& a, const Journal& b,
+                                               std::size_t most = 1000) {
+  std::vector<std::uint32_t> out;
+  if (!Journal::between(a.now(), b.now(), most, out)) return std::nullopt;
+  return std::set<std::uint32_t>(out.begin(), out.end());
+}
+
+TEST(Journal, TellsWhatChangedBetweenCopies) {
+  Journal main;
+  main.add(1);
+  Journal then = main, fork = main;
+  main.add(2);
+  fork.add(3);
+  Journal of_fork = fork;
+  of_fork.add(4);
+  EXPECT_EQ(changed(then, main), (std::set<std::uint32_t>{2})) << "forward";
+  EXPECT_EQ(changed(main, then), (std::set<std::uint32_t>{2})) << "back";
+  EXPECT_EQ(changed(main, fork), (std::set<std::uint32_t>{2, 3})) << "aside";
+  EXPECT_EQ(changed(of_fork, main), (std::set<std::uint32_t>{2, 3, 4}));
+  EXPECT_EQ(changed(main, main), std::set<std::uint32_t>{});
+  EXPECT_EQ(changed(Journal(), main), std::nullopt) << "nothing in common";
+  EXPECT_EQ(changed(main, fork, 1), std::nullopt) << "more than asked for";
+  main = then;  // as an overlay that is rolled back
+  main.add(9);
+  EXPECT_EQ(changed(fork, main), (std::set<std::uint32_t>{3, 9}));
+}
+
+TEST(Journal, ForgetsWhatIsLongAgo) {
+  Journal journal;
+  journal.add(0);
+  Journal start = journal, recent;
+  constexpr std::uint32_t kAll = Journal::kChunk * Journal::kDepth;
+  for (std::uint32_t i = 1; i < kAll; ++i) journal.add(i);
+  EXPECT_EQ(changed(start, journal, kAll)->size(), kAll - 1);
+  recent = journal;
+  journal.add(kAll);
+  EXPECT_EQ(changed(start, journal, kAll), std::nullopt) << "a new tree";
+  EXPECT_EQ(changed(recent, journal, kAll), std::nullopt);
 }
 
 NodeSpec eight_gpus(const std::string& name) {
