@@ -7,6 +7,7 @@
 #include <set>
 #include <tuple>
 
+#include "schedule/no_memo.h"
 #include "schedule/placement.h"
 
 namespace berth::decide {
@@ -136,7 +137,13 @@ class Cycle {
  public:
   Cycle(const model::ClusterSnapshot& snapshot, std::int64_t now_ns, schedule::Placer& placer,
         Options options)
-      : state_(*snapshot), budgets_(state_), now_ns_(now_ns), placer_(placer), options_(options) {
+      : state_(*snapshot),
+        budgets_(state_),
+        now_ns_(now_ns),
+        placer_(placer),
+        nos_(placer.nos()),
+        options_(options) {
+    nos_.begin(snapshot, placer.epoch(), options.certificates ? 1 : 0);
     for (PodId id = 0; id < state_.pod_ids(); ++id) {
       const model::PodEntry& pod = state_.pod(id);
       if (pod.info && pod.slot >= 0) lowest_ = std::min(lowest_, priority_of(id));
@@ -166,7 +173,7 @@ class Cycle {
                                     .message = std::move(message)});
       return;
     }
-    if (const Outcome* same = known_no(w)) {
+    if (const Outcome* same = nos_.find(state_, w)) {
       decision_.outcomes.push_back(*same);
       decision_.outcomes.back().workload = w.name;
       return;
@@ -179,27 +186,12 @@ class Cycle {
       placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }
-    if (w.gang < 0) known_.insert_or_assign(key_of(w), Known{changes_, no});
+    nos_.keep(state_, w, no);
     decision_.outcomes.push_back(std::move(no));
   }
 
-  // Equal pods get equal answers while nothing changes: one "no" is proven once, not once a pod.
-  using Key = std::tuple<std::uint64_t, int, bool>;
-  struct Known {
-    int changes = 0;
-    Outcome no;
-  };
-  Key key_of(const Workload& w) const {
-    return {state_.pod(w.pending.front()).shape->serial, w.priority, w.preempts};
-  }
-  const Outcome* known_no(const Workload& w) const {
-    if (w.gang >= 0) return nullptr;
-    auto it = known_.find(key_of(w));
-    return it != known_.end() && it->second.changes == changes_ ? &it->second.no : nullptr;
-  }
-
   void record(const Workload& w, const schedule::Placed& placed) {
-    ++changes_;
+    nos_.placed();
     for (const auto& victim : placed.victims) {
       decision_.preemptions.push_back({.pod = state_.pod(victim.id).info->name,
                                        .node = state_.info(victim.slot).name,
@@ -277,10 +269,9 @@ class Cycle {
   schedule::BudgetCount budgets_;
   std::int64_t now_ns_;
   schedule::Placer& placer_;
+  schedule::NoMemo& nos_;
   Options options_;
-  int lowest_ = INT32_MAX;  // the lowest priority that runs
-  int changes_ = 0;         // placements so far
-  std::map<Key, Known> known_;
+  int lowest_ = INT32_MAX;                          // the lowest priority that runs
   std::set<std::uint32_t> left_;                    // nodes that victims left
   std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   Decision decision_;

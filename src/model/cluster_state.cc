@@ -20,11 +20,8 @@ std::uint64_t ClusterState::next_version() {
 }
 
 NodeState& ClusterState::write_node(std::size_t slot) {
-  auto version = next_version();
-  NodeState& state = nodes_.write(slot, version);
-  state.version = version;
   journal_.add(static_cast<std::uint32_t>(slot));
-  return state;
+  return nodes_.write(slot, 0);
 }
 
 MigFree ClusterState::mig_free(std::size_t slot, const Demand& demand) const {

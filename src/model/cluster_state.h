@@ -6,8 +6,8 @@
 // overlay leaves the snapshot bit-identical. bind() and unbind() are the only changes an overlay
 // needs.
 //
-// Every change gives the touched NodeState a version from a counter common to the whole family, so
-// that (slot, version) names its contents in every copy: caches of any copy are valid for all.
+// Every change of a node is noted in a journal that copies share up to where they part, so that a
+// cache that has seen one copy can catch up with any other. Counts have page stamps for the same.
 // Thread-safety: one writer per object; a const ClusterState may be read and copied on any thread.
 #pragma once
 
@@ -102,6 +102,12 @@ class ClusterState {
   const CountPages& counts(const Counter& counter) const { return counts_[counter.index]->pages; }
   const Counter& counter(std::uint16_t index) const { return *counts_[index]->counter; }
   const ShapeLinks& links(const Shape& shape) const { return links_[shape.index]; }
+
+  // Surely the same nodes, gangs, budgets and running pods; pending ones may differ.
+  bool same_running(const ClusterState& other) const {
+    return inventory_ == other.inventory_ && journal_.now() == other.journal_.now() &&
+           gangs_ == other.gangs_ && budgets_ == other.budgets_;
+  }
 
   MigFree mig_free(std::size_t slot, const Demand& demand) const;
 

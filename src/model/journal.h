@@ -25,6 +25,7 @@ class Journal {
   struct Mark {  // a moment in the history
     std::shared_ptr<const Chunk> chunk;
     std::uint32_t length = 0;
+    friend bool operator==(const Mark&, const Mark&) = default;
   };
 
   Journal() = default;

@@ -74,7 +74,6 @@ struct GpuTake {
 // What is free now. Small and plain: a scan reads nothing else. Free amounts, a device's too, go
 // below zero when bound pods exceed what is there (Kubernetes allows it).
 struct alignas(64) NodeState {
-  std::uint64_t version = 0;  // differs whenever anything else may differ
   std::int64_t cpu = 0;
   std::int64_t memory = 0;
   std::int32_t pods = 0;

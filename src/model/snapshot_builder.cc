@@ -303,9 +303,7 @@ void SnapshotBuilder::rebuild_inventory() {
   }
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
     if (!names_changed_ && !changed_nodes_.contains(state_.info(i).name)) continue;
-    NodeState fresh = empty_state(state_.info(i));
-    fresh.version = state_.next_version();
-    state_.nodes_.write(i, fresh.version) = fresh;
+    state_.nodes_.write(i, 0) = empty_state(state_.info(i));
   }
   names_changed_ = false;
   changed_nodes_.clear();

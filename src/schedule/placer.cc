@@ -4,6 +4,7 @@
 
 #include "model/device_choice.h"
 #include "model/fit.h"
+#include "schedule/no_memo.h"
 
 namespace berth::schedule {
 
@@ -81,7 +82,10 @@ Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& 
   return out;
 }
 
-Placer::Placer(Policy policy) : policy_(std::move(policy)), scorer_(policy_.packing) {}
+Placer::Placer(Policy policy)
+    : policy_(std::move(policy)), scorer_(policy_.packing), nos_(std::make_unique<NoMemo>()) {}
+Placer::Placer(Placer&&) noexcept = default;
+Placer::~Placer() = default;
 
 void Placer::observe(const ClusterState& state, const Shape& shape) {
   scorer_.observe(state.inventory(), shape, rules(state, shape));

@@ -23,6 +23,8 @@
 
 namespace berth::schedule {
 
+class NoMemo;
+
 struct Target {
   std::uint32_t slot = 0;
   model::GpuTake gpus;
@@ -31,6 +33,8 @@ struct Target {
 class Placer {
  public:
   explicit Placer(Policy policy = {});
+  Placer(Placer&&) noexcept;
+  ~Placer();
   const Policy& policy() const { return policy_; }
 
   // The mix that the packing score serves: pods as they arrive, or all that are there at once.
@@ -38,6 +42,8 @@ class Placer {
   void observe(const model::ClusterState& state, const model::Shape& shape);
   void learn_present(const model::ClusterState& state);
   const MixSnapshot& mix() const { return scorer_.mix(); }
+  std::uint64_t epoch() const { return scorer_.epoch(); }
+  NoMemo& nos() { return *nos_; }
   std::uint16_t node_class(std::size_t slot) const { return scorer_.node_class(slot); }
 
   // The best node for one more pod of the shape, inside within where given.
@@ -88,6 +94,7 @@ class Placer {
   Scorer scorer_;
   RuleMemo rules_;
   DomainCountsMemo counts_;
+  std::unique_ptr<NoMemo> nos_;
   struct Indexed {
     std::uint64_t serial = 0;
     int uses = 0;

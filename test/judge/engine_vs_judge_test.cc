@@ -166,6 +166,7 @@ int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
       decisions += static_cast<int>(expected.outcomes.size());
       EXPECT_EQ(show(expected), show(found)) << "mix " << static_cast<int>(mix) << " seed " << seed
                                              << " sequence " << s << " step " << step;
+      EXPECT_EQ(show(found), show(without_messages(engine.decide()))) << "asked again";
       if (!(expected == found)) {
         ADD_FAILURE() << "decisions differ beyond what is shown";
         return decisions;
