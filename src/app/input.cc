@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <charconv>
-#include <cstring>
 #include <filesystem>
 #include <fstream>
 #include <istream>
@@ -189,7 +188,7 @@ class InputReader {
       if (!stream) {
         const int error = errno;
         fail(file, std::string("cannot be opened") +
-                       (error == 0 ? "" : std::string(": ") + std::strerror(error)));
+                       (error == 0 ? "" : ": " + std::generic_category().message(error)));
         return true;
       }
       if (!read_stream(file, stream, bytes)) return false;

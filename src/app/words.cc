@@ -40,6 +40,96 @@ std::string show_count(std::int64_t n, std::string_view noun) {
 }
 
 namespace {
+
+struct ReasonRow {
+  Reason reason;
+  ReasonText text;
+};
+constexpr ReasonRow kReasons[] = {
+    {Reason::kNone, {"nothing is in the way", ""}},
+    {Reason::kNodeNotReady,
+     {"the nodes that could take it are not Ready", "bring the nodes back, or add nodes"}},
+    {Reason::kNodeNameNotFound,
+     {"the pod names a node that does not exist", "correct or remove spec.nodeName"}},
+    {Reason::kNodeUnschedulable,
+     {"the nodes that could take it are cordoned", "kubectl uncordon one of them"}},
+    {Reason::kTaintNotTolerated,
+     {"the nodes that could take it have a taint that it does not tolerate",
+      "add the toleration, or remove the taint"}},
+    {Reason::kNodeSelectorMismatch,
+     {"no node that could take it has every label of spec.nodeSelector",
+      "label a node, or correct the selector"}},
+    {Reason::kNodeAffinityMismatch,
+     {"no required node affinity term matches a node that could take it",
+      "label a node, or loosen the affinity"}},
+    {Reason::kVolumeUnreachable,
+     {"a volume can only be reached from nodes that cannot take it",
+      "free one of those nodes, or move the volume"}},
+    {Reason::kGpuModelMismatch,
+     {"the GPUs that are there are not of a model that it accepts",
+      "accept another model, or add nodes with that one"}},
+    {Reason::kGpuMemoryTooSmall,
+     {"the GPUs have less memory than it asks for",
+      "ask for less memory, or add nodes with larger GPUs"}},
+    {Reason::kPodAffinityUnmet,
+     {"no pod that it must be near runs where it could run",
+      "start that pod first, or loosen the affinity"}},
+    {Reason::kPodAntiAffinityViolated,
+     {"a pod that it must keep apart from runs in every domain that could take it",
+      "add nodes or domains, or loosen the anti-affinity"}},
+    {Reason::kTopologySpreadViolated,
+     {"every domain that could take it would exceed maxSkew",
+      "make room in the domains with the fewest pods, or raise maxSkew"}},
+    {Reason::kHostPortTaken,
+     {"a host port that it needs is taken on every node that could take it",
+      "use another port, or a Service instead"}},
+    {Reason::kInsufficientCpu,
+     {"too little cpu is free on the nodes that could take it", "ask for less cpu, or free some"}},
+    {Reason::kInsufficientMemory,
+     {"too little memory is free on the nodes that could take it",
+      "ask for less memory, or free some"}},
+    {Reason::kInsufficientEphemeralStorage,
+     {"too little ephemeral storage is free on the nodes that could take it",
+      "ask for less, or free some"}},
+    {Reason::kTooManyPods,
+     {"the nodes that could take it run as many pods as they may",
+      "raise maxPods of the kubelet, or free a slot"}},
+    {Reason::kInsufficientResource,
+     {"too little of an extended resource is free, or no node has it",
+      "ask for less, or install what provides the resource"}},
+    {Reason::kInsufficientGpus,
+     {"fewer GPUs are free than it asks for", "free GPUs, add nodes, or raise its priority"}},
+    {Reason::kGpuUnhealthy,
+     {"it would fit if unhealthy or reserved GPUs could be used",
+      "repair the GPUs, or lift the reservation"}},
+    {Reason::kNumaMisaligned,
+     {"the kubelet's Topology Manager would refuse it: the free GPUs span NUMA nodes",
+      "free GPUs on one NUMA node, or ask for fewer in a container"}},
+    {Reason::kNoNodes,
+     {"there is no node at all", "add the nodes to the input: kubectl get nodes -o yaml"}},
+    {Reason::kFragmented,
+     {"enough GPUs are free in total, but too few on any one node",
+      "ask for smaller pods, or move a pod away"}},
+    {Reason::kNeverFits,
+     {"it would not fit the cluster with no pod on it",
+      "ask for less, or add larger or more nodes"}},
+    {Reason::kGangIncomplete,
+     {"fewer members exist than must start together",
+      "create the missing members, or lower minMember"}},
+    {Reason::kGangDoesNotFit,
+     {"some members fit, but not enough of them at once",
+      "free room for the rest, or lower minMember"}},
+    {Reason::kTopologyDomainTooSmall,
+     {"it fits the cluster, but no single domain of the required level",
+      "free room in one domain, or prefer the level instead of requiring it"}},
+    {Reason::kVolumeMissing,
+     {"a claim does not exist or is not bound", "create or bind the claim"}},
+    {Reason::kGated, {"it has scheduling gates", "remove the gates, or wait for who set them"}},
+    {Reason::kPreempted,
+     {"it was evicted for a workload of higher priority", "nothing: it waits for its turn again"}},
+};
+static_assert(std::size(kReasons) == static_cast<std::size_t>(Reason::kCount));
+
 std::string mig_profile(const GpuDemandSpec& demand) {
   constexpr std::string_view kVendor = "nvidia.com/";
   std::string_view name = demand.mig;
@@ -115,97 +205,9 @@ std::string constraint_key(model::Constraint constraint) {
 }
 
 ReasonText reason_text(Reason reason) {
-  switch (reason) {
-    case Reason::kNone:
-      return {"nothing is in the way", ""};
-    case Reason::kNodeNotReady:
-      return {"the nodes that could take it are not Ready", "bring the nodes back, or add nodes"};
-    case Reason::kNodeNameNotFound:
-      return {"the pod names a node that does not exist", "correct or remove spec.nodeName"};
-    case Reason::kNodeUnschedulable:
-      return {"the nodes that could take it are cordoned", "kubectl uncordon one of them"};
-    case Reason::kTaintNotTolerated:
-      return {"the nodes that could take it have a taint that it does not tolerate",
-              "add the toleration, or remove the taint"};
-    case Reason::kNodeSelectorMismatch:
-      return {"no node that could take it has every label of spec.nodeSelector",
-              "label a node, or correct the selector"};
-    case Reason::kNodeAffinityMismatch:
-      return {"no required node affinity term matches a node that could take it",
-              "label a node, or loosen the affinity"};
-    case Reason::kVolumeUnreachable:
-      return {"a volume can only be reached from nodes that cannot take it",
-              "free one of those nodes, or move the volume"};
-    case Reason::kGpuModelMismatch:
-      return {"the GPUs that are there are not of a model that it accepts",
-              "accept another model, or add nodes with that one"};
-    case Reason::kGpuMemoryTooSmall:
-      return {"the GPUs have less memory than it asks for",
-              "ask for less memory, or add nodes with larger GPUs"};
-    case Reason::kPodAffinityUnmet:
-      return {"no pod that it must be near runs where it could run",
-              "start that pod first, or loosen the affinity"};
-    case Reason::kPodAntiAffinityViolated:
-      return {"a pod that it must keep apart from runs in every domain that could take it",
-              "add nodes or domains, or loosen the anti-affinity"};
-    case Reason::kTopologySpreadViolated:
-      return {"every domain that could take it would exceed maxSkew",
-              "make room in the domains with the fewest pods, or raise maxSkew"};
-    case Reason::kHostPortTaken:
-      return {"a host port that it needs is taken on every node that could take it",
-              "use another port, or a Service instead"};
-    case Reason::kInsufficientCpu:
-      return {"too little cpu is free on the nodes that could take it",
-              "ask for less cpu, or free some"};
-    case Reason::kInsufficientMemory:
-      return {"too little memory is free on the nodes that could take it",
-              "ask for less memory, or free some"};
-    case Reason::kInsufficientEphemeralStorage:
-      return {"too little ephemeral storage is free on the nodes that could take it",
-              "ask for less, or free some"};
-    case Reason::kTooManyPods:
-      return {"the nodes that could take it run as many pods as they may",
-              "raise maxPods of the kubelet, or free a slot"};
-    case Reason::kInsufficientResource:
-      return {"too little of an extended resource is free, or no node has it",
-              "ask for less, or install what provides the resource"};
-    case Reason::kInsufficientGpus:
-      return {"fewer GPUs are free than it asks for",
-              "free GPUs, add nodes, or raise its priority"};
-    case Reason::kGpuUnhealthy:
-      return {"it would fit if unhealthy or reserved GPUs could be used",
-              "repair the GPUs, or lift the reservation"};
-    case Reason::kNumaMisaligned:
-      return {"the kubelet's Topology Manager would refuse it: the free GPUs span NUMA nodes",
-              "free GPUs on one NUMA node, or ask for fewer in a container"};
-    case Reason::kNoNodes:
-      return {"there is no node at all", "add the nodes to the input: kubectl get nodes -o yaml"};
-    case Reason::kFragmented:
-      return {"enough GPUs are free in total, but too few on any one node",
-              "ask for smaller pods, or move a pod away"};
-    case Reason::kNeverFits:
-      return {"it would not fit the cluster with no pod on it",
-              "ask for less, or add larger or more nodes"};
-    case Reason::kGangIncomplete:
-      return {"fewer members exist than must start together",
-              "create the missing members, or lower minMember"};
-    case Reason::kGangDoesNotFit:
-      return {"some members fit, but not enough of them at once",
-              "free room for the rest, or lower minMember"};
-    case Reason::kTopologyDomainTooSmall:
-      return {"it fits the cluster, but no single domain of the required level",
-              "free room in one domain, or prefer the level instead of requiring it"};
-    case Reason::kVolumeMissing:
-      return {"a claim does not exist or is not bound", "create or bind the claim"};
-    case Reason::kGated:
-      return {"it has scheduling gates", "remove the gates, or wait for who set them"};
-    case Reason::kPreempted:
-      return {"it was evicted for a workload of higher priority",
-              "nothing: it waits for its turn again"};
-    case Reason::kCount:
-      break;
-  }
-  return {};
+  const auto* found = std::find_if(std::begin(kReasons), std::end(kReasons),
+                                   [reason](const auto& row) { return row.reason == reason; });
+  return found == std::end(kReasons) ? ReasonText{} : found->text;
 }
 
 std::size_t width_of(std::string_view text) {
@@ -220,9 +222,9 @@ std::string padded(std::string text, std::size_t width) {
   return text;
 }
 
-std::string padded_left(std::string text, std::size_t width) {
+std::string padded_left(std::string_view text, std::size_t width) {
   const std::size_t now = width_of(text);
-  return now < width ? std::string(width - now, ' ') + text : text;
+  return std::string(now < width ? width - now : 0, ' ').append(text);
 }
 
 std::string fit(std::string_view text, std::size_t width) {

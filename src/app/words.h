@@ -31,6 +31,6 @@ std::size_t width_of(std::string_view text);  // code points
 // Cut in the middle and made safe to print; then filled up with blanks.
 std::string fit(std::string_view text, std::size_t width);
 std::string padded(std::string text, std::size_t width);
-std::string padded_left(std::string text, std::size_t width);
+std::string padded_left(std::string_view text, std::size_t width);
 
 }  // namespace berth::app

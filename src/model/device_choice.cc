@@ -54,8 +54,9 @@ unsigned deposit(unsigned choice, unsigned free) {
 
 // The next larger number with as many bits set.
 unsigned next_choice(unsigned choice) {
-  unsigned low = choice & (~choice + 1), ripple = choice + low;
-  return ripple | (((choice ^ ripple) >> 2) / low);
+  int zeros = std::countr_zero(choice);
+  unsigned ripple = choice + (1u << zeros);
+  return ripple | ((choice ^ ripple) >> 2 >> zeros);
 }
 
 // The set with the lowest differing device comes first: {0,3} before {1,2}.
