@@ -91,8 +91,8 @@ class DocumentReader {
  public:
   DocumentReader(Origin origin, Gathered& out) : origin_(std::move(origin)), out_(out) {}
 
-  void read(const Value& v, std::string_view version, std::string_view kind, std::string path,
-            int depth) {
+  void read(const Value& v, std::string_view version, std::string_view kind,
+            const std::string& path, int depth) {
     ++origin_.item;
     origin_.line = v.line();
     if (!v.is_object()) {
