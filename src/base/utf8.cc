@@ -1,5 +1,7 @@
 #include "base/utf8.h"
 
+#include <cstring>
+
 namespace berth {
 namespace {
 
@@ -52,6 +54,43 @@ void append_valid_utf8(std::string& out, std::string_view text) {
       out += "\xEF\xBF\xBD";
     }
     text.remove_prefix(next.size);
+  }
+}
+
+bool is_utf8(std::string_view text) {
+  constexpr std::uint64_t kHigh = 0x8080808080808080u;
+  while (!text.empty()) {
+    std::uint64_t word = 0;
+    if (text.size() >= sizeof(word)) {
+      std::memcpy(&word, text.data(), sizeof(word));
+      if ((word & kHigh) == 0) {
+        text.remove_prefix(sizeof(word));
+        continue;
+      }
+    }
+    const Utf8Char c = decode_utf8(text);
+    if (!c.valid) return false;
+    text.remove_prefix(c.size);
+  }
+  return true;
+}
+
+void append_utf8(std::string& out, char32_t code) {
+  const auto put = [&out](char32_t byte) { out.push_back(static_cast<char>(byte)); };
+  if (code < 0x80) {
+    put(code);
+  } else if (code < 0x800) {
+    put(0xc0 | code >> 6);
+    put(0x80 | (code & 0x3f));
+  } else if (code < 0x10000) {
+    put(0xe0 | code >> 12);
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
+  } else {
+    put(0xf0 | code >> 18);
+    put(0x80 | (code >> 12 & 0x3f));
+    put(0x80 | (code >> 6 & 0x3f));
+    put(0x80 | (code & 0x3f));
   }
 }
 

@@ -1,8 +1,8 @@
 // One character at a time out of bytes that may be anything.
 //
-// For writers that must not let a stranger's bytes break their output (log lines, metric labels).
-// Pure functions. Accepts exactly the well-formed UTF-8 of RFC 3629: no surrogates, no overlong
-// forms, nothing above U+10FFFF.
+// For readers, and for writers that must not let a stranger's bytes break their output (log lines,
+// metric labels). Pure functions. Accepts exactly the well-formed UTF-8 of RFC 3629: no surrogates,
+// no overlong forms, nothing above U+10FFFF.
 #pragma once
 
 #include <cstddef>
@@ -23,6 +23,11 @@ Utf8Char decode_utf8(std::string_view text);  // the first character; text is no
 // True for what a terminal or a viewer acts on instead of showing: control characters, line and
 // paragraph separators, marks that change the direction of writing.
 bool is_unprintable(char32_t code);
+
+bool is_utf8(std::string_view text);
+
+// code must be a Unicode scalar value.
+void append_utf8(std::string& out, char32_t code);
 
 // Appends text with every byte that is no UTF-8 replaced by U+FFFD.
 void append_valid_utf8(std::string& out, std::string_view text);

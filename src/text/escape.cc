@@ -2,7 +2,7 @@
 
 #include <vector>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace berth::text {
 
@@ -55,9 +55,9 @@ std::string terminal_safe(std::string_view text) {
     } else if (unsafe_to_show(c.code)) {
       append_visible(out, c.code);
     } else {
-      out.append(text.substr(0, c.length));
+      out.append(text.substr(0, c.size));
     }
-    text.remove_prefix(c.length);
+    text.remove_prefix(c.size);
   }
   return out;
 }
@@ -65,7 +65,7 @@ std::string terminal_safe(std::string_view text) {
 std::string elide_middle(std::string_view text, std::size_t width) {
   if (text.size() <= width) return std::string(text);  // no more characters than bytes
   std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < text.size(); i += decode_utf8(text.substr(i)).length) {
+  for (std::size_t i = 0; i < text.size(); i += decode_utf8(text.substr(i)).size) {
     starts.push_back(i);
   }
   if (starts.size() <= width) return std::string(text);

@@ -4,7 +4,7 @@
 
 #include <random>
 
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace berth::text {
 namespace {
@@ -54,7 +54,7 @@ TEST(Utf8, EveryScalarValueComesBackAndNothingElse) {
     std::string text;
     append_utf8(text, c);
     const Utf8Char back = decode_utf8(text);
-    ASSERT_TRUE(back.valid && back.code == c && back.length == text.size());
+    ASSERT_TRUE(back.valid && back.code == c && back.size == text.size());
   }
   for (const char* bad : {"\x80", "\xc0\x80", "\xc1\xbf", "\xe0\x80\x80", "\xe0\x9f\xbf",
                           "\xed\xa0\x80", "\xed\xbf\xbf", "\xf0\x80\x80\x80", "\xf0\x8f\xbf\xbf",

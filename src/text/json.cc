@@ -6,8 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "base/utf8.h"
 #include "text/builder.h"
-#include "text/utf8.h"
 
 namespace berth::text {
 
@@ -299,7 +299,7 @@ bool JsonParser::utf8_run() {
   while (static_cast<unsigned char>(*p_) >= 0x80) {
     const Utf8Char c = decode_utf8({p_, static_cast<std::size_t>(end_ - p_)});
     if (!c.valid) return no("found " + found() + ", which is not valid UTF-8");
-    p_ += c.length;
+    p_ += c.size;
   }
   return true;
 }

@@ -4,7 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "text/utf8.h"
+#include "base/utf8.h"
 
 namespace berth::text {
 
@@ -71,9 +71,9 @@ void append_json_string(std::string& out, std::string_view text) {
     } else if (c.code < 0x80 || c.code == 0x2028 || c.code == 0x2029) {
       append_escape(out, static_cast<unsigned>(c.code));  // the last two end a line in JavaScript
     } else {
-      out.append(text.substr(i, c.length));
+      out.append(text.substr(i, c.size));
     }
-    i += c.length;
+    i += c.size;
   }
   out += '"';
 }

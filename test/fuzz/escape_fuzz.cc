@@ -1,15 +1,15 @@
 // Text for terminals: valid UTF-8 without control characters, stable when escaped again.
 #include <algorithm>
 
+#include "base/utf8.h"
 #include "fuzz.h"
 #include "text/escape.h"
-#include "text/utf8.h"
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   const std::string safe = text::terminal_safe(input);
-  fuzz::check(text::is_utf8(safe), "UTF-8");
+  fuzz::check(is_utf8(safe), "UTF-8");
   fuzz::check(std::none_of(safe.begin(), safe.end(),
                            [](char c) {
                              const auto byte = static_cast<unsigned char>(c);
@@ -21,7 +21,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   std::string_view rest;
   const std::string cut = text::elide_middle(safe, width);
   std::size_t characters = 0;
-  for (rest = cut; !rest.empty(); rest.remove_prefix(text::decode_utf8(rest).length)) ++characters;
-  fuzz::check(characters <= width && text::is_utf8(cut), "at most so wide");
+  for (rest = cut; !rest.empty(); rest.remove_prefix(decode_utf8(rest).size)) ++characters;
+  fuzz::check(characters <= width && is_utf8(cut), "at most so wide");
   return 0;
 }
