@@ -32,6 +32,7 @@ class Quantity {
   // Whole units and thousandths, rounded away from zero and held to the range of int64.
   std::int64_t value() const;
   std::int64_t milli_value() const;
+  double to_double() const { return static_cast<double>(nano_) / 1e9; }
   Int128 nano() const { return nano_; }
   Format format() const { return format_; }
 
