@@ -3,6 +3,7 @@
 #include <CLI/CLI.hpp>
 #include <charconv>
 #include <istream>
+#include <optional>
 #include <ostream>
 
 #include "app/explain.h"
@@ -21,7 +22,7 @@ struct PlanArguments {
   std::vector<std::string> paths;
   std::string cycles = "until-stable";
   std::string output = "table";
-  std::string explain;
+  std::optional<std::string> explain;
   std::string policy = "fragmentation";
   std::string max_input = "256Mi";
   std::string now;
@@ -36,7 +37,7 @@ constexpr const char* kPlanFooter =
     "unreadable, 2 the command line is wrong.\n"
     "Examples:\n"
     "  berth plan -f cluster.yaml -f jobs/\n"
-    "  kubectl get nodes,pods,pdb -A -o yaml | berth plan -f - -f new-job.yaml\n"
+    "  kubectl get nodes,pods,pvc,pv,pdb -A -o yaml | berth plan -f - -f new-job.yaml\n"
     "  berth plan -f examples/team-cluster --explain vision/resnet\n";
 
 struct Settings {
@@ -51,6 +52,13 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
   if (args.output != "table" && args.output != "json" && args.output != "yaml") {
     return invalid("--output: found \"" + text::terminal_safe(args.output) +
                    "\", want table, json or yaml");
+  }
+  if (args.explain && args.explain->empty()) {
+    return invalid("--explain: found \"\", want the name of a workload, as in the table");
+  }
+  if (args.explain && args.output != "table") {
+    return invalid("--explain prints text; leave -o away, or --explain: -o " + args.output +
+                   " has the certificate of every workload that waits");
   }
   BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
   settings.plan.policy.preemption = !args.no_preemption;
@@ -95,6 +103,13 @@ std::string shell_word(const std::string& word) {
 std::string command_line(const PlanArguments& args) {
   std::string out = "berth plan";
   for (const std::string& path : args.paths) out += " -f " + shell_word(path);
+  if (args.cycles != PlanArguments{}.cycles) out += " --cycles " + shell_word(args.cycles);
+  if (args.policy != PlanArguments{}.policy) out += " --policy " + shell_word(args.policy);
+  if (args.no_preemption) out += " --no-preemption";
+  if (args.max_input != PlanArguments{}.max_input) {
+    out += " --max-input " + shell_word(args.max_input);
+  }
+  if (!args.now.empty()) out += " --now " + shell_word(args.now);
   return out;
 }
 
@@ -111,7 +126,7 @@ void print_troubles(const PlanResult& plan, std::ostream& err) {
 
 int print_explanation(const PlanArguments& args, const PlanResult& plan,
                       const objects::Inputs& inputs, Terminal& terminal) {
-  const Result<const Workload*> workload = find_workload(plan, inputs, args.explain);
+  const Result<const Workload*> workload = find_workload(plan, inputs, *args.explain);
   if (!workload.ok()) {
     terminal.err << "berth: --explain: " << workload.error().to_string() << '\n';
     return kExitUsage;
@@ -134,8 +149,7 @@ int plan_command(const PlanArguments& args, Terminal& terminal) {
                                    : unreadable_plan(std::move(input.unreadable));
   const std::int64_t took_ns = terminal.monotonic.ticks_ns() - before_ns;
   if (!readable) print_troubles(plan, terminal.err);
-  if (readable && !args.explain.empty())
-    return print_explanation(args, plan, input.inputs, terminal);
+  if (readable && args.explain) return print_explanation(args, plan, input.inputs, terminal);
   if (args.output == "json") {
     terminal.out << plan_json(plan);
   } else if (args.output == "yaml") {

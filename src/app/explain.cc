@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/plan_table.h"
 #include "app/words.h"
 #include "text/escape.h"
 
@@ -317,13 +318,10 @@ Result<const Workload*> find_workload(const PlanResult& plan, const objects::Inp
   for (const Workload& workload : plan.workloads) {
     if (names(workload.name, name)) add(workload);
   }
-  if (found.empty()) {  // a pod of one
+  if (found.empty()) {  // a pod of one, or its owner
     for (const Workload& workload : plan.workloads) {
-      for (const std::size_t i : workload.placements) {
-        if (names(plan.decision.placements[i].pod, name)) add(workload);
-      }
-      for (const std::size_t i : workload.waiting) {
-        if (names(plan.decision.outcomes[i].workload, name)) add(workload);
+      for (const std::string& other : workload.names) {
+        if (names(other, name)) add(workload);
       }
     }
   }
@@ -331,14 +329,22 @@ Result<const Workload*> find_workload(const PlanResult& plan, const objects::Inp
   const std::string asked = text::terminal_safe(name);
   if (found.size() > 1) {
     std::string list;
-    for (std::size_t i = 0; i < found.size() && i < 5; ++i) list += "\n  " + found[i]->name;
-    return Error(Code::kInvalid,
-                 asked + " names several workloads, say which:" + text::terminal_safe(list));
+    for (std::size_t i = 0; i < found.size() && i < 5; ++i) {
+      list += (i == 0 ? " " : ", ") + text::terminal_safe(found[i]->name);
+    }
+    return Error(Code::kInvalid, asked + " names several workloads, say which:" + list);
   }
   for (const model::PodSpec& pod : inputs.pods) {
     if (!pod.node_name.empty() && names(pod.ns + '/' + pod.name, name)) {
       return Error(Code::kNotFound, asked + " runs on " + text::terminal_safe(pod.node_name) +
                                         " already; there is nothing to decide");
+    }
+  }
+  for (const objects::Note& note : plan.invalid) {
+    const std::size_t blank = note.object.find(' ');
+    if (blank != std::string::npos &&
+        names(std::string_view(note.object).substr(blank + 1), name)) {
+      return Error(Code::kNotFound, asked + " is invalid: " + text::terminal_safe(note_line(note)));
     }
   }
   return Error(Code::kNotFound,

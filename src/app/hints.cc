@@ -114,10 +114,14 @@ std::string Hint::never() const {
     largest = std::max(largest, gpus);
     if (demand.count > 0) capacity += gpus / demand.count;
   }
-  if (demand.kind != GpuDemandSpec::Kind::kWhole) return "does not fit the empty cluster";
-  if (demand.count > largest) {
+  if (demand.kind == GpuDemandSpec::Kind::kWhole && demand.count > largest) {
     return fmt::format("largest node has {}", show_count(largest, "GPU"));
   }
+  if (!outcome.gang || outcome.message.starts_with("its pod") ||
+      outcome.message.starts_with("must be")) {
+    return outcome.message;
+  }
+  if (demand.kind != GpuDemandSpec::Kind::kWhole) return "does not fit the empty cluster";
   const int needed = std::max(1, proof().needed_pods);
   if (outcome.gang && !workload.mixed && capacity < needed) {
     const bool whole_nodes = demand.count == largest;
@@ -158,7 +162,9 @@ std::string Hint::free_gpus() const {
 std::string Hint::incomplete() const {
   for (const model::GangSpec& gang : inputs.gangs) {
     if (gang.ns + '/' + gang.name != outcome.workload) continue;
-    return fmt::format("{} of {} members exist", outcome.pods + workload.running, gang.min_member);
+    const int exist = outcome.pods + workload.running;
+    if (exist >= gang.min_member) return outcome.message;  // a subgroup lacks some
+    return fmt::format("{} of {} members exist", exist, gang.min_member);
   }
   return "create the missing members";
 }
@@ -225,6 +231,8 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
       return workload.sample.volume_missing.empty()
                  ? "bind its claim"
                  : "bind claim " + workload.sample.volume_missing;
+    case Reason::kResourceClaimNotRead:
+      return "resource claims are not read";
     case Reason::kGated:
       return "remove its gates";
     case Reason::kPreempted:

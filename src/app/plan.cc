@@ -105,6 +105,20 @@ std::int64_t asked_of(const GpuDemandSpec& demand) {
 
 std::string name_of(const PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
+// Pods of nodes that the input does not have: nothing is decided for them, but they do not run.
+void add_strays(const objects::Inputs& inputs, model::Decision& decision) {
+  std::set<std::string_view> nodes;
+  for (const model::NodeSpec& node : inputs.nodes) nodes.insert(node.name);
+  for (const PodSpec& pod : inputs.pods) {
+    if (pod.node_name.empty() || nodes.contains(pod.node_name)) continue;
+    decision.outcomes.push_back(
+        {.workload = name_of(pod),
+         .pods = 1,
+         .reason = model::Reason::kNodeNameNotFound,
+         .message = "its node " + pod.node_name + " is not among the valid nodes of the input"});
+  }
+}
+
 // Gathers pods into what people call one workload.
 class WorkloadGrouper {
  public:
@@ -182,11 +196,19 @@ class WorkloadGrouper {
     if (it == by_key_.end()) return;
     Workload& workload = plan_.workloads[it->second];
     const bool victim = evicted().contains(name);
-    if (!pod.node_name.empty() && !victim) {
+    const bool runs = !pod.node_name.empty() && nodes_.contains(pod.node_name);
+    if (runs && !victim) {
       ++workload.running;
       return;
     }
-    if (pod.node_name.empty()) workload.was_running = false;
+    if (!runs) workload.was_running = false;
+    workload.names.push_back(name);
+    if (!pod.owner.empty()) {
+      std::string owner = pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1);
+      if (std::find(workload.names.begin(), workload.names.end(), owner) == workload.names.end()) {
+        workload.names.push_back(std::move(owner));
+      }
+    }
     if (workload.pods == 0) {
       workload.sample = pod;
       workload.priority = pod.priority;
@@ -259,6 +281,7 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   decide::Run run =
       decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles));
   plan.decision = std::move(run.decision);
+  add_strays(inputs, plan.decision);
   for (const model::Preemption& victim : plan.decision.preemptions) {
     plan.preempted_milli.push_back(held_milli(nodes_before, victim.node, victim.pod));
   }

@@ -244,15 +244,16 @@ void print_waiting(const PlanResult& plan, std::size_t max_rows, std::string& ou
   table.print(max_rows, out);
 }
 
-// A sentence to act on is never cut: it wraps at blanks, and only a word too long for a line is
-// elided.
-void print_wrapped(const std::string& sentence, std::string& out) {
+// A sentence to act on is never cut: it wraps at blanks. A word that is too long for a line stands
+// whole on its own, so that a path can be copied; only an absurd one is elided.
+void print_wrapped(const std::string& sentence, std::size_t indent, std::string& out) {
   constexpr int kMargin = 4;
-  std::string line = "  ";
+  constexpr std::size_t kLongestWord = 300;
+  std::string line(indent, ' ');
   bool empty = true;
   for (std::size_t at = 0; at < sentence.size();) {
     const std::size_t end = std::min(sentence.find(' ', at), sentence.size());
-    const std::string word = text::elide_middle(sentence.substr(at, end - at), kScreen - kMargin);
+    const std::string word = text::elide_middle(sentence.substr(at, end - at), kLongestWord);
     if (!empty && line.size() + 1 + word.size() > static_cast<std::size_t>(kScreen)) {
       out += line + '\n';
       line.assign(kMargin, ' ');
@@ -271,7 +272,7 @@ void print_notes(const char* title, const std::vector<objects::Note>& notes, std
   out += fmt::format("\n{} ({})\n", title, std::max(count, notes.size()));
   const std::size_t shown = std::min(notes.size(), max_shown);
   for (std::size_t i = 0; i < shown; ++i) {
-    print_wrapped(text::terminal_safe(note_line(notes[i])), out);
+    print_wrapped(text::terminal_safe(note_line(notes[i])), 2, out);
   }
   const std::size_t total = std::max(count, notes.size());
   if (shown < total) out += fmt::format("  +{} more (see -o json)\n", total - shown);
@@ -280,7 +281,12 @@ void print_notes(const char* title, const std::vector<objects::Note>& notes, std
 // "ConfigMap 3, Service 2": of a long list only the kinds are worth a line.
 std::string kinds_of(const std::vector<objects::Note>& notes) {
   std::map<std::string, int> kinds;
-  for (const objects::Note& note : notes) ++kinds[note.object.substr(0, note.object.find(' '))];
+  for (const objects::Note& note : notes) {
+    std::string kind = note.object.substr(0, note.object.find(' '));
+    // The kind would be read, in another version.
+    if (note.message.starts_with("version ")) kind += " of another version";
+    ++kinds[kind];
+  }
   std::string out;
   for (const auto& [kind, n] : kinds) {
     out += (out.empty() ? "" : ", ") + kind + (n > 1 ? fmt::format(" ({})", n) : "");
@@ -371,8 +377,8 @@ std::string plan_table(const PlanResult& plan, const TableOptions& options) {
         "Ignored: {}",
         show_count(static_cast<std::int64_t>(std::max(plan.counts.ignored, plan.ignored.size())),
                    "object") +
-            " of kinds that are not read: " + kinds_of(plan.ignored));
-    out += text::elide_middle(text::terminal_safe(line), kScreen) + '\n';
+            " not read: " + kinds_of(plan.ignored));
+    print_wrapped(text::terminal_safe(line), 0, out);
   }
   print_summary(plan, options, out);
   return out;

@@ -88,6 +88,8 @@ std::vector<Workload> pending_workloads(const ClusterState& state) {
   return out;
 }
 
+std::string members(int count) { return fmt::format("{} member{}", count, count == 1 ? "" : "s"); }
+
 // Enough members for every minimum, gated ones counted or not; else what is missing.
 std::string incomplete(const ClusterState& state, const Workload& w, bool with_gated) {
   if (w.gang < 0) return "";
@@ -102,12 +104,14 @@ std::string incomplete(const ClusterState& state, const Workload& w, bool with_g
     ++have[pod.info->subgroup];
   });
   if (all < gang.min_member) {
-    return fmt::format("{} members exist, {} must start together", all, gang.min_member);
+    return fmt::format("{} exist{}, {} must start together", members(all), all == 1 ? "s" : "",
+                       gang.min_member);
   }
   for (const auto& sub : gang.subgroups) {
     if (have[sub.name] < sub.min_member) {
-      return fmt::format("{} members of {} exist, {} must start together", have[sub.name], sub.name,
-                         sub.min_member);
+      int found = have[sub.name];
+      return fmt::format("{} of {} exist{}, {} must start together", members(found), sub.name,
+                         found == 1 ? "s" : "", sub.min_member);
     }
   }
   return "";
@@ -118,7 +122,8 @@ std::pair<Reason, std::string> held_back(const ClusterState& state, const Worklo
   if (w.pending.empty()) return {Reason::kGated, "it has scheduling gates"};
   std::string missing = incomplete(state, w, false);
   if (!missing.empty() && w.gated > 0 && incomplete(state, w, true).empty()) {
-    return {Reason::kGated, fmt::format("{} of its members have scheduling gates", w.gated)};
+    return {Reason::kGated, fmt::format("{} of it {} scheduling gates", members(w.gated),
+                                        w.gated == 1 ? "has" : "have")};
   }
   for (PodId id : w.pending) {
     const auto& info = *state.pod(id).info;
@@ -126,6 +131,14 @@ std::pair<Reason, std::string> held_back(const ClusterState& state, const Worklo
       return {Reason::kVolumeMissing,
               fmt::format("{} needs the claim {}, which does not exist or is not bound", info.name,
                           info.volume_missing)};
+    }
+  }
+  for (PodId id : w.pending) {
+    const auto& info = *state.pod(id).info;
+    if (info.unread_claims) {
+      return {
+          Reason::kResourceClaimNotRead,
+          fmt::format("{} asks for devices by spec.resourceClaims, which are not read", info.name)};
     }
   }
   if (!missing.empty()) return {Reason::kGangIncomplete, std::move(missing)};

@@ -36,7 +36,7 @@ struct PodInfo {
   std::string uid;
   int priority = 0;
   bool preempts = true;
-  bool gated = false, terminating = false, service = false;
+  bool gated = false, terminating = false, service = false, unread_claims = false;
   std::int32_t gang = -1;  // index into ClusterState::gangs()
   std::string subgroup;
   std::string volume_missing;

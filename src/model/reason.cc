@@ -162,6 +162,8 @@ std::string_view name(Reason reason) {
       return "TopologyDomainTooSmall";
     case Reason::kVolumeMissing:
       return "VolumeMissing";
+    case Reason::kResourceClaimNotRead:
+      return "ResourceClaimNotRead";
     case Reason::kGated:
       return "Gated";
     case Reason::kPreempted:

@@ -71,6 +71,7 @@ enum class Reason : std::uint8_t {
   kGangDoesNotFit,          // some members fit, not enough of them at once
   kTopologyDomainTooSmall,  // fits the cluster, but no single domain of the required level
   kVolumeMissing,           // a claim does not exist or is not bound
+  kResourceClaimNotRead,    // asks for devices by a ResourceClaim, which is not read
   kGated,                   // has scheduling gates
   kPreempted,               // evicted in this plan; waits for its turn again
   kCount,

@@ -194,6 +194,7 @@ struct PodSpec {
   std::vector<SpreadConstraint> spread;
   std::vector<HostPort> host_ports;
   std::vector<VolumeLimit> volumes;
+  bool unread_claims = false;  // asks for devices by resource claims: the pod waits
   std::string volume_missing;  // a claim that does not exist or is not bound: the pod waits
 
   int priority = 0;

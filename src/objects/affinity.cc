@@ -40,10 +40,14 @@ struct RawTerm {
   std::vector<std::string> namespaces, match_keys, mismatch_keys;
   std::string topology_key;
 };
+void read_topology_key(const Value& v, std::string& out, Decoder& d) {
+  decode(v, out, d);
+  if (v.is_string() && v.string().empty()) d.mismatch(v, "a node label key");
+}
 constexpr text::Field<RawTerm> kRawTermFields[] = {
     text::field<&RawTerm::selector>("labelSelector"),
     text::field<&RawTerm::namespaces>("namespaces"),
-    text::required(text::field<&RawTerm::topology_key>("topologyKey")),
+    text::required(text::field<&RawTerm::topology_key, read_topology_key>("topologyKey")),
     text::field<&RawTerm::namespace_selector>("namespaceSelector"),
     text::field<&RawTerm::match_keys>("matchLabelKeys"),
     text::field<&RawTerm::mismatch_keys>("mismatchLabelKeys"),
@@ -127,10 +131,6 @@ PodAffinityTerm resolve_term(const Value& at, RawTerm&& raw, const AffinityConte
   PodAffinityTerm out;
   out.weight = weight;
   out.topology_key = std::move(raw.topology_key);
-  if (out.topology_key.empty()) {
-    Decoder::Step step(d, "topologyKey");
-    d.error(at, "an empty string", "a node label key");
-  }
   out.pods.match_nothing = !raw.selector.present;
   out.pods.selector = std::move(raw.selector.requirements);
   merge_keys(raw.match_keys, Operator::kIn, context.labels, out.pods.selector);

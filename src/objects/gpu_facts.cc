@@ -180,7 +180,9 @@ void fill_from_labels(NodeSpec& node, GpuFacts& facts) {
                       : shape_single_mig(a, product);
   if (s.devices == 0) return;
   if (s.devices > model::kMaxGpusPerNode) {
-    facts.errors.push_back("found " + std::to_string(s.devices) + " GPUs, want at most 16");
+    facts.errors.push_back("found " + std::to_string(s.devices) +
+                           " GPUs, want at most 16 (on a node "
+                           "that shares GPUs the label nvidia.com/gpu.replicas says how)");
     return;
   }
   node.gpus_assumed = true;

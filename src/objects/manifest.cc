@@ -96,15 +96,21 @@ class DocumentReader {
     ++origin_.item;
     origin_.line = v.line();
     if (!v.is_object()) {
-      return refuse("object ?", path, "found " + text::describe(v) + ", want an object");
+      const std::string at = path.ends_with('.') ? path.substr(0, path.size() - 1) : path;
+      return refuse("object ?", at, "found " + text::describe(v) + ", want an object");
     }
     if (const Value* given = v.find("apiVersion"); given != nullptr) version = given->string();
     if (const Value* given = v.find("kind"); given != nullptr) kind = given->string();
     if (version.empty() || kind.empty()) {
       const std::string shown = shown_name(v, kind, false);
-      if (version.empty()) refuse(shown, path + "apiVersion", "found nothing, want a version");
-      if (kind.empty()) refuse(shown, path + "kind", "found nothing, want a kind");
-      return;
+      if (version.empty() && kind.empty()) {
+        return refuse(shown, path + "apiVersion",
+                      "found neither apiVersion nor kind, want a Kubernetes object");
+      }
+      const char* field = version.empty() ? "apiVersion" : "kind";
+      return refuse(
+          shown, path + field,
+          version.empty() ? "found nothing, want a version" : "found nothing, want a kind");
     }
     const Value* items = v.find("items");
     if (kind.ends_with("List") && (items != nullptr || kind == "List")) {

@@ -91,7 +91,8 @@ TEST(Manifest, FinishedAndStrayPods) {
       "{phase: Succeeded}}\n---\n{apiVersion: v1, kind: Pod, metadata: {name: b}, spec: {nodeName: "
       "gone, containers: [{name: c}]}, status: {phase: Running, startTime: "
       "1970-01-01T00:00:05Z}}\n");
-  EXPECT_TRUE(in.pods.empty());
+  ASSERT_EQ(in.pods.size(), 1u) << "the one whose node is missing";
+  EXPECT_EQ(in.pods[0].node_name, "gone");
   EXPECT_EQ(in.counts.finished_pods, 1u);
   EXPECT_EQ(in.counts.stray_pods, 1u);
   EXPECT_EQ(in.warnings.size(), 1u);

@@ -1,5 +1,7 @@
 #include "objects/meta.h"
 
+#include <algorithm>
+
 #include "objects/names.h"
 
 namespace berth::objects {
@@ -106,7 +108,8 @@ void annotation_error(const text::Value& object, std::string_view key, std::stri
   const bool label = find_in(object, {"metadata", "annotations", key}) == nullptr;
   text::Decoder::Step kind(d, label ? "labels" : "annotations");
   text::Decoder::Step step(d, key);
-  d.mismatch(at_annotation(object, key), std::move(allowed));
+  const text::Value& at = at_annotation(object, key);
+  if (at.is_string() || at.is_object()) d.mismatch(at, std::move(allowed));  // else told already
 }
 
 void annotation_warning(const text::Value& object, std::string_view key, std::string allowed,
@@ -116,6 +119,21 @@ void annotation_warning(const text::Value& object, std::string_view key, std::st
   text::Decoder::Step step(d, key);
   const text::Value& at = at_annotation(object, key);
   d.warning(at, text::describe(at), std::move(allowed));
+}
+
+void warn_unknown_annotations(const text::Value& object, const Meta& meta, text::Decoder& d) {
+  constexpr std::string_view kPrefix = "berth.dev/";
+  constexpr std::string_view kKnown[] = {"gang", "gpu-memory-min",     "gpu-model",
+                                         "gpus", "topology-preferred", "topology-required"};
+  for (auto it = meta.annotations.lower_bound(kPrefix);
+       it != meta.annotations.end() && it->first.starts_with(kPrefix); ++it) {
+    const auto name = std::string_view(it->first).substr(kPrefix.size());
+    if (std::find(std::begin(kKnown), std::end(kKnown), name) != std::end(kKnown)) continue;
+    annotation_warning(object, it->first,
+                       "an annotation that is read: berth.dev/ with gang, gpu-memory-min, "
+                       "gpu-model, gpus, topology-preferred or topology-required",
+                       d);
+  }
 }
 
 }  // namespace berth::objects

@@ -37,6 +37,8 @@ void read_meta(const text::Value& object, Scope scope, Meta& out, text::Decoder&
 // Reports at metadata.annotations[key] (or labels).
 void annotation_error(const text::Value& object, std::string_view key, std::string allowed,
                       text::Decoder& d);
+// Annotations of berth's own that nothing reads: most likely misspelt.
+void warn_unknown_annotations(const text::Value& object, const Meta& meta, text::Decoder& d);
 void annotation_warning(const text::Value& object, std::string_view key, std::string allowed,
                         text::Decoder& d);
 

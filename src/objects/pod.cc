@@ -105,6 +105,7 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   out.priority = raw.priority;
   out.preempts = raw.preempts;
   out.claims = std::move(raw.claims);
+  out.spec.unread_claims = raw.unread_claims;
   {
     const Value* at = v.find("spec");
     Decoder::Step step(d, "spec");
@@ -125,6 +126,7 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
 
 void decode(const Value& v, PodObject& out, Decoder& d) {
   read_meta(v, Scope::kNamespaced, out.meta, d);
+  warn_unknown_annotations(v, out.meta, d);
   PodTop top;
   decode_object(v, kPodFields, top, d);
   fill(v, std::move(top), out, d);

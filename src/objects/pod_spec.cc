@@ -50,8 +50,10 @@ void read_gates(const Value& v, bool& out, Decoder& d) {
   out = v.size() > 0;
 }
 
-void read_claims(const Value& v, RawPodSpec&, Decoder& d) {
-  if (v.size() > 0) d.warning(v, "resource claims; they are not read", "device plugin resources");
+void read_claims(const Value& v, RawPodSpec& out, Decoder& d) {
+  if (v.size() == 0) return;
+  out.unread_claims = true;
+  d.warning(v, "resource claims; they are not read", "device plugin resources");
 }
 
 struct GroupRef {

@@ -10,7 +10,7 @@ using text::Value;
 
 struct PodVolume {
   std::string name, claim;
-  bool has_claim = false, ephemeral = false, has_class = false;
+  bool has_claim = false, ephemeral = false;
 };
 
 struct ClaimSource {
@@ -28,11 +28,7 @@ void read_claim_source(const Value& v, PodVolume& out, Decoder& d) {
   out.claim = std::move(source.claim);
 }
 
-void read_ephemeral(const Value& v, PodVolume& out, Decoder&) {
-  out.ephemeral = true;
-  const Value* cls = find_in(v, {"volumeClaimTemplate", "spec", "storageClassName"});
-  out.has_class = cls != nullptr && !cls->string().empty();
-}
+void read_ephemeral(const Value&, PodVolume& out, Decoder&) { out.ephemeral = true; }
 
 constexpr text::Field<PodVolume> kPodVolumeFields[] = {
     text::required(text::field<&PodVolume::name>("name")),
@@ -78,10 +74,7 @@ void read_pod_volumes(const Value& v, std::vector<ClaimRef>& out, Decoder& d) {
     if (volume.has_claim) {
       out.push_back({.claim = std::move(volume.claim), .volume = std::move(volume.name)});
     } else if (volume.ephemeral) {
-      out.push_back({.claim = {},
-                     .volume = std::move(volume.name),
-                     .ephemeral = true,
-                     .has_class = volume.has_class});
+      out.push_back({.claim = {}, .volume = std::move(volume.name), .ephemeral = true});
     }
   }
 }

@@ -38,6 +38,9 @@ void read_amounts(const text::Value& v, model::Amounts& out, text::Decoder& d) {
     text::Quantity quantity;
     decode(member.value, quantity, d);
     std::int64_t amount = 0;
+    if (member.key.starts_with("nvidia.com/") && !quantity.is_integer()) {
+      d.mismatch(member.value, "a whole number");
+    }
     if (d.errors() == before && to_amount(member.value, member.key, quantity, amount, d)) {
       out.insert_or_assign(std::string(member.key), amount);
     }

@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <set>
 #include <tuple>
 
 #include "objects/resolver.h"
@@ -119,7 +120,7 @@ void Resolver::groups() {
       }
       gang.priority = priority->value;
     }
-    gangs_.emplace(qualified(gang.ns, gang.name), std::move(gang));
+    gangs_.emplace(qualified(gang.ns, gang.name), gang);
   }
 }
 
@@ -130,13 +131,15 @@ void Resolver::budgets() {
 }
 
 Inputs Resolver::finish() {
-  std::erase_if(out_.pods, [this](const model::PodSpec& pod) {
-    if (pod.node_name.empty()) return false;
-    const auto at = std::lower_bound(
-        out_.nodes.begin(), out_.nodes.end(), pod.node_name,
-        [](const model::NodeSpec& n, const std::string& name) { return n.name < name; });
-    return at == out_.nodes.end() || at->name != pod.node_name;
-  });
+  std::set<std::pair<std::string_view, std::string_view>> with_pods;
+  for (const model::PodSpec& pod : out_.pods) with_pods.emplace(pod.ns, pod.gang);
+  for (const Found<GroupObject>& group : in_.groups) {
+    const model::GangSpec& gang = group.object.gang;
+    if (!with_pods.contains({gang.ns, gang.name})) {
+      in_.notes.add(
+          Gathered::note(group.origin, group.shown, "", "no pod of the input belongs to it"));
+    }
+  }
   for (auto& [key, gang] : gangs_) {
     const auto meaning = [this](std::string& topology) {
       if (!topology.empty()) topology = topology_key(topology, node_label_keys_);

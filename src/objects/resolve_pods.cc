@@ -145,7 +145,7 @@ void Resolver::add_pod(Found<PodObject>& found) {
       ++in_.counts.stray_pods;
       in_.warn(found, "spec.nodeName",
                "found node " + quoted(pod.node_name) +
-                   ", which is not among the valid nodes of the input; the pod is left out");
+                   ", which is not among the valid nodes of the input; the pod holds nothing");
     }
   }
   out_.pods.push_back(std::move(pod));

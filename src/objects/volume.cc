@@ -199,7 +199,7 @@ void VolumeIndex::resolve(const std::vector<ClaimRef>& claims, model::PodSpec& p
     const std::string name = ref.ephemeral ? pod.name + '-' + ref.volume : ref.claim;
     const auto it = claims_.find(full_name(pod.ns, name));
     if (it == claims_.end()) {
-      if (ref.ephemeral && ref.has_class) {
+      if (ref.ephemeral) {
         warnings.push_back("claim " + name +
                            " of an ephemeral volume does not exist yet; it is "
                            "taken to be provisioned where the pod goes");

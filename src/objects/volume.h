@@ -35,7 +35,6 @@ struct ClaimRef {
   std::string claim;  // of an ephemeral volume: empty, the name is <pod>-<volume>
   std::string volume;
   bool ephemeral = false;
-  bool has_class = false;  // the template of the ephemeral volume names a storage class
 };
 // spec.volumes of a pod.
 void read_pod_volumes(const text::Value& v, std::vector<ClaimRef>& out, text::Decoder& d);

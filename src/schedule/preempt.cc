@@ -137,7 +137,7 @@ class Preemptor {
   }
 
   std::optional<Option> cheapest(model::ShapeRef shape, const NodeSet* within) {
-    using Cost = std::tuple<int, std::size_t, int, Work, std::uint32_t>;
+    using Cost = std::tuple<int, std::size_t, int, Work, std::int64_t, std::uint32_t>;
     std::optional<std::pair<Cost, Option>> best;
     const NodeSet allowed = placer_.rules(state_, *shape).allowed;
     const BudgetCount budgets = budgets_now();
@@ -150,14 +150,16 @@ class Preemptor {
       BudgetCount count = budgets;
       int against = 0;
       Work lost = 0;
+      std::int64_t milli = 0;
       for (auto j : *victims) {
         bool breaks = false;
         for (PodId id : jobs_[j].pods) breaks |= count.evict(*state_.pod(id).shape);
         against += breaks ? 1 : 0;
         lost += jobs_[j].lost;
+        milli += milli_[j];
       }
       Cost cost{against, victims->size(), victims->empty() ? 0 : jobs_[victims->back()].priority,
-                lost, slot};
+                lost,    milli,           slot};
       if (!best || cost < best->first) best = {cost, Option{slot, std::move(*victims)}};
     }
     if (!best) return std::nullopt;

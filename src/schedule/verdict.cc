@@ -2,12 +2,14 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <bit>
 #include <map>
 #include <set>
 #include <utility>
 
 #include "model/fit.h"
 #include "schedule/walk.h"
+#include "text/quantity.h"
 
 namespace berth::schedule {
 
@@ -225,11 +227,16 @@ bool exact_no(Placer& placer, const ClusterState& state, const Workload& workloa
          }) < workload.min_pending;
 }
 
+std::string cores(std::int64_t milli) { return text::Quantity::from_milli(milli).to_string(); }
+std::string bytes(std::int64_t count) {
+  return text::Quantity::from_units(count, text::Format::kBinarySI).to_string();
+}
+
 std::string describe(const ClusterState& state, const model::Demand& d) {
   using Kind = model::GpuDemandSpec::Kind;
   switch (d.kind) {
     case Kind::kNone:
-      return fmt::format("cpu {}m, memory {} MiB", d.cpu, d.memory >> 20);
+      return fmt::format("{} cpu and {} of memory", cores(d.cpu), bytes(d.memory));
     case Kind::kWhole:
       return fmt::format("{} GPU{}", d.count, d.count == 1 ? "" : "s");
     case Kind::kFraction:
@@ -251,10 +258,80 @@ std::string gpus(int milli) {
 
 std::string pods(int count) { return fmt::format("{} pod{}", count, count == 1 ? "" : "s"); }
 
+// The parts of the demand that no node has, even empty: "64 cpu (the largest node has 32)".
+std::string too_large(const ClusterState& state, const model::Shape& shape) {
+  const model::Demand& d = *shape.demand;
+  std::int64_t cpu = 0, memory = 0, ephemeral = 0;
+  int devices = 0;
+  bool gpus_somewhere = !d.asks_gpu();
+  std::map<SymbolId, std::int64_t> extended;
+  for (std::size_t i = 0; i < state.nodes(); ++i) {
+    const model::NodeInfo& info = state.info(i);
+    if (rule_blockers(state.inventory(), info, *shape.rules, true) != 0) continue;
+    cpu = std::max(cpu, info.cpu);
+    memory = std::max(memory, info.memory);
+    ephemeral = std::max(ephemeral, info.ephemeral);
+    devices =
+        std::max(devices, std::popcount(static_cast<unsigned>(info.devices)) * info.shares_per_gpu);
+    gpus_somewhere |= (lasting_blockers(state, shape, i) & bit(Constraint::kGpus)) == 0;
+    for (const auto& [resource, amount] : info.extended) {
+      extended[resource] = std::max(extended[resource], amount);
+    }
+  }
+  std::vector<std::string> parts;
+  auto add = [&](const std::string& asked, std::int64_t most, const std::string& shown) {
+    parts.push_back(asked +
+                    (most > 0 ? " (the largest node has " + shown + ")" : " (no node has any)"));
+  };
+  if (!gpus_somewhere) add(describe(state, d), devices, std::to_string(devices));
+  if (d.cpu > cpu) add(cores(d.cpu) + " cpu", cpu, cores(cpu));
+  if (d.memory > memory) add(bytes(d.memory) + " of memory", memory, bytes(memory));
+  if (d.ephemeral > ephemeral) {
+    add(bytes(d.ephemeral) + " of ephemeral storage", ephemeral, bytes(ephemeral));
+  }
+  for (const auto& [resource, amount] : d.extended) {
+    if (amount <= extended[resource]) continue;
+    add(fmt::format("{} {}", amount, state.inventory().strings().text(resource)),
+        extended[resource], std::to_string(extended[resource]));
+  }
+  if (parts.empty()) {
+    return fmt::format(
+        "needs {} with {} cpu and {} of memory on one node; no node has all of it, even empty",
+        describe(state, d), cores(d.cpu), bytes(d.memory));
+  }
+  return fmt::format("needs {} on one node", fmt::join(parts, " and "));
+}
+
+std::string never_message(const ClusterState& state, const Workload& workload,
+                          const model::Shape& shape, const Certificate& c) {
+  if (workload.gang < 0) return too_large(state, shape);
+  for (PodId id : workload.pending) {
+    const model::Shape& member = *state.pod(id).shape;
+    if (!could_ever_fit(state, member)) {
+      return fmt::format("its pod {} {}", state.pod(id).info->name, too_large(state, member));
+    }
+  }
+  const std::string& label = state.gang(workload.gang).required_topology;
+  int key = required_key(state, workload);
+  if (key >= 0 && state.inventory().domains(key).values.empty()) {
+    return fmt::format("must be in one domain of {}, and no node has that label", label);
+  }
+  std::string room = fmt::format(
+      "{} has room for {}", key < 0 ? "the empty cluster" : "the best empty domain of " + label,
+      best_empty_room(state, shape, key));
+  return interchangeable(state, workload)
+             ? fmt::format("needs {} x {} at once; {}", pods(c.needed_pods),
+                           describe(state, *shape.demand), room)
+             : fmt::format("needs {} at once; not so many fit even the empty cluster",
+                           pods(c.needed_pods));
+}
+
 std::string message_of(const ClusterState& state, const Workload& workload,
                        const model::Shape& shape, const model::Outcome& o) {
   const Certificate& c = o.certificate;
   std::string need = describe(state, *shape.demand);
+  std::string members = pods(c.needed_pods);
+  if (o.gang && interchangeable(state, workload)) members += " x " + need;
   auto best = c.domains.empty() ? 0 : c.domains.front().fits;
   switch (o.reason) {
     case Reason::kNoNodes:
@@ -263,17 +340,13 @@ std::string message_of(const ClusterState& state, const Workload& workload,
       return fmt::format("needs {} on one node; {} are free in total, at most {} on a node", need,
                          gpus(c.free_gpu_milli), gpus(c.largest_free_milli));
     case Reason::kNeverFits:
-      return o.gang ? fmt::format("needs {} x {} at once; the empty cluster has room for {}",
-                                  pods(c.needed_pods), need,
-                                  best_empty_room(state, shape, required_key(state, workload)))
-                    : fmt::format("needs {} on one node; no node is that large, even empty", need);
+      return never_message(state, workload, shape, c);
     case Reason::kGangDoesNotFit:
-      return fmt::format("needs {} x {} at once; {} now", pods(c.needed_pods), need,
+      return fmt::format("needs {} at once; {} now", members,
                          best == 1 ? "1 fits" : fmt::format("{} fit", best));
     case Reason::kTopologyDomainTooSmall:
-      return fmt::format("needs {} x {} in one domain of {}; the best has room for {}",
-                         pods(c.needed_pods), need, state.gang(workload.gang).required_topology,
-                         best);
+      return fmt::format("needs {} in one domain of {}; the best has room for {}", members,
+                         state.gang(workload.gang).required_topology, best);
     case Reason::kInsufficientGpus:
       return fmt::format("needs {} on one node; {} free on {} node{} that would do otherwise", need,
                          gpus(c.free_gpu_milli),

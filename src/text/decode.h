@@ -205,9 +205,11 @@ void decode_word(const Value& v, std::span<const std::pair<std::string_view, E>>
     }
   }
   std::string allowed = words.size() == 1 ? "" : "one of ";
-  for (std::size_t i = 0; i < words.size(); ++i) {
-    if (i > 0) allowed += ", ";
-    allowed += words[i].first;
+  for (bool first = true; const auto& [word, value] : words) {
+    if (word.empty()) continue;  // read, not advised
+    allowed += first ? "" : ", ";
+    allowed += word;
+    first = false;
   }
   d.mismatch(v, std::move(allowed));
 }

@@ -108,7 +108,9 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const std::string printed = parsed->to_string();
   const auto again = text::parse_quantity(printed);
   fuzz::check(again.ok() && *again == *parsed, "printing keeps the amount");
-  fuzz::check(again->to_string() == printed, "printing is stable");
+  // 93.75Ki is printed as 96000, which is then a decimal amount: 96k, as in Kubernetes.
+  fuzz::check(again->format() != parsed->format() || again->to_string() == printed,
+              "printing is stable");
   const text::Quantity zero = *parsed - *parsed;
   fuzz::check(zero.is_zero() && zero + *parsed == *parsed, "adding nothing");
   return 0;

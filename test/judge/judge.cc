@@ -171,6 +171,9 @@ class Cycle {
     for (const PodSpec* pod : workload.members) {
       if (!pod->volume_missing.empty()) return Reason::kVolumeMissing;
     }
+    for (const PodSpec* pod : workload.members) {
+      if (pod->unread_claims) return Reason::kResourceClaimNotRead;
+    }
     if (!complete(workload, false)) return Reason::kGangIncomplete;
     return cluster_.nodes.empty() ? Reason::kNoNodes : Reason::kNone;
   }
@@ -267,6 +270,7 @@ class Cycle {
     for (std::size_t i = 0; i < state_.bound.size(); ++i) {
       if (!state_.bound[i].present) continue;
       const PodSpec& pod = *state_.bound[i].pod;
+      if (pod.terminating) continue;
       bool is_gang = !pod.gang.empty();
       std::string name = is_gang ? pod.ns + "/" + pod.gang : full_name(pod);
       Job& job = found[{is_gang, name}];

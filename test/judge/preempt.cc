@@ -82,7 +82,7 @@ bool Preemptor::run(State& state) const {
 bool Preemptor::place_evicting(State& state, const PodSpec& pod, const NodeSet& nodes) const {
   auto cost = [](const Option& option) {
     return std::tuple(option.against_budget, option.victims.size(), option.highest, option.lost,
-                      option.node);
+                      option.milli, option.node);
   };
   std::optional<Option> best;
   for (std::size_t i = 0; i < state.nodes.size(); ++i) {
@@ -125,6 +125,7 @@ Preemptor::Option Preemptor::option_on(State& state, const PodSpec& pod, int nod
   option.highest = victims.empty() ? 0 : victims.back()->priority;
   for (const Job* job : victims) {
     option.lost += job->lost;
+    option.milli += milli_on(state, *job, -1);
     bool breaks = std::any_of(job->pods.begin(), job->pods.end(), [&](std::size_t index) {
       std::string name = full_name(*state.bound[index].pod);
       return std::any_of(list.begin(), list.end(), [&](const model::Preemption& each) {

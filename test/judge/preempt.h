@@ -42,6 +42,7 @@ class Preemptor {
     int against_budget = 0;
     int highest = 0;
     Work lost = 0;
+    std::int64_t milli = 0;
   };
   bool place_evicting(State& state, const model::PodSpec& pod, const NodeSet& nodes) const;
   Option option_on(State& state, const model::PodSpec& pod, int node) const;
