@@ -81,6 +81,13 @@ std::string pod(const std::string& name, const std::string& gpus, const std::str
          "\"}}\n---\n";
 }
 
+std::string asking(const std::string& limits) {
+  return "{apiVersion: v1, kind: Pod, metadata: {name: a}, spec: {containers: [{name: c, "
+         "resources: "
+         "{limits: {" +
+         limits + "}}}]}}\n---\n";
+}
+
 bool has(const std::string& text, std::string_view part) {
   return text.find(part) != std::string::npos;
 }
@@ -399,6 +406,51 @@ TEST_F(CommandTest, YamlAndJsonAreOneTree) {
   ASSERT_TRUE(yaml.ok()) << yaml.error().to_string();
   ASSERT_EQ(yaml->size(), 1u);
   EXPECT_TRUE(text::equal(json->root(), yaml->front().root()));
+}
+
+TEST_F(CommandTest, WhatNeverFitsSaysOfWhatThereIsTooLittle) {
+  const std::string one = kNode + asking("rdma/hca: 1");
+  EXPECT_TRUE(has(plan(one).out, "1 rdma/hca (no node has any)")) << plan(one).out;
+  const std::string cores = kNode + asking("cpu: 900");
+  EXPECT_TRUE(has(plan(cores, {"--explain", "a"}).out, "900 cpu (the largest node has"))
+      << plan(cores, {"--explain", "a"}).out;
+}
+
+TEST_F(CommandTest, APodOfAnUnknownNodeWaitsForIt) {
+  const std::string text = kNode + pod("a", "1", "  nodeName: ghost\n");
+  const Outcome found = plan(text);
+  EXPECT_EQ(found.code, kExitWaits);
+  EXPECT_TRUE(has(found.out, "NodeNameNotFound")) << found.out;
+}
+
+TEST_F(CommandTest, APodWithResourceClaimsIsNotSaidToBePlaced) {
+  const std::string text =
+      kNode + pod("a", "1", "  resourceClaims: [{name: gpu, resourceClaimName: x}]\n");
+  const Outcome found = plan(text);
+  EXPECT_EQ(found.code, kExitWaits);
+  EXPECT_TRUE(has(found.out, "ResourceClaimNotRead")) << found.out;
+}
+
+TEST_F(CommandTest, ExplainIsTextOfOneWorkloadWithTheSameOptions) {
+  const std::string text = kNode + pod("a", "9");
+  EXPECT_EQ(plan(text, {"--explain", "a", "-o", "json"}).code, kExitUsage);
+  EXPECT_EQ(plan(text, {"--explain", ""}).code, kExitUsage);
+  const std::string file = write("c.yaml", text);
+  const Outcome found = run({"plan", "-f", file, "--no-preemption", "--policy", "pack"});
+  EXPECT_TRUE(has(found.out, "--explain t/a")) << found.out;
+  const std::string wrong = text + pod("b", "-1");
+  EXPECT_TRUE(has(plan(wrong, {"--explain", "b"}).err, "is invalid")) << "and says why";
+}
+
+TEST_F(CommandTest, AMemberOfAWaitingGangIsFoundByItsName) {
+  const std::string text =
+      std::string(kNode) +
+      "apiVersion: scheduling.x-k8s.io/v1alpha1\nkind: PodGroup\nmetadata: "
+      "{name: g}\nspec: {minMember: 2}\n---\n" +
+      "{apiVersion: v1, kind: Pod, metadata: {name: m-0, labels: "
+      "{scheduling.x-k8s.io/pod-group: g}}, spec: {containers: [{name: c}]}}\n";
+  EXPECT_TRUE(has(plan(text, {"--explain", "m-0"}).out, "1 member exists, 2 must start together"))
+      << plan(text, {"--explain", "m-0"}).out;
 }
 
 TEST_F(CommandTest, ExplainsByNameAndByPod) {
