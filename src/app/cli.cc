@@ -197,6 +197,11 @@ int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
   add_plan_options(*plan, args);
   int code = 0;
   plan->callback([&] { code = plan_command(args, terminal); });
+  if (!arguments.empty() && !arguments[0].starts_with('-') && arguments[0] != "plan") {
+    terminal.err << "berth: found command " << text::terminal_safe(arguments[0])
+                 << ", want plan; see berth --help\n";
+    return kExitUsage;
+  }
   try {
     std::vector<std::string> reversed(arguments.rbegin(), arguments.rend());
     app.parse(std::move(reversed));

@@ -231,14 +231,13 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
       return workload.sample.volume_missing.empty()
                  ? "bind its claim"
                  : "bind claim " + workload.sample.volume_missing;
-    case Reason::kResourceClaimNotRead:
-      return "resource claims are not read";
     case Reason::kGated:
       return "remove its gates";
     case Reason::kPreempted:
       return "waits for its turn again";
     case Reason::kNone:
     case Reason::kNodeNameNotFound:
+    case Reason::kResourceClaimNotRead:
     case Reason::kCount:
       break;
   }

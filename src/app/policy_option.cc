@@ -66,10 +66,12 @@ bool read_locality(std::string_view text, Policy& out) {
 
 Result<Policy> parse_policy(std::string_view text) {
   Policy policy;
+  int packings = 0;
   while (true) {
     const std::size_t comma = text.find(',');
     const std::string_view part = text.substr(0, comma);
     bool good = true;
+    packings += part == "fragmentation" || part == "pack" || part == "spread" ? 1 : 0;
     if (part == "fragmentation") {
       policy.packing = Policy::Packing::kFragmentation;
     } else if (part == "pack") {
@@ -86,6 +88,11 @@ Result<Policy> parse_policy(std::string_view text) {
       good = false;
     }
     if (!good) return policy_error(part);
+    if (packings > 1) {
+      return Error(Code::kInvalid, "--policy: found a second packing, " +
+                                       text::terminal_safe(part) +
+                                       ", want one of fragmentation, pack and spread");
+    }
     if (comma == std::string_view::npos) return policy;
     text.remove_prefix(comma + 1);
   }

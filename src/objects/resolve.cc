@@ -113,9 +113,10 @@ void Resolver::groups() {
     if (!gang.priority && !group.object.priority_class.empty()) {
       const auto priority = priorities_.find(group.object.priority_class);
       if (!priority) {
-        in_.refuse(
-            group, "spec.priorityClassName",
-            "found " + quoted(group.object.priority_class) + ", want a PriorityClass of the input");
+        in_.refuse(group, "spec.priorityClassName",
+                   "found " + quoted(group.object.priority_class) +
+                       ", want a PriorityClass of the input: add priorityclasses to what kubectl "
+                       "gets");
         continue;
       }
       gang.priority = priority->value;

@@ -11,7 +11,8 @@ bool Resolver::settle_priority(const Found<T>& at, const std::string& path, PodO
   if (!resolved && !pod.priority) {
     const std::string where = path + "spec.priorityClassName";
     const std::string message =
-        "found " + quoted(pod.spec.priority_class) + ", want a PriorityClass of the input";
+        "found " + quoted(pod.spec.priority_class) +
+        ", want a PriorityClass of the input: add priorityclasses to what kubectl gets";
     if (pod.spec.node_name.empty()) {
       in_.refuse(at, where, message);
       return false;
