@@ -71,7 +71,7 @@ constexpr auto read_flavor_quota = object_of<kFlavorQuotaFields>;
 
 constexpr std::size_t kMostGroups = 16, kMostInGroup = 64;
 
-void check_group(const Value& v, const ResourceGroup& group, Decoder& d) {
+void check_resource_group(const Value& v, const ResourceGroup& group, Decoder& d) {
   if (group.covered.empty()) d.error(v, "no coveredResources", "at least one");
   if (group.flavors.empty()) d.error(v, "no flavors", "at least one");
   if (group.covered.size() > kMostInGroup || group.flavors.size() > kMostInGroup) {
@@ -89,19 +89,19 @@ void check_group(const Value& v, const ResourceGroup& group, Decoder& d) {
   }
 }
 
-constexpr Field<ResourceGroup> kGroupFields[] = {
+constexpr Field<ResourceGroup> kResourceGroupFields[] = {
     text::required(text::field<&ResourceGroup::covered>("coveredResources")),
     text::required(text::field<&ResourceGroup::flavors, list_of<read_flavor_quota>>("flavors")),
 };
-void read_group(const Value& v, ResourceGroup& out, Decoder& d) {
+void read_resource_group(const Value& v, ResourceGroup& out, Decoder& d) {
   const std::size_t before = d.errors();
-  decode_object(v, kGroupFields, out, d);
-  if (d.errors() == before) check_group(v, out, d);
+  decode_object(v, kResourceGroupFields, out, d);
+  if (d.errors() == before) check_resource_group(v, out, d);
 }
 
-void read_groups(const Value& v, std::vector<ResourceGroup>& out, Decoder& d) {
+void read_resource_groups(const Value& v, std::vector<ResourceGroup>& out, Decoder& d) {
   const std::size_t before = d.errors();
-  list_of<read_group>(v, out, d);
+  list_of<read_resource_group>(v, out, d);
   if (d.errors() != before) return;
   if (out.size() > kMostGroups) d.error(v, std::to_string(out.size()) + " groups", "at most 16");
   std::set<std::string> resources, flavors;
@@ -206,7 +206,7 @@ constexpr Field<QueueSpec> kPreemptionFields[] = {
     text::field<&QueueSpec::reclaim, text::one_of<kReclaim>>("reclaimWithinCohort"),
     text::field<&QueueSpec::within, text::one_of<kWithin>>("withinClusterQueue"),
 };
-void read_preemption(const Value& v, QueueSpec& out, Decoder& d) {
+void read_queue_preemption(const Value& v, QueueSpec& out, Decoder& d) {
   decode_object(v, kPreemptionFields, out, d);
   if (out.borrow_by_preemption && out.reclaim == model::Reclaim::kNever) {
     d.error(v, "borrowWithinCohort without reclaimWithinCohort",
@@ -250,9 +250,9 @@ constexpr Field<QueueSpec> kQueue1SpecFields[] = {
     text::field<&QueueSpec::weight, read_weight>("fairSharing"),
     text::custom<QueueSpec>("flavorFungibility", read_fungibility),
     text::custom<QueueSpec>("namespaceSelector", read_namespaces),
-    text::custom<QueueSpec>("preemption", read_preemption),
+    text::custom<QueueSpec>("preemption", read_queue_preemption),
     text::field<&QueueSpec::strict_fifo, text::one_of<kStrategies>>("queueingStrategy"),
-    text::field<&QueueSpec::groups, read_groups>("resourceGroups"),
+    text::field<&QueueSpec::groups, read_resource_groups>("resourceGroups"),
     text::field<&QueueSpec::stop, text::one_of<kStopPolicies>>("stopPolicy"),
 };
 constexpr Field<QueueSpec> kQueue2SpecFields[] = {
@@ -263,9 +263,9 @@ constexpr Field<QueueSpec> kQueue2SpecFields[] = {
     text::field<&QueueSpec::weight, read_weight>("fairSharing"),
     text::custom<QueueSpec>("flavorFungibility", read_fungibility),
     text::custom<QueueSpec>("namespaceSelector", read_namespaces),
-    text::custom<QueueSpec>("preemption", read_preemption),
+    text::custom<QueueSpec>("preemption", read_queue_preemption),
     text::field<&QueueSpec::strict_fifo, text::one_of<kStrategies>>("queueingStrategy"),
-    text::field<&QueueSpec::groups, read_groups>("resourceGroups"),
+    text::field<&QueueSpec::groups, read_resource_groups>("resourceGroups"),
     text::field<&QueueSpec::stop, text::one_of<kStopPolicies>>("stopPolicy"),
 };
 
@@ -286,12 +286,12 @@ constexpr Field<CohortSpec> kCohort1SpecFields[] = {
     text::field<&CohortSpec::weight, read_weight>("fairSharing"),
     text::field<&CohortSpec::parent>("parent"),
     text::field<&CohortSpec::parent>("parentName"),
-    text::field<&CohortSpec::groups, read_groups>("resourceGroups"),
+    text::field<&CohortSpec::groups, read_resource_groups>("resourceGroups"),
 };
 constexpr Field<CohortSpec> kCohort2SpecFields[] = {
     text::field<&CohortSpec::weight, read_weight>("fairSharing"),
     text::field<&CohortSpec::parent>("parentName"),
-    text::field<&CohortSpec::groups, read_groups>("resourceGroups"),
+    text::field<&CohortSpec::groups, read_resource_groups>("resourceGroups"),
 };
 
 template <const auto& SpecFields, class T>
