@@ -202,12 +202,9 @@ class WorkloadGrouper {
       return;
     }
     if (!runs) workload.was_running = false;
-    workload.names.push_back(name);
+    workload.names.insert(name);
     if (!pod.owner.empty()) {
-      std::string owner = pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1);
-      if (std::find(workload.names.begin(), workload.names.end(), owner) == workload.names.end()) {
-        workload.names.push_back(std::move(owner));
-      }
+      workload.names.insert(pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1));
     }
     if (workload.pods == 0) {
       workload.sample = pod;

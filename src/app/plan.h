@@ -8,6 +8,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -65,7 +66,7 @@ struct Workload {
   std::vector<std::size_t> placements;  // into decision.placements
   std::vector<std::size_t> waiting;     // into decision.outcomes: not (wholly) placed
   std::vector<std::string> help;        // what would help each of those, in a few words
-  std::vector<std::string> names;       // other names it is found by: its pods', their owners'
+  std::set<std::string> names;          // other names it is found by: its pods', their owners'
   model::PodSpec sample;                // the first of its pods by name
   bool mixed = false;                   // they ask for different GPUs
   std::int64_t asked_milli = 0;         // of all its pods; 0 where that depends on the node
