@@ -1,0 +1,168 @@
+// What waits in queues: workloads of pod sets, where they were admitted, and what governs queues.
+//
+// Kueue's Workload, Topology, WorkloadPriorityClass, AdmissionCheck and Configuration, both
+// versions as one; Jobs, pod groups and the groups of other schedulers become the same
+// WorkloadSpec. Names, not ids; amounts as in Amounts.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/queue.h"
+
+namespace berth::model {
+
+// How the pods of a pod set are kept together. Levels are node label keys.
+struct TopologyAsk {
+  enum class Mode : std::uint8_t { kNone, kRequired, kPreferred, kUnconstrained };
+  struct Slice {
+    std::string level;
+    int size = 1;
+    friend auto operator<=>(const Slice&, const Slice&) = default;
+  };
+  Mode mode = Mode::kNone;
+  std::string level;          // of kRequired and kPreferred
+  std::string group;          // podSetGroupName: placed together with the others of that name
+  std::vector<Slice> slices;  // outermost first, at most 3, each divides the one before
+  bool asks() const { return mode != Mode::kNone || !slices.empty(); }
+  friend auto operator<=>(const TopologyAsk&, const TopologyAsk&) = default;
+};
+
+struct PodSetSpec {
+  std::string name = "main";
+  int count = 1;
+  std::optional<int> min_count;  // partial admission, at least 1
+  std::shared_ptr<const PodSpec> pod = std::make_shared<PodSpec>();  // the template
+  Amounts requests;  // of one pod as quota counts them: pod->requests and GPUs by resource name
+  TopologyAsk topology;
+};
+
+// Pods of a pod set per domain. levels: node label keys; values: one per level.
+struct TopologyAssignment {
+  struct Domain {
+    std::vector<std::string> values;
+    int count = 0;
+    friend auto operator<=>(const Domain&, const Domain&) = default;
+  };
+  std::vector<std::string> levels;
+  std::vector<Domain> domains;  // sorted by values
+  friend bool operator==(const TopologyAssignment&, const TopologyAssignment&) = default;
+};
+
+struct PodSetAdmission {
+  std::string name;
+  int count = 0;
+  std::map<std::string, std::string> flavors;  // by resource
+  Amounts usage;                               // of all pods of the set
+  std::optional<TopologyAssignment> topology;
+  bool topology_pending = false;  // delayedTopologyRequest: Pending
+  friend bool operator==(const PodSetAdmission&, const PodSetAdmission&) = default;
+};
+
+struct AdmissionSpec {
+  std::string queue;  // the ClusterQueue
+  std::vector<PodSetAdmission> pod_sets;
+  friend bool operator==(const AdmissionSpec&, const AdmissionSpec&) = default;
+};
+
+enum class CheckState : std::uint8_t { kPending, kReady, kRetry, kRejected };
+
+struct WorkloadSpec {
+  std::string ns, name, uid;
+  std::string queue;  // the LocalQueue, in ns
+  std::string owner;  // "Job/train", or empty
+  int priority = 0;   // effective: class and boost
+  std::int64_t created_ns = 0;
+  bool active = true;
+  std::vector<PodSetSpec> pod_sets;
+  std::string held_by;            // admission-gated-by: who must let it go first, or empty
+  bool preemption_gated = false;  // a preemption gate is closed
+  int max_execution_s = 0;        // 0: no limit
+
+  // Status.
+  std::optional<AdmissionSpec> admission;  // holds quota
+  bool admitted = false;
+  bool finished = false;
+  bool pods_ready = true;
+  std::int64_t reserved_ns = 0;  // since when it holds quota
+  std::int64_t admitted_ns = 0;
+  std::string evicted;  // the reason of condition Evicted while it is True
+  std::int64_t evicted_ns = 0;
+  std::string preempted;  // the reason of condition Preempted while it is True
+  std::int64_t requeue_at_ns = 0;
+  int requeues = 0;
+  int past_execution_s = 0;
+  std::map<std::string, CheckState> checks;
+  std::map<std::string, int> reclaimable;  // by pod set: pods that are done
+  std::vector<std::string> unhealthy_nodes;
+};
+
+struct TopologySpec {
+  std::string name;
+  std::vector<std::string> levels;  // node label keys, widest first
+  friend bool operator==(const TopologySpec&, const TopologySpec&) = default;
+};
+
+struct CheckSpec {  // AdmissionCheck
+  std::string name, controller;
+  bool active = true;
+  friend bool operator==(const CheckSpec&, const CheckSpec&) = default;
+};
+
+// Kueue's Configuration, as far as it changes decisions, with its defaults.
+struct QueueConfig {
+  enum class Strategy : std::uint8_t { kLessThanOrEqualToFinalShare, kLessThanInitialShare };
+  bool fair_sharing = false;
+  std::vector<Strategy> strategies = {Strategy::kLessThanOrEqualToFinalShare,
+                                      Strategy::kLessThanInitialShare};
+  // Admission fair sharing: on where half_life_s is set.
+  std::optional<double> half_life_s;
+  double sampling_s = 300;
+  std::map<std::string, double> resource_weights;
+
+  bool ignore_undeclared = false;  // resources.quotaCheckStrategy: IgnoreUndeclared
+  std::vector<std::string> excluded_prefixes;
+  struct Transformation {
+    std::string input;
+    bool keep_input = true;   // strategy: Retain
+    std::string multiply_by;  // a resource, or empty
+    std::map<std::string, double> outputs;
+    friend bool operator==(const Transformation&, const Transformation&) = default;
+  };
+  std::vector<Transformation> transformations;
+
+  bool wait_for_pods_ready = true;
+  bool block_admission = false;
+  int pods_ready_timeout_s = 1800;
+  int recovery_timeout_s = 1800;
+  bool requeue_by_creation = false;  // requeuingStrategy.timestamp: Creation
+  std::optional<int> backoff_limit;
+  int backoff_base_s = 60, backoff_max_s = 3600;
+
+  bool manage_without_queue = false;
+  std::map<std::string, bool> gates;  // featureGates
+  bool gate(std::string_view name, bool otherwise) const {
+    const auto it = gates.find(std::string(name));
+    return it == gates.end() ? otherwise : it->second;
+  }
+  friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
+};
+
+// Everything about queues in one input; the lists are sorted by name.
+struct QueueInputs {
+  QueueConfig config;
+  std::vector<FlavorSpec> flavors;
+  std::vector<QueueSpec> queues;
+  std::vector<LocalQueueSpec> local_queues;
+  std::vector<CohortSpec> cohorts;
+  std::vector<TopologySpec> topologies;
+  std::vector<CheckSpec> checks;
+  std::map<std::string, Labels> namespaces;  // labels of namespaces that are known
+  std::vector<WorkloadSpec> workloads;
+};
+
+}  // namespace berth::model
