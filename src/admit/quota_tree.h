@@ -67,6 +67,9 @@ class QuotaTree {
   void take(NodeId queue, CellId cell, Amount amount);
 
   Amount nominal(NodeId n, CellId c) const { return at(n, c).quota.nominal; }
+  const std::optional<Amount>& borrowing_limit(NodeId n, CellId c) const {
+    return at(n, c).quota.borrowing_limit;
+  }
   Amount subtree(NodeId n, CellId c) const { return at(n, c).subtree; }
   Amount usage(NodeId n, CellId c) const { return at(n, c).usage; }
   Amount kept(NodeId n, CellId c) const;

@@ -1,0 +1,677 @@
+#include "admit/engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "base/check.h"
+
+namespace berth::admit {
+
+Engine::Engine(const Book& book, Ground* ground, Options options)
+    : ledger_(book),
+      ground_(ground),
+      options_(options),
+      preemptor_(ledger_, ground),
+      assigner_(ledger_, preemptor_),
+      forms_(book),
+      of_root_(book.tree().size()),
+      due_(book.tree().size()),
+      generation_(book.tree().size()) {
+  lines_.reserve(book.queues().size());
+  for (QueueId q = 0; q < book.queues().size(); ++q) {
+    lines_.emplace_back(ledger_, q);
+    of_root_[book.queue(q).root].push_back(q);
+  }
+}
+
+// ---- workloads come and go ----
+
+void Engine::set_stage(WorkloadId id, Stage stage) {
+  Workload& w = ledger_.workloads[id];
+  if (w.stage == stage) return;
+  BERTH_ASSERT(may_follow(w.stage, stage), "a stage that may follow");
+  w.stage = stage;
+}
+
+Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
+                     std::int64_t now_ns) const {
+  if (!spec.active) return Hold::kDeactivated;
+  if (!spec.held_by.empty()) return Hold::kAdmissionGated;
+  if (w.local == kNoId) return Hold::kNoLocalQueue;
+  if (w.queue == kNoId) return Hold::kNoQueue;
+  const Queue& queue = ledger_.book.queue(w.queue);
+  if (ledger_.book.local(w.local).spec.stop != model::StopPolicy::kNone) {
+    return Hold::kLocalStopped;
+  }
+  if (queue.inactive != Inactive::kNo) return Hold::kQueueInactive;
+  if (!ledger_.book.in_namespace(queue, spec.ns)) return Hold::kNamespace;
+  for (const auto& [check, state] : spec.checks) {
+    if (state == model::CheckState::kRejected) return Hold::kCheckRejected;
+  }
+  if (w.requeue_at_ns > now_ns) return Hold::kBackoff;
+  return Hold::kNone;
+}
+
+void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
+  Workload& w = ledger_.workloads[id];
+  w.hold = why;
+  const auto say = [&](NoReason reason, std::string message) {
+    w.reason = reason;
+    w.message = std::move(message);
+  };
+  const std::string local = spec.ns + '/' + spec.queue;
+  switch (why) {
+    case Hold::kNone:
+      return;
+    case Hold::kNoLocalQueue:
+      return say(NoReason::kMisconfigured,
+                 spec.queue.empty() ? "it names no LocalQueue"
+                                    : "LocalQueue " + local + " doesn't exist");
+    case Hold::kNoQueue:
+      return say(NoReason::kMisconfigured,
+                 "ClusterQueue " + ledger_.book.local(w.local).spec.queue + " of LocalQueue " +
+                     local + " doesn't exist");
+    case Hold::kQueueInactive: {
+      const Queue& queue = ledger_.queue_of(w);
+      return say(queue.inactive == Inactive::kStopped ? NoReason::kOnHold
+                                                      : NoReason::kMisconfigured,
+                 fmt::format("ClusterQueue {} is inactive ({}): {}", queue.spec.name,
+                             name(queue.inactive), queue.inactive_message));
+    }
+    case Hold::kLocalStopped:
+      return say(NoReason::kOnHold, "LocalQueue " + local + " is stopped by its stopPolicy");
+    case Hold::kNamespace:
+      return say(NoReason::kMisconfigured,
+                 "Workload namespace doesn't match ClusterQueue selector of " +
+                     ledger_.queue_of(w).spec.name);
+    case Hold::kDeactivated:
+      return say(NoReason::kDeactivated, "The workload is deactivated: spec.active is false");
+    case Hold::kAdmissionGated:
+      return say(NoReason::kAdmissionGated, "held back by " + spec.held_by +
+                                                " (annotation kueue.x-k8s.io/admission-gated-by)");
+    case Hold::kBackoff:
+      return say(NoReason::kOnHold, "backs off after an eviction until its requeueAt");
+    case Hold::kIncomplete:
+      return say(NoReason::kPendingEvaluation, "members of it are missing");
+    case Hold::kCheckRejected:
+      return say(NoReason::kDeactivated, "an admission check rejected it");
+  }
+}
+
+WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
+  const auto id = static_cast<WorkloadId>(ledger_.workloads.size());
+  ledger_.workloads.emplace_back();
+  Workload& w = ledger_.workloads.back();
+  w.name = spec.ns + '/' + spec.name;
+  w.uid = spec.uid.empty() ? w.name : spec.uid;
+  w.form = forms_.get(spec);
+  w.local = ledger_.book.find_local(spec.ns, spec.queue);
+  if (w.local != kNoId) w.queue = ledger_.book.local(w.local).queue;
+  w.preemption_gated = spec.preemption_gated;
+  w.pods_ready = spec.pods_ready;
+  w.created_ns = spec.created_ns;
+  w.order_ns = spec.created_ns;
+  const bool by_eviction =
+      (spec.evicted == "PodsReadyTimeout" && !ledger_.book.config().requeue_by_creation) ||
+      spec.evicted == "AdmissionCheck";
+  if (by_eviction) w.order_ns = spec.evicted_ns;
+  w.requeue_at_ns = spec.requeue_at_ns;
+  if (spec.finished) {
+    set_stage(id, Stage::kFinished);
+    return id;
+  }
+  if (spec.admission) {
+    take_in_holder(id, spec);
+    if (holds_quota(w.stage)) return id;
+  }
+  if (const Hold why = hold_of(spec, w, now_ns); why != Hold::kNone) {
+    hold(id, why, spec);
+    if (why == Hold::kBackoff) backoffs_.push_back(id);
+    return id;
+  }
+  enqueue(id);
+  return id;
+}
+
+// Its usage by the admission of its status; cells that no quota knows count nowhere.
+void Engine::take_in_holder(WorkloadId id, const model::WorkloadSpec& spec) {
+  Workload& w = ledger_.workloads[id];
+  const QueueId queue = ledger_.book.find_queue(spec.admission->queue);
+  if (queue == kNoId) return;
+  w.queue = queue;
+  w.reserved_ns = spec.reserved_ns;
+  w.admission.resize(w.form->pod_sets.size());
+  for (std::size_t i = 0; i < w.form->pod_sets.size(); ++i) {
+    const auto& sets = spec.admission->pod_sets;
+    const auto it = std::find_if(sets.begin(), sets.end(), [&](const auto& s) {
+      return s.name == w.form->pod_sets[i].name;
+    });
+    if (it == sets.end()) continue;
+    Choice& choice = w.admission[i];
+    choice.count = it->count;
+    choice.topology = it->topology;
+    // Pods that are done free their part.
+    const auto done = spec.reclaimable.find(it->name);
+    const int left =
+        done == spec.reclaimable.end() ? it->count : std::max(0, it->count - done->second);
+    for (const auto& [resource, flavor] : it->flavors) {
+      const ResourceId r = ledger_.book.find_resource(resource);
+      const FlavorId f = ledger_.book.find_flavor(flavor);
+      if (r == kNoId || f == kNoId) continue;
+      choice.flavors.emplace_back(r, f);
+      const CellId cell = ledger_.book.find_cell(f, r);
+      const auto used = it->usage.find(resource);
+      if (cell == kNoId || used == it->usage.end()) continue;
+      const std::int64_t amount =
+          left == it->count || it->count == 0 ? used->second : used->second / it->count * left;
+      add_use(w.uses, cell, amount);
+    }
+  }
+  ledger_.seat(id);
+  set_stage(id, spec.admitted ? Stage::kAdmitted : Stage::kReserved);
+  if (!spec.evicted.empty()) set_stage(id, Stage::kEvicting);
+  if (w.stage == Stage::kAdmitted && !w.pods_ready) ++unready_;
+}
+
+void Engine::enqueue(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  set_stage(id, Stage::kWaiting);
+  w.hold = Hold::kNone;
+  lines_[w.queue].push(id);
+  touch(ledger_.queue_of(w).root);
+}
+
+// Room appeared in the queue's tree: everyone there is due again.
+void Engine::left(QueueId queue) {
+  const NodeId root = ledger_.book.queue(queue).root;
+  ++generation_[root];
+  if (ground_ != nullptr) return flush();
+  for (const QueueId q : of_root_[root]) lines_[q].flush();
+  touch(root);
+}
+
+void Engine::flush() {
+  for (QueueId q = 0; q < lines_.size(); ++q) {
+    if (lines_[q].flush() || lines_[q].size() > 0) touch(ledger_.book.queue(q).root);
+  }
+}
+
+void Engine::finish(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  if (w.stage == Stage::kFinished) return;
+  const QueueId queue = w.queue;
+  const bool held = holds_quota(w.stage);
+  if (w.stage == Stage::kAdmitted && !w.pods_ready) --unready_;
+  if (held) {
+    ledger_.unseat(id);
+    if (ground_ != nullptr) ground_->release(id);
+  } else if (w.stage == Stage::kWaiting) {
+    lines_[queue].unstick(id);
+    lines_[queue].remove(id);
+  }
+  set_stage(id, Stage::kFinished);
+  w.uses.clear();
+  w.site.reset();
+  w.form.reset();
+  if (held) left(queue);
+}
+
+void Engine::evict(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  if (w.stage == Stage::kAdmitted && !w.pods_ready) --unready_;
+  set_stage(id, Stage::kEvicting);
+}
+
+void Engine::gone(WorkloadId id, std::int64_t) {
+  Workload& w = ledger_.workloads[id];
+  BERTH_ASSERT(w.stage == Stage::kEvicting, "a workload that was told to leave");
+  ledger_.unseat(id);
+  if (ground_ != nullptr) ground_->release(id);
+  w.uses.clear();
+  w.admission.clear();
+  w.site.reset();
+  w.progress = {};
+  w.checks.clear();
+  w.pods_ready = true;
+  const QueueId queue = w.queue;
+  if (w.local != kNoId) w.queue = ledger_.book.local(w.local).queue;
+  if (w.queue == kNoId || ledger_.queue_of(w).inactive != Inactive::kNo) {
+    w.queue = w.queue == kNoId ? queue : w.queue;
+    set_stage(id, Stage::kHeld);
+    w.hold = Hold::kQueueInactive;
+    w.reason = NoReason::kOnHold;
+  } else {
+    w.reason = NoReason::kPendingEvaluation;
+    enqueue(id);
+  }
+  left(queue);
+}
+
+void Engine::checks_done(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  w.checks.clear();
+  if (w.stage == Stage::kReserved) set_stage(id, Stage::kAdmitted);
+}
+
+void Engine::wake(std::int64_t now_ns) {
+  std::erase_if(backoffs_, [&](WorkloadId id) {
+    Workload& w = ledger_.workloads[id];
+    if (w.stage != Stage::kHeld || w.hold != Hold::kBackoff) return true;
+    if (w.requeue_at_ns > now_ns) return false;
+    w.reason = NoReason::kPendingEvaluation;
+    w.message.clear();
+    enqueue(id);
+    return true;
+  });
+}
+
+// ---- cycles ----
+
+std::vector<WorkloadId> Engine::heads_of(NodeId root) const {
+  std::vector<WorkloadId> out;
+  for (const QueueId q : of_root_[root]) {
+    if (const auto head = lines_[q].head()) out.push_back(*head);
+  }
+  return out;
+}
+
+CycleResult Engine::cycle(std::int64_t now_ns) {
+  std::vector<WorkloadId> heads;
+  for (const NodeId root : ledger_.book.roots()) {
+    due_[root] = false;
+    const auto more = heads_of(root);
+    heads.insert(heads.end(), more.begin(), more.end());
+  }
+  return run(std::move(heads), now_ns);
+}
+
+CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
+  CycleResult all;
+  const auto take = [&](CycleResult one) {
+    all.admitted.insert(all.admitted.end(), one.admitted.begin(), one.admitted.end());
+    all.evicted.insert(all.evicted.end(), one.evicted.begin(), one.evicted.end());
+    all.tried += one.tried;
+    --max_cycles;
+    return one.changed;
+  };
+  if (ground_ != nullptr) {  // trees share the ground
+    while (max_cycles > 0 && take(cycle(now_ns))) {
+    }
+    all.changed = max_cycles <= 0;
+    return all;
+  }
+  for (const NodeId root : ledger_.book.roots()) {
+    while (due_[root] && max_cycles > 0) {
+      due_[root] = false;
+      if (take(run(heads_of(root), now_ns))) touch(root);
+    }
+  }
+  all.changed = max_cycles <= 0;
+  return all;
+}
+
+CycleResult Engine::run(std::vector<WorkloadId> heads, std::int64_t now_ns) {
+  CycleResult result;
+  if (heads.empty()) return result;
+  ++cycle_;
+  result.tried = static_cast<int>(heads.size());
+  std::vector<Entry> entries;
+  entries.reserve(heads.size());
+  for (const WorkloadId id : heads) entries.push_back(nominate(id));
+  if (ledger_.book.config().fair_sharing) {
+    while (!entries.empty()) {  // every decision changes the shares
+      const auto next = entries.begin() + static_cast<std::ptrdiff_t>(fair_next(entries));
+      process(*next, now_ns, result);
+      entries.erase(next);
+    }
+  } else {
+    sort_classical(entries);
+    for (Entry& entry : entries) process(entry, now_ns, result);
+  }
+  for (auto it = assumed_.rbegin(); it != assumed_.rend(); ++it) {
+    ledger_.drain(ledger_.book.queue(it->first).node, it->second);
+  }
+  assumed_.clear();
+  claimed_.clear();
+  if (ground_ != nullptr) ground_->end_cycle();
+  return result;
+}
+
+// ---- nomination ----
+
+// Quota says yes, or could: the nodes have the last word.
+void Engine::ground_check(WorkloadId id, Assignment& assignment, bool why) {
+  if (ground_ == nullptr || assignment.mode == Mode::kNoFit) return;
+  const Workload& w = ledger_.workloads[id];
+  Ground::Answer answer;
+  bool topology = false;
+  for (const Choice& choice : assignment.pod_sets) {
+    for (const auto& [resource, flavor] : choice.flavors) {
+      topology |= !ledger_.book.flavor(flavor).topology.empty();
+    }
+  }
+  const bool by_quota = assignment.mode == Mode::kFit;
+  if (by_quota) {
+    answer = ground_->place(id, w, assignment, why);
+    if (answer.fits) return;
+    assignment.mode = Mode::kPreempt;
+  }
+  Ground::Answer ever;
+  if (!ground_->ever(id, w, assignment, ever)) {
+    assignment.mode = Mode::kNoFit;
+    answer = ever;
+    answer.never = true;
+  }
+  if (by_quota || assignment.mode == Mode::kNoFit) {
+    assignment.reason = std::max(assignment.reason, answer.topology
+                                                        ? NoReason::kTopologyPlacementFailed
+                                                        : NoReason::kNodesDoNotFit);
+    if (why) {
+      if (!assignment.message.empty()) assignment.message += "; ";
+      assignment.message += answer.message;
+    }
+  }
+  if (by_quota || topology) {
+    assignment.preempting.clear();
+    for (const Use& use : assignment.uses) assignment.preempting.push_back(use.cell);
+  }
+}
+
+bool Engine::try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry) {
+  entry.assignment = assigner_.assign(id, options);
+  entry.targets.clear();
+  ground_check(id, entry.assignment, options.why);
+  if (entry.assignment.mode == Mode::kFit) return true;
+  if (entry.assignment.mode == Mode::kNoFit) return false;
+  entry.targets = preemptor_.targets({.id = id,
+                                      .cells = entry.assignment.preempting,
+                                      .uses = entry.assignment.uses,
+                                      .assignment = &entry.assignment});
+  return !entry.targets.empty();
+}
+
+// The smallest reduction, spread over the pod sets that may shrink, that can be had.
+bool Engine::search_partial(WorkloadId id, Entry& entry) {
+  const Form& form = *ledger_.workloads[id].form;
+  std::vector<int> counts(form.pod_sets.size());
+  std::int64_t total = 0;
+  for (const PodSet& set : form.pod_sets) {
+    if (set.min_count >= 0) total += set.count - set.min_count;
+  }
+  const auto reduced = [&](std::int64_t by, Entry& out) {
+    for (std::size_t i = 0; i < counts.size(); ++i) {
+      const PodSet& set = form.pod_sets[i];
+      const std::int64_t delta = set.min_count >= 0 ? set.count - set.min_count : 0;
+      counts[i] = set.count - static_cast<int>(total == 0 ? 0 : delta * by / total);
+    }
+    return try_counts(id, {.counts = counts, .why = options_.why}, out);
+  };
+  std::int64_t low = 0, high = total + 1;  // high: not possible
+  Entry found = entry, trial = entry;
+  while (low < high) {
+    const std::int64_t middle = low + (high - low) / 2;
+    if (reduced(middle, trial)) {
+      found = trial;
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  if (high > total) return false;
+  entry = std::move(found);
+  return true;
+}
+
+Engine::Entry Engine::nominate(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  Entry entry{.id = id, .queue = w.queue, .assignment = {}, .targets = {}};
+  const NodeId root = ledger_.queue_of(w).root;
+  const bool fresh = !w.progress.tried.empty() && (cycle_ - w.progress.cycle <= 1 ||
+                                                   w.progress.generation == generation_[root]);
+  const Progress* from = fresh && w.progress.more() ? &w.progress : nullptr;
+  if (!try_counts(id, {.from = from, .why = options_.why}, entry) && w.form->partial &&
+      ledger_.book.config().gate("PartialAdmission", true)) {
+    Entry partial = entry;
+    if (search_partial(id, partial)) entry = std::move(partial);
+  }
+  entry.assignment.progress.generation = generation_[root];
+  entry.assignment.progress.cycle = cycle_;
+  return entry;
+}
+
+// ---- processing ----
+
+bool Engine::overlaps(const Entry& entry) const {
+  return std::any_of(entry.targets.begin(), entry.targets.end(), [&](const Target& target) {
+    return std::find(claimed_.begin(), claimed_.end(), target.id) != claimed_.end();
+  });
+}
+
+// With the victims claimed so far and its own gone. The site is worked out again where the ground
+// changed since.
+bool Engine::still_fits(Entry& entry) {
+  std::vector<WorkloadId> away = claimed_;
+  for (const Target& target : entry.targets) {
+    if (std::find(away.begin(), away.end(), target.id) == away.end()) away.push_back(target.id);
+  }
+  for (const WorkloadId id : away) {
+    const Workload& victim = ledger_.workloads[id];
+    ledger_.drain(ledger_.queue_of(victim).node, victim.uses);
+    if (ground_ != nullptr) ground_->take_away(id);
+  }
+  bool fits = ledger_.fits(ledger_.book.queue(entry.queue).node, entry.assignment.uses);
+  if (fits && ground_ != nullptr && puts_ > 0) {
+    fits = ground_->place(entry.id, ledger_.workloads[entry.id], entry.assignment, false).fits;
+  }
+  for (std::size_t i = away.size(); i-- > 0;) {
+    const Workload& victim = ledger_.workloads[away[i]];
+    ledger_.fill(ledger_.queue_of(victim).node, victim.uses);
+    if (ground_ != nullptr) ground_->bring_back(away[i]);
+  }
+  return fits;
+}
+
+// Once more on the nominated flavors, as if the victims of others were gone. True: it fits then.
+bool Engine::recompute(Entry& entry) {
+  for (const WorkloadId id : claimed_) {
+    const Workload& victim = ledger_.workloads[id];
+    ledger_.drain(ledger_.queue_of(victim).node, victim.uses);
+    if (ground_ != nullptr) ground_->take_away(id);
+  }
+  const Assignment nominated = entry.assignment;
+  std::vector<int> counts;
+  for (const Choice& choice : nominated.pod_sets) counts.push_back(choice.count);
+  try_counts(entry.id, {.counts = counts, .pinned = &nominated, .why = options_.why}, entry);
+  entry.assignment.progress = nominated.progress;
+  for (std::size_t i = claimed_.size(); i-- > 0;) {
+    const Workload& victim = ledger_.workloads[claimed_[i]];
+    ledger_.fill(ledger_.queue_of(victim).node, victim.uses);
+    if (ground_ != nullptr) ground_->bring_back(claimed_[i]);
+  }
+  return entry.assignment.mode == Mode::kFit;
+}
+
+void Engine::assume(QueueId queue, std::span<const Use> uses) {
+  ledger_.fill(ledger_.book.queue(queue).node, uses);
+  assumed_.emplace_back(queue, std::vector<Use>(uses.begin(), uses.end()));
+}
+
+// A head that would preempt but finds nobody keeps what it could use from those behind it.
+void Engine::reserve(const Entry& entry) {
+  const Queue& queue = ledger_.book.queue(entry.queue);
+  if (queue.spec.reclaim == model::Reclaim::kAny) return;
+  std::vector<Use> uses;
+  for (const Use& use : entry.assignment.uses) {
+    const Amount nominal = ledger_.tree.nominal(queue.node, use.cell);
+    const Amount used = ledger_.tree.usage(queue.node, use.cell);
+    Amount kept = use.amount;
+    if (entry.assignment.borrowing > 0) {
+      const auto limit = ledger_.tree.borrowing_limit(queue.node, use.cell);
+      if (limit) kept = std::min(kept, nominal + *limit - used);
+    } else {
+      kept = std::min(kept, nominal - used);
+    }
+    if (kept > Amount(0)) uses.push_back({use.cell, kept});
+  }
+  assume(entry.queue, uses);
+}
+
+void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
+  Workload& w = ledger_.workloads[entry.id];
+  bool deferred = false;
+  if (entry.assignment.mode == Mode::kPreempt && overlaps(entry) &&
+      ledger_.book.config().gate("RecomputeAssignmentUponPreemptionTargetsOverlap", true)) {
+    deferred = recompute(entry);
+  }
+  const auto back = [&](Requeue why, NoReason reason, std::string message) {
+    requeue(entry, why, reason, std::move(message), result);
+  };
+  const Assignment& a = entry.assignment;
+  if (a.mode == Mode::kNoFit) return back(Requeue::kNoFit, a.reason, a.message);
+  if (a.mode == Mode::kPreempt && entry.targets.empty()) {
+    reserve(entry);
+    return back(Requeue::kNoCandidates, a.reason, a.message);
+  }
+  if (a.mode == Mode::kPreempt && w.preemption_gated) {
+    return back(Requeue::kPreemptionGated, NoReason::kPreemptionGated,
+                "a preemption gate is closed");
+  }
+  if (deferred) {
+    assume(entry.queue, a.uses);
+    return back(Requeue::kPendingPreemption, NoReason::kWaitingForPreemptedWorkloads,
+                "fits once the workloads that others preempt are gone");
+  }
+  if (overlaps(entry)) {
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForPreemptedWorkloads,
+                "Workload has overlapping preemption targets with another workload");
+  }
+  if (!still_fits(entry)) {
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForQuota,
+                "Workload no longer fits after processing another workload");
+  }
+  for (const Target& target : entry.targets) claimed_.push_back(target.id);
+  if (a.mode == Mode::kPreempt) {
+    assume(entry.queue, a.uses);
+    if (ground_ != nullptr) {
+      ++puts_;
+      ground_->put(entry.id, a, false);
+    }
+    return issue(entry, result);
+  }
+  if (blocked_by_unready()) {
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForPodsReady,
+                "waits until the pods of all admitted workloads are ready");
+  }
+  admit(entry, now_ns, result);
+}
+
+bool Engine::blocked_by_unready() const {
+  const auto& config = ledger_.book.config();
+  return config.wait_for_pods_ready && config.block_admission && unready_ > 0;
+}
+
+void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
+  Workload& w = ledger_.workloads[entry.id];
+  lines_[entry.queue].unstick(entry.id);
+  lines_[entry.queue].remove(entry.id);
+  w.uses = entry.assignment.uses;
+  w.admission = std::move(entry.assignment.pod_sets);
+  w.reserved_ns = now_ns;
+  w.progress = {};
+  w.reason = NoReason::kNone;
+  w.message.clear();
+  set_stage(entry.id, Stage::kReserved);
+  ledger_.seat(entry.id);
+  const auto& spec = ledger_.queue_of(w).spec;
+  for (const auto& check : spec.checks) {
+    bool applies = check.flavors.empty();
+    for (const Choice& choice : w.admission) {
+      for (const auto& [resource, flavor] : choice.flavors) {
+        applies |= std::find(check.flavors.begin(), check.flavors.end(),
+                             ledger_.book.flavor(flavor).name) != check.flavors.end();
+      }
+    }
+    if (applies) w.checks.push_back(check.name);
+  }
+  if (w.checks.empty()) set_stage(entry.id, Stage::kAdmitted);
+  if (ground_ != nullptr) {
+    ++puts_;
+    entry.assignment.pod_sets = w.admission;
+    ground_->put(entry.id, entry.assignment, true);
+  }
+  result.admitted.push_back(entry.id);
+  result.changed = true;
+}
+
+void Engine::issue(Entry& entry, CycleResult& result) {
+  Workload& w = ledger_.workloads[entry.id];
+  int fresh = 0;
+  for (const Target& target : entry.targets) {
+    Workload& victim = ledger_.workloads[target.id];
+    if (victim.stage == Stage::kEvicting) continue;  // leaves already
+    evict(target.id);
+    victim.preempted_by = entry.id;
+    victim.preempted_for = target.cause;
+    result.evicted.push_back({target.id, entry.id, target.cause});
+    ++fresh;
+  }
+  entry.assignment.progress = {};  // the next attempt looks at all flavors again
+  if (!ledger_.queue_of(w).spec.strict_fifo) lines_[entry.queue].stick(entry.id);
+  if (fresh > 0) result.changed = true;
+  std::string message = entry.assignment.message;
+  if (options_.why) {
+    message += fmt::format("{}Pending the preemption of {} workload(s)",
+                           message.empty() ? "" : ". ", entry.targets.size());
+  }
+  requeue(entry, Requeue::kPendingPreemption, NoReason::kWaitingForPreemptedWorkloads,
+          std::move(message), result);
+}
+
+void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::string message,
+                     CycleResult& result) {
+  Workload& w = ledger_.workloads[entry.id];
+  Line& line = lines_[entry.queue];
+  w.reason = reason == NoReason::kNone ? NoReason::kWaitingForQuota : reason;
+  if (options_.why) w.message = std::move(message);
+  const bool moved = entry.assignment.progress.tried != w.progress.tried;
+  w.progress = entry.assignment.progress;
+  const bool strict = ledger_.queue_of(w).spec.strict_fifo;
+  const bool at_once = strict || why == Requeue::kFailedAfterNomination ||
+                       why == Requeue::kPendingPreemption || w.progress.more();
+  if (at_once) {
+    // Nothing else would come of the same attempt; more flavors or a retry might.
+    result.changed |= w.progress.more() && moved;
+    return;
+  }
+  if (why == Requeue::kNoFit || why == Requeue::kNoCandidates) line.unstick(entry.id);
+  const bool whole = (why == Requeue::kNoFit || why == Requeue::kNoCandidates) &&
+                     ledger_.book.config().gate("SchedulingEquivalenceHashing", true);
+  if (whole) {
+    line.park_lane(entry.id);
+  } else {
+    line.park(entry.id);
+  }
+  result.changed = true;
+}
+
+std::string Engine::check() const {
+  QuotaTree fresh = ledger_.book.tree();
+  for (QueueId q = 0; q < ledger_.holders.size(); ++q) {
+    for (const WorkloadId id : ledger_.holders[q]) {
+      const Workload& w = ledger_.workloads[id];
+      if (!holds_quota(w.stage)) return w.name + " is seated and holds nothing";
+      for (const Use& use : w.uses) fresh.add(ledger_.book.queue(q).node, use.cell, use.amount);
+    }
+  }
+  for (NodeId n = 0; n < fresh.size(); ++n) {
+    for (CellId c = 0; c < fresh.cells(); ++c) {
+      if (fresh.usage(n, c) != ledger_.tree.usage(n, c)) {
+        return "usage of " + ledger_.book.node_name(n) + " does not add up";
+      }
+    }
+  }
+  return "";
+}
+
+}  // namespace berth::admit

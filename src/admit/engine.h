@@ -1,0 +1,146 @@
+// The queue engine: workloads in, admissions and evictions out.
+//
+// cycle() is one of Kueue's: one head of each queue is nominated on the same state, the entries are
+// ordered, and each is admitted, makes room, or goes back. step() repeats cycles until nothing
+// changes any more, so it ends where repeated cycles would end; a cycle costs what its heads cost,
+// there is no snapshot. State changes only through the methods here, and the stage of a workload
+// only along may_follow(). With a Ground a workload is admitted only with a place for all its pods.
+//
+// Owned by the decision loop; not thread-safe. Same calls, same answers.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "admit/assigner.h"
+#include "admit/ground.h"
+#include "admit/ledger.h"
+#include "admit/line.h"
+#include "admit/preemptor.h"
+
+namespace berth::admit {
+
+struct Eviction {
+  WorkloadId id = 0;
+  WorkloadId by = 0;
+  Cause cause = Cause::kInClusterQueue;
+  friend bool operator==(const Eviction&, const Eviction&) = default;
+};
+
+struct CycleResult {
+  std::vector<WorkloadId> admitted;  // or with quota reserved, where checks are to come
+  std::vector<Eviction> evicted;
+  int tried = 0;         // heads looked at
+  bool changed = false;  // another cycle may come out differently
+};
+
+class Engine {
+ public:
+  struct Options {
+    bool why = true;  // keep a message for every workload that waits
+  };
+
+  Engine(const Book& book, Ground* ground, Options options);
+  explicit Engine(const Book& book, Ground* ground = nullptr) : Engine(book, ground, Options()) {}
+
+  // A workload of its LocalQueue; with an admission it holds quota. Never refused: what is wrong
+  // with it is its reason to wait.
+  WorkloadId add(const model::WorkloadSpec& spec, std::int64_t now_ns);
+  void finish(WorkloadId id);  // or deleted: whatever it holds is free
+  void evict(WorkloadId id);   // told to leave; holds quota until gone()
+  void gone(WorkloadId id, std::int64_t now_ns);  // its pods have left: pending again
+  void checks_done(WorkloadId id);                // all admission checks are Ready
+  void flush();                                   // the ground changed: all parked ones are due
+  void wake(std::int64_t now_ns);                 // backoffs that are over
+
+  CycleResult cycle(std::int64_t now_ns);
+  CycleResult step(std::int64_t now_ns, int max_cycles = 1'000'000);
+  std::uint64_t cycles() const { return cycle_; }
+
+  const Workload& workload(WorkloadId id) const { return ledger_.workloads[id]; }
+  std::size_t size() const { return ledger_.workloads.size(); }
+  const Ledger& ledger() const { return ledger_; }
+  const Book& book() const { return ledger_.book; }
+  std::vector<WorkloadId> pending(QueueId queue) const { return lines_[queue].in_order(); }
+  std::size_t pending_count(QueueId queue) const { return lines_[queue].size(); }
+  bool is_parked(WorkloadId id) const {
+    return lines_[ledger_.workloads[id].queue].is_parked(id);
+  }
+  // A reservation that a trial needs: the preemption's victims are spared by these rules.
+  void spare(Preemptor::Spares spares) { preemptor_.spare(std::move(spares)); }
+
+  // Usage adds up: what holders say is what the tree says. Empty when it does.
+  std::string check() const;
+
+ private:
+  enum class Requeue : std::uint8_t {
+    kFailedAfterNomination,
+    kPendingPreemption,
+    kPreemptionGated,
+    kNoFit,
+    kNoCandidates,
+    kGeneric,
+  };
+  struct Entry {
+    WorkloadId id = 0;
+    QueueId queue = 0;
+    Assignment assignment;
+    std::vector<Target> targets;
+  };
+
+  void set_stage(WorkloadId id, Stage stage);
+  Hold hold_of(const model::WorkloadSpec& spec, const Workload& w, std::int64_t now_ns) const;
+  void hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec);
+  void enqueue(WorkloadId id);
+  void take_in_holder(WorkloadId id, const model::WorkloadSpec& spec);
+  void left(QueueId queue);  // a holder of the queue's tree left
+  void touch(NodeId root) { due_[root] = true; }
+
+  CycleResult run(std::vector<WorkloadId> heads, std::int64_t now_ns);
+  std::vector<WorkloadId> heads_of(NodeId root) const;
+  Entry nominate(WorkloadId id);
+  bool try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry);
+  void ground_check(WorkloadId id, Assignment& assignment, bool why);
+  bool search_partial(WorkloadId id, Entry& entry);
+  void sort_classical(std::vector<Entry>& entries) const;
+  struct Standing;  // of an entry in a node of the tree, were it admitted
+  bool sooner(const Entry& a, const Entry& b) const;
+  std::size_t fair_next(const std::vector<Entry>& entries);
+  std::optional<std::size_t> fair_winner(const std::vector<Entry>& entries, NodeId at);
+  Standing standing(const Entry& entry, NodeId at);
+
+  void process(Entry& entry, std::int64_t now_ns, CycleResult& result);
+  bool still_fits(Entry& entry);
+  bool overlaps(const Entry& entry) const;
+  bool recompute(Entry& entry);
+  void reserve(const Entry& entry);
+  void assume(QueueId queue, std::span<const Use> uses);
+  void admit(Entry& entry, std::int64_t now_ns, CycleResult& result);
+  void issue(Entry& entry, CycleResult& result);
+  void requeue(const Entry& entry, Requeue why, NoReason reason, std::string message,
+               CycleResult& result);
+  bool blocked_by_unready() const;
+
+  Ledger ledger_;
+  Ground* ground_;
+  Options options_;
+  Preemptor preemptor_;
+  Assigner assigner_;
+  Forms forms_;
+  std::vector<Line> lines_;              // by queue
+  std::vector<std::vector<QueueId>> of_root_;  // queues by root node
+  std::vector<bool> due_;                // by root node
+  std::vector<std::uint64_t> generation_;  // by root node: leaves so far
+  std::vector<WorkloadId> backoffs_;
+  std::uint64_t cycle_ = 0;
+  std::uint64_t puts_ = 0;  // changes of the ground, to see whether a nomination is still fresh
+  std::size_t unready_ = 0;  // admitted, pods not ready
+
+  // Of the running cycle.
+  std::vector<WorkloadId> claimed_;                      // victims of entries before
+  std::vector<std::pair<QueueId, std::vector<Use>>> assumed_;  // taken back at its end
+};
+
+}  // namespace berth::admit

@@ -1,0 +1,81 @@
+// Who of a cycle's heads goes first.
+#include <algorithm>
+
+#include "admit/engine.h"
+
+namespace berth::admit {
+
+bool Engine::sooner(const Entry& a, const Entry& b) const {
+  const Workload& x = ledger_.workloads[a.id];
+  const Workload& y = ledger_.workloads[b.id];
+  if (x.priority() != y.priority()) return x.priority() > y.priority();
+  if (x.order_ns != y.order_ns) return x.order_ns < y.order_ns;
+  return x.uid < y.uid;
+}
+
+void Engine::sort_classical(std::vector<Entry>& entries) const {
+  std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    if (a.assignment.borrowing != b.assignment.borrowing) {
+      return a.assignment.borrowing < b.assignment.borrowing;
+    }
+    return sooner(a, b);
+  });
+}
+
+// ---- fair sharing: a tournament up the tree ----
+
+struct Engine::Standing {
+  bool borrows = false;  // on what the entry asks for
+  Share share;
+};
+
+Engine::Standing Engine::standing(const Entry& entry, NodeId at) {
+  const NodeId queue = ledger_.book.queue(entry.queue).node;
+  ledger_.fill(queue, entry.assignment.uses);
+  Standing out{.borrows = false, .share = ledger_.tree.share(at)};
+  for (const Use& use : entry.assignment.uses) out.borrows |= ledger_.tree.borrows(at, use.cell);
+  ledger_.drain(queue, entry.assignment.uses);
+  return out;
+}
+
+// The entry of the node's part of the tree that goes first, if there is one.
+std::optional<std::size_t> Engine::fair_winner(const std::vector<Entry>& entries, NodeId at) {
+  if (const QueueId queue = ledger_.book.queue_at(at); queue != kNoId) {
+    for (std::size_t i = 0; i < entries.size(); ++i) {
+      if (entries[i].queue == queue) return i;
+    }
+    return std::nullopt;
+  }
+  const bool lenders_first = ledger_.book.config().gate("FairSharingPrioritizeNonBorrowing", true);
+  std::optional<std::size_t> best;
+  Standing best_standing;
+  for (const NodeId child : ledger_.book.children(at)) {
+    const auto candidate = fair_winner(entries, child);
+    if (!candidate) continue;
+    const Standing mine = standing(entries[*candidate], child);
+    bool wins = !best;
+    if (best) {
+      if (lenders_first && mine.borrows != best_standing.borrows) {
+        wins = best_standing.borrows;
+      } else if (mine.share < best_standing.share || best_standing.share < mine.share) {
+        wins = mine.share < best_standing.share;
+      } else {
+        wins = sooner(entries[*candidate], entries[*best]);
+      }
+    }
+    if (wins) {
+      best = candidate;
+      best_standing = mine;
+    }
+  }
+  return best;
+}
+
+std::size_t Engine::fair_next(const std::vector<Entry>& entries) {
+  for (const NodeId root : ledger_.book.roots()) {
+    if (const auto winner = fair_winner(entries, root)) return *winner;
+  }
+  return 0;
+}
+
+}  // namespace berth::admit

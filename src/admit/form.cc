@@ -1,0 +1,226 @@
+#include "admit/form.h"
+
+#include <algorithm>
+#include <set>
+
+#include "text/quantity.h"
+
+namespace berth::admit {
+
+namespace {
+
+void put(std::string& key, std::string_view text) {
+  key += std::to_string(text.size());
+  key += ':';
+  key += text;
+}
+
+void put_selector(std::string& key, const text::Selector& selector) {
+  for (const auto& requirement : selector) {
+    put(key, requirement.key);
+    key += static_cast<char>('a' + static_cast<int>(requirement.op));
+    for (const auto& value : requirement.values) put(key, value);
+  }
+  key += ';';
+}
+
+// What of a pod decides where it may run, as far as flavors and nodes look at it.
+void put_pod(std::string& key, const model::PodSpec& pod) {
+  for (const auto& [label, value] : pod.node_selector) put(key, label), put(key, value);
+  key += '|';
+  for (const auto& term : pod.required_nodes) {
+    put_selector(key, term.labels);
+    put_selector(key, term.fields);
+  }
+  key += '|';
+  for (const auto& t : pod.tolerations) {
+    put(key, t.key);
+    put(key, t.value);
+    key += static_cast<char>('0' + static_cast<int>(t.op));
+    key += static_cast<char>('0' + (t.effect ? 1 + static_cast<int>(*t.effect) : 0));
+  }
+  key += '|';
+  for (const auto& model : pod.gpu_models) put(key, model);
+  key += std::to_string(pod.gpu_min_memory_mib) + ',' + std::to_string(pod.gpu.milli) + ',' +
+         std::to_string(pod.gpu.memory_mib) + '|';
+}
+
+void put_pod_set(std::string& key, const PodSet& set) {
+  put(key, set.name);
+  key += std::to_string(set.count) + ',' + std::to_string(set.min_count) + '|';
+  for (const Ask& ask : set.asks) {
+    key += std::to_string(ask.resource) + '=' + std::to_string(ask.amount) + ',';
+    put(key, ask.name);
+  }
+  key += std::to_string(static_cast<int>(set.topology.mode)) + '|';
+  put(key, set.topology.level);
+  put(key, set.topology.group);
+  for (const auto& slice : set.topology.slices) {
+    put(key, slice.level);
+    key += std::to_string(slice.size);
+  }
+  put_pod(key, *set.pod);
+}
+
+PodSet pod_set_of(const Book& book, const model::WorkloadSpec& spec,
+                  const model::PodSetSpec& from) {
+  PodSet out;
+  out.name = from.name;
+  const auto done = spec.reclaimable.find(from.name);
+  const int reclaimed = done == spec.reclaimable.end() ? 0 : done->second;
+  out.count = std::max(0, from.count - reclaimed);
+  if (from.min_count && out.count > 0) {
+    out.min_count = std::clamp(*from.min_count - reclaimed, 1, out.count);
+  }
+  out.pod = from.pod;
+  out.topology = from.topology;
+  for (const auto& [resource, amount] : from.requests) {
+    if (amount <= 0) continue;
+    const ResourceId id = book.find_resource(resource);
+    out.asks.push_back({id, id == kNoId ? resource : std::string(), amount});
+  }
+  std::sort(out.asks.begin(), out.asks.end());
+  return out;
+}
+
+void find_units(Form& form) {
+  std::map<std::string, std::size_t> groups;
+  for (std::uint32_t i = 0; i < form.pod_sets.size(); ++i) {
+    const std::string& group = form.pod_sets[i].topology.group;
+    const auto [it, fresh] = groups.emplace(group, form.units.size());
+    if (!group.empty() && !fresh) {
+      form.units[it->second].push_back(i);
+      continue;
+    }
+    form.units.push_back({i});
+  }
+}
+
+bool flavor_tolerated(const model::FlavorSpec& flavor, const model::PodSpec& pod) {
+  const auto tolerated = [&](const model::Taint& taint) {
+    const auto by = [&](const model::Toleration& t) { return model::tolerates(t, taint); };
+    return std::any_of(pod.tolerations.begin(), pod.tolerations.end(), by) ||
+           std::any_of(flavor.tolerations.begin(), flavor.tolerations.end(), by);
+  };
+  return std::all_of(flavor.node_taints.begin(), flavor.node_taints.end(), [&](const auto& taint) {
+    return taint.effect == model::TaintEffect::kPreferNoSchedule || tolerated(taint);
+  });
+}
+
+// Only keys that the flavor labels count; a term with nothing left matches anything.
+bool flavor_selected(const model::FlavorSpec& flavor, const model::PodSpec& pod) {
+  for (const auto& [key, value] : pod.node_selector) {
+    const auto it = flavor.node_labels.find(key);
+    if (it != flavor.node_labels.end() && it->second != value) return false;
+  }
+  if (pod.required_nodes.empty()) return true;
+  return std::any_of(
+      pod.required_nodes.begin(), pod.required_nodes.end(), [&](const auto& term) {
+        return std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& requirement) {
+          const auto it = flavor.node_labels.find(requirement.key);
+          return it == flavor.node_labels.end() ||
+                 text::matches_value(requirement, std::string_view(it->second));
+        });
+      });
+}
+
+bool has_levels(const model::TopologySpec& topology, const model::TopologyAsk& ask) {
+  const auto has = [&](const std::string& level) {
+    return level.empty() || std::find(topology.levels.begin(), topology.levels.end(), level) !=
+                                topology.levels.end();
+  };
+  return has(ask.level) && std::all_of(ask.slices.begin(), ask.slices.end(),
+                                       [&](const auto& slice) { return has(slice.level); });
+}
+
+Match match_one(const Book& book, const PodSet& set, FlavorId id, bool implied) {
+  const model::FlavorSpec& flavor = book.flavor(id);
+  if (flavor.topology.empty()) {
+    if (set.topology.asks()) return Match::kNoTopology;
+  } else {
+    const model::TopologySpec* topology = book.topology_of(id);
+    if (!set.topology.asks() && !implied) return Match::kTopology;
+    if (topology == nullptr || !has_levels(*topology, set.topology)) return Match::kNoTopology;
+  }
+  if (!flavor_tolerated(flavor, *set.pod)) return Match::kTaint;
+  return flavor_selected(flavor, *set.pod) ? Match::kYes : Match::kAffinity;
+}
+
+}  // namespace
+
+Match match(const Book& book, const Form& form, std::uint32_t unit, FlavorId flavor, bool implied) {
+  if (form.matches.empty()) form.matches.resize(form.units.size() * book.flavors().size() * 2);
+  Match& known = form.matches[(unit * book.flavors().size() + flavor) * 2 + (implied ? 1 : 0)];
+  if (known != Match::kUnknown) return known;
+  known = Match::kYes;
+  for (const std::uint32_t i : form.units[unit]) {
+    const Match one = match_one(book, form.pod_sets[i], flavor, implied);
+    if (one != Match::kYes) return known = one;
+  }
+  return known;
+}
+
+std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t unit,
+                              FlavorId flavor, Match found) {
+  const model::FlavorSpec& spec = book.flavor(flavor);
+  switch (found) {
+    case Match::kTaint: {
+      for (const auto& taint : spec.node_taints) {
+        model::FlavorSpec one = spec;
+        one.node_taints = {taint};
+        for (const std::uint32_t i : form.units[unit]) {
+          if (!flavor_tolerated(one, *form.pod_sets[i].pod)) {
+            return "untolerated taint {" + taint.key + " " + taint.value + "} in flavor " +
+                   spec.name;
+          }
+        }
+      }
+      return "untolerated taint in flavor " + spec.name;
+    }
+    case Match::kAffinity:
+      return "flavor " + spec.name + " doesn't match node affinity";
+    case Match::kTopology:
+      return "Flavor \"" + spec.name + "\" supports only TopologyAwareScheduling";
+    case Match::kNoTopology:
+      if (spec.topology.empty()) {
+        return "Flavor \"" + spec.name + "\" does not support TopologyAwareScheduling";
+      }
+      return "Flavor \"" + spec.name + "\" does not contain the requested level";
+    case Match::kUnknown:
+    case Match::kYes:
+      break;
+  }
+  return "";
+}
+
+std::shared_ptr<const Form> Forms::get(const model::WorkloadSpec& spec) {
+  auto form = std::make_shared<Form>();
+  form->priority = spec.priority;
+  std::string key = std::to_string(spec.priority) + '|';
+  for (const auto& from : spec.pod_sets) {
+    form->pod_sets.push_back(pod_set_of(book_, spec, from));
+    put_pod_set(key, form->pod_sets.back());
+    form->partial |= form->pod_sets.back().min_count >= 0;
+  }
+  auto& known = forms_[key];
+  if (auto same = known.lock()) return same;
+  find_units(*form);
+  known = form;
+  if (forms_.size() > sweep_at_) {
+    std::erase_if(forms_, [](const auto& entry) { return entry.second.expired(); });
+    sweep_at_ = std::max<std::size_t>(1024, forms_.size() * 2);
+  }
+  return form;
+}
+
+std::string show_amount(std::string_view resource, Amount amount) {
+  if (amount.is_unlimited()) return "unlimited";
+  if (resource == "cpu") return text::Quantity::from_milli(amount.value()).to_string();
+  const bool bytes = resource == "memory" || resource == "ephemeral-storage" ||
+                     resource.starts_with("hugepages-");
+  return text::Quantity::from_units(amount.value(),
+                                    bytes ? text::Format::kBinarySI : text::Format::kDecimalSI)
+      .to_string();
+}
+
+}  // namespace berth::admit

@@ -1,0 +1,66 @@
+// What a workload asks for. Equal forms are decided alike: a "no" for one is a "no" for all of its
+// queue, so forms are shared and everything that depends on the form alone is worked out once.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admit/book.h"
+
+namespace berth::admit {
+
+struct Ask {
+  ResourceId resource = kNoId;  // kNoId: no quota knows it; see name
+  std::string name;             // of a resource that no quota knows
+  std::int64_t amount = 0;      // of one pod
+  friend auto operator<=>(const Ask&, const Ask&) = default;
+};
+
+struct PodSet {
+  std::string name;
+  int count = 0;
+  int min_count = -1;  // -1: all or none
+  std::vector<Ask> asks;  // by resource; nothing that is 0
+  std::shared_ptr<const model::PodSpec> pod;
+  model::TopologyAsk topology;
+};
+
+// Whether a flavor's nodes can take the pods at all.
+enum class Match : std::uint8_t { kUnknown, kYes, kTaint, kAffinity, kTopology, kNoTopology };
+
+struct Form {
+  int priority = 0;
+  std::vector<PodSet> pod_sets;
+  // Pod sets that get their flavors together (a podSetGroupName), in order; others alone.
+  std::vector<std::vector<std::uint32_t>> units;
+  bool partial = false;  // some pod set may shrink
+  mutable std::vector<Match> matches;  // units x flavors, filled as asked
+};
+
+// Pods of the unit on nodes of the flavor: taints, selectors and affinity over the flavor's labels,
+// and topology. implied: a queue whose flavors all have a topology.
+Match match(const Book& book, const Form& form, std::uint32_t unit, FlavorId flavor, bool implied);
+std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t unit,
+                              FlavorId flavor, Match found);
+
+// Forms by what they hold; the same form for equal content.
+class Forms {
+ public:
+  explicit Forms(const Book& book) : book_(book) {}
+  // reclaimable: pods that are done, by pod set.
+  std::shared_ptr<const Form> get(const model::WorkloadSpec& spec);
+  std::size_t size() const { return forms_.size(); }
+
+ private:
+  const Book& book_;
+  std::map<std::string, std::weak_ptr<const Form>> forms_;
+  std::size_t sweep_at_ = 1024;
+};
+
+// "4", "500m", "16Gi": an amount as Kubernetes would print it.
+std::string show_amount(std::string_view resource, Amount amount);
+
+}  // namespace berth::admit
