@@ -25,7 +25,7 @@ std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_
   std::map<std::pair<std::int32_t, PodId>, Job> found;  // by gang, or by pod
   for (PodId id = 0; id < state.pod_ids(); ++id) {
     const model::PodEntry& pod = state.pod(id);
-    if (!pod.info || pod.slot < 0 || pod.info->terminating) continue;
+    if (!pod.info || pod.slot < 0 || pod.info->terminating || pod.info->queued) continue;
     auto gang = pod.info->gang;
     if (gang < 0 ? pod.info->priority >= priority : gang == itself) continue;
     auto [it, fresh] = found.try_emplace(gang >= 0 ? std::pair{gang, PodId{0}} : std::pair{-1, id});

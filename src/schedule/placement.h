@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <memory>
 #include <optional>
 #include <string>
 #include <vector>
@@ -23,6 +24,7 @@ namespace berth::schedule {
 struct Workload {
   std::string name;  // "ns/name"
   std::int32_t gang = -1;
+  std::shared_ptr<const model::GangSpec> terms;  // of members that have no gang in the state
   int priority = 0;
   bool preempts = true;
   std::int64_t created_ns = 0;
@@ -32,6 +34,12 @@ struct Workload {
   int min_pending = 1;           // so many of pending must be placed, or none
   bool ignore_topology = false;  // what if it asked for no required topology
 };
+
+// What must start together; null: a pod of its own.
+inline const model::GangSpec* gang_of(const model::ClusterState& state, const Workload& workload) {
+  if (workload.gang >= 0) return &state.gang(workload.gang);
+  return workload.terms.get();
+}
 
 // Pods bound since construction; unbound again on destruction unless kept.
 class Reservation {

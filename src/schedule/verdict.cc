@@ -115,8 +115,8 @@ std::int64_t best_empty_room(const ClusterState& state, const model::Shape& shap
 }
 
 int required_key(const ClusterState& state, const Workload& workload) {
-  if (workload.gang < 0) return -1;
-  const auto& label = state.gang(workload.gang).required_topology;
+  if (gang_of(state, workload) == nullptr) return -1;
+  const auto& label = gang_of(state, workload)->required_topology;
   return label.empty() ? -1 : state.inventory().topology_key(label);
 }
 
@@ -180,7 +180,7 @@ int count_members(const ClusterState& state, const Workload& workload, Pred&& pr
 // A proof that the workload can never start.
 bool never_fits(const ClusterState& state, const Workload& workload) {
   const auto& first = *state.pod(workload.pending.front()).shape;
-  if (workload.gang < 0) return !could_ever_fit(state, first);
+  if (gang_of(state, workload) == nullptr) return !could_ever_fit(state, first);
   if (interchangeable(state, workload)) {
     return best_empty_room(state, first, required_key(state, workload)) < workload.min_pending;
   }
@@ -209,10 +209,10 @@ std::vector<DomainRoom> open_rooms(Placer& placer, const ClusterState& state,
 }
 
 bool exact_no(Placer& placer, const ClusterState& state, const Workload& workload) {
-  if (workload.gang < 0) return true;
+  if (gang_of(state, workload) == nullptr) return true;
   const auto& first = state.pod(workload.pending.front()).shape;
   if (interchangeable(state, workload)) {
-    if (!between_pods(state, *first) && !own_topologies(state.gang(workload.gang))) return true;
+    if (!between_pods(state, *first) && !own_topologies(*gang_of(state, workload))) return true;
     std::int64_t most = 0;
     for (const auto& room : open_rooms(placer, state, workload)) {
       most = std::max<std::int64_t>(most, room.fits);
@@ -304,14 +304,14 @@ std::string too_large(const ClusterState& state, const model::Shape& shape) {
 
 std::string never_message(const ClusterState& state, const Workload& workload,
                           const model::Shape& shape, const Certificate& c) {
-  if (workload.gang < 0) return too_large(state, shape);
+  if (gang_of(state, workload) == nullptr) return too_large(state, shape);
   for (PodId id : workload.pending) {
     const model::Shape& member = *state.pod(id).shape;
     if (!could_ever_fit(state, member)) {
       return fmt::format("its pod {} {}", state.pod(id).info->name, too_large(state, member));
     }
   }
-  const std::string& label = state.gang(workload.gang).required_topology;
+  const std::string& label = gang_of(state, workload)->required_topology;
   int key = required_key(state, workload);
   if (key >= 0 && state.inventory().domains(key).values.empty()) {
     return fmt::format("must be in one domain of {}, and no node has that label", label);
@@ -346,7 +346,7 @@ std::string message_of(const ClusterState& state, const Workload& workload,
                          best == 1 ? "1 fits" : fmt::format("{} fit", best));
     case Reason::kTopologyDomainTooSmall:
       return fmt::format("needs {} in one domain of {}; the best has room for {}", members,
-                         state.gang(workload.gang).required_topology, best);
+                         gang_of(state, workload)->required_topology, best);
     case Reason::kInsufficientGpus:
       return fmt::format("needs {} on one node; {} free on {} node{} that would do otherwise", need,
                          gpus(c.free_gpu_milli),
@@ -372,7 +372,7 @@ void add_domains(Placer& placer, const ClusterState& state, const Workload& work
   auto rooms = open_rooms(placer, state, workload);
   int all = static_cast<int>(workload.pending.size());
   if (interchangeable(state, workload) && !between_pods(state, *first) &&
-      !own_topologies(state.gang(workload.gang))) {
+      !own_topologies(*gang_of(state, workload))) {
     for (auto& room : rooms) room.fits = std::min(room.fits, all);
   } else {
     ClusterState trial = state;
@@ -435,7 +435,7 @@ model::ShapeRef shown_member(Placer& placer, const ClusterState& state, const Wo
 
 bool fits_without_topology(Placer& placer, const ClusterState& state, const Workload& workload,
                            bool all) {
-  const model::GangSpec& gang = state.gang(workload.gang);
+  const model::GangSpec& gang = *gang_of(state, workload);
   if (gang.required_topology.empty() &&
       std::all_of(gang.subgroups.begin(), gang.subgroups.end(),
                   [](const auto& sub) { return sub.required_topology.empty(); })) {
@@ -450,9 +450,9 @@ bool fits_without_topology(Placer& placer, const ClusterState& state, const Work
 
 Reason reason_to_wait(Placer& placer, const ClusterState& state, const Workload& workload,
                       const Certificate& proof, bool enough_in_total, bool partial) {
-  if (workload.gang >= 0 && count_members(state, workload, [&](const auto& shape) {
-                              return placer.find(state, shape).has_value();
-                            }) > 0) {
+  if (gang_of(state, workload) != nullptr && count_members(state, workload, [&](const auto& shape) {
+                                               return placer.find(state, shape).has_value();
+                                             }) > 0) {
     return fits_without_topology(placer, state, workload, partial) ? Reason::kTopologyDomainTooSmall
                                                                    : Reason::kGangDoesNotFit;
   }
@@ -483,7 +483,7 @@ Reason reason_for_never(const ClusterState& state, const Workload& workload) {
 model::Outcome explain_no(Placer& placer, const ClusterState& state, const Workload& workload,
                           bool certificate, std::optional<PodId> unplaced) {
   model::Outcome out{.workload = workload.name,
-                     .gang = workload.gang >= 0,
+                     .gang = gang_of(state, workload) != nullptr,
                      .pods = static_cast<int>(workload.pending.size()) + workload.gated};
   Certificate& proof = out.certificate;
   auto shape = unplaced ? state.pod(*unplaced).shape : shown_member(placer, state, workload);

@@ -22,7 +22,7 @@ Walk::Walk(Placer& placer, ClusterState& state, const Workload& workload, Reserv
     : placer_(placer),
       state_(state),
       workload_(workload),
-      gang_(workload.gang < 0 ? nullptr : &state.gang(workload.gang)),
+      gang_(gang_of(state, workload)),
       out_(out),
       options_(options),
       place_one_(std::move(place_one)) {}
