@@ -4,9 +4,15 @@
 
 #include <algorithm>
 
+#include "model/amounts.h"
+
 namespace berth::admit {
 
 namespace {
+
+std::string show_amount(std::string_view resource, Amount amount) {
+  return model::show_amount(resource, amount.value());
+}
 
 bool viable(Mode mode) { return mode >= Mode::kPreempt; }
 
@@ -67,7 +73,7 @@ std::vector<Assigner::Need> Assigner::needs_of(const Workload& w, std::uint32_t 
         std::int64_t all = 0;
         const bool over = __builtin_mul_overflow(ask.amount, std::int64_t{count}, &all);
         add(ask.resource, over ? Amount(INT64_MAX - 1) : Amount(all));
-      } else if (!ignore && undeclared.empty() && count > 0) {
+      } else if (!ignore && undeclared.empty() && count > 0 && ask.amount > 0) {
         undeclared = ask.resource == kNoId ? ask.name : ledger_.book.resource(ask.resource);
       }
     }
@@ -91,23 +97,23 @@ Assigner::Standing Assigner::judge(const Unit& unit, const Group& group, const G
   const Amount most = tree.potential(node, cell);
   if (wanted > most) {
     notes.add(NoReason::kExceedsMaxQuota,
-              !notes.on ? ""
-                        : fmt::format("insufficient quota for {} in flavor {}, previously "
-                                      "considered podsets requests ({}) + current podset request "
-                                      "({}) > maximum capacity ({})",
-                                      resource, flavor_name, show_amount(resource, before),
-                                      show_amount(resource, need.amount),
-                                      show_amount(resource, most)));
+              !notes.on
+                  ? ""
+                  : fmt::format("insufficient quota for {} in flavor {}, previously "
+                                "considered podsets requests ({}) + current podset request "
+                                "({}) > maximum capacity ({})",
+                                resource, flavor_name, show_amount(resource, before),
+                                show_amount(resource, need.amount), show_amount(resource, most)));
     return {};
   }
   const Reach reach = tree.reach(node, cell, wanted);
   const Amount available = tree.available(node, cell);
   if (wanted <= available) return {Mode::kFit, reach.level};
   notes.add(NoReason::kWaitingForQuota,
-            !notes.on ? ""
-                      : fmt::format("insufficient unused quota for {} in flavor {}, {} more needed",
-                                    resource, flavor_name,
-                                    show_amount(resource, wanted - available)));
+            !notes.on
+                ? ""
+                : fmt::format("insufficient unused quota for {} in flavor {}, {} more needed",
+                              resource, flavor_name, show_amount(resource, wanted - available)));
   const model::QueueSpec& spec = unit.queue.spec;
   const bool fair = ledger_.book.config().fair_sharing;
   const bool while_borrowing =
@@ -150,9 +156,9 @@ Assigner::Pick Assigner::find_flavor(const Unit& unit, const Group& group,
         match(ledger_.book, form, unit.number, flavor.flavor, unit.queue.all_topology);
     if (found != Match::kYes) {
       notes.add(NoReason::kNoMatchingFlavor,
-                !notes.on ? ""
-                          : describe_mismatch(ledger_.book, form, unit.number, flavor.flavor,
-                                              found));
+                !notes.on
+                    ? ""
+                    : describe_mismatch(ledger_.book, form, unit.number, flavor.flavor, found));
       continue;
     }
     Pick pick{.flavor = &flavor, .standing = {Mode::kFit, 0}, .by_need = {}};
@@ -210,6 +216,7 @@ bool Assigner::assign_unit(const Unit& unit, Assignment& out) {
   const auto fail = [&](NoReason reason, std::string texts) {
     out.mode = Mode::kNoFit;
     out.reason = std::max(out.reason, reason);
+    out.uses.clear();
     if (unit.options.why) {
       const auto& set = w.form->pod_sets[w.form->units[unit.number].front()];
       if (!out.message.empty()) out.message += "; ";
@@ -238,7 +245,8 @@ bool Assigner::assign_unit(const Unit& unit, Assignment& out) {
     out.progress.tried[key] = static_cast<std::int16_t>(last);
     std::sort(notes.texts.begin(), notes.texts.end());
     notes.texts.erase(std::unique(notes.texts.begin(), notes.texts.end()), notes.texts.end());
-    if (pick.flavor == nullptr) return fail(notes.reason, fmt::format("{}", fmt::join(notes.texts, ", ")));
+    if (pick.flavor == nullptr)
+      return fail(notes.reason, fmt::format("{}", fmt::join(notes.texts, ", ")));
     take(unit, unit.queue.groups[g], in_group, pick, out);
     if (pick.standing.mode != Mode::kFit) {
       out.reason = std::max(out.reason, notes.reason);

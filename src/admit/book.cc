@@ -119,9 +119,12 @@ void Book::grow_tree(const model::QueueInputs& inputs) {
   for (const auto& cohort : inputs.cohorts) add_cohort(cohort.name, inputs);
   for (const auto& queue : inputs.queues) make_queue(queue, inputs);
   tree_.seal();
+  const auto by_name = [&](NodeId a, NodeId b) { return node_names_[a] < node_names_[b]; };
   for (NodeId n = 0; n < tree_.size(); ++n) {
     if (!tree_.has_parent(n)) roots_.push_back(n);
+    std::sort(children_[n].begin(), children_[n].end(), by_name);
   }
+  std::sort(roots_.begin(), roots_.end(), by_name);
 }
 
 // The node of a cohort, its parents first. A cohort of a circle is a root of its own without quota.
@@ -195,8 +198,8 @@ void Book::find_inactive(Queue& queue, const model::QueueInputs& inputs) const {
     }
   };
   if (in_cycle_.contains(queue.spec.cohort)) {
-    because(Inactive::kCohortCycle,
-            "the parents of cohort " + queue.spec.cohort + " form a circle; break it at one parent");
+    because(Inactive::kCohortCycle, "the parents of cohort " + queue.spec.cohort +
+                                        " form a circle; break it at one parent");
   }
   if (queue.spec.stop != model::StopPolicy::kNone) {
     because(Inactive::kStopped, "its stopPolicy holds it; set stopPolicy None to go on");
@@ -208,8 +211,8 @@ void Book::find_inactive(Queue& queue, const model::QueueInputs& inputs) const {
         because(Inactive::kFlavorNotFound, "the ResourceFlavor " + spec.name + " does not exist");
       }
       if (!spec.topology.empty() && topology_of(flavor.flavor) == nullptr) {
-        because(Inactive::kTopologyNotFound, "the Topology " + spec.topology + " of flavor " +
-                                                 spec.name + " does not exist");
+        because(Inactive::kTopologyNotFound,
+                "the Topology " + spec.topology + " of flavor " + spec.name + " does not exist");
       }
     }
   }
@@ -254,7 +257,8 @@ bool Book::in_namespace(const Queue& queue, std::string_view ns) const {
   const model::Labels& labels = namespace_labels(ns);
   return text::matches(*queue.spec.namespaces,
                        [&](std::string_view key) -> std::optional<std::string_view> {
-                         if (const auto it = labels.find(key); it != labels.end()) return it->second;
+                         if (const auto it = labels.find(key); it != labels.end())
+                           return it->second;
                          // Every namespace carries its own name.
                          if (key == "kubernetes.io/metadata.name") return ns;
                          return std::nullopt;

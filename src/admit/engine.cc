@@ -45,17 +45,24 @@ Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
     return Hold::kLocalStopped;
   }
   if (queue.inactive != Inactive::kNo) return Hold::kQueueInactive;
-  if (!ledger_.book.in_namespace(queue, spec.ns)) return Hold::kNamespace;
-  for (const auto& [check, state] : spec.checks) {
-    if (state == model::CheckState::kRejected) return Hold::kCheckRejected;
-  }
+  if (!spec.incomplete.empty()) return Hold::kIncomplete;
   if (w.requeue_at_ns > now_ns) return Hold::kBackoff;
   return Hold::kNone;
 }
 
+// What puts it aside when its turn comes; it stands in line until then.
+Hold Engine::aside_of(const model::WorkloadSpec& spec, const Workload& w) const {
+  if (w.queue == kNoId) return Hold::kNone;
+  for (const auto& [check, state] : spec.checks) {
+    if (state == model::CheckState::kRejected || state == model::CheckState::kRetry) {
+      return Hold::kCheckFailed;
+    }
+  }
+  return ledger_.book.in_namespace(ledger_.queue_of(w), spec.ns) ? Hold::kNone : Hold::kNamespace;
+}
+
 void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
   Workload& w = ledger_.workloads[id];
-  w.hold = why;
   const auto say = [&](NoReason reason, std::string message) {
     w.reason = reason;
     w.message = std::move(message);
@@ -65,19 +72,19 @@ void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
     case Hold::kNone:
       return;
     case Hold::kNoLocalQueue:
-      return say(NoReason::kMisconfigured,
-                 spec.queue.empty() ? "it names no LocalQueue"
-                                    : "LocalQueue " + local + " doesn't exist");
+      return say(NoReason::kMisconfigured, spec.queue.empty()
+                                               ? "it names no LocalQueue"
+                                               : "LocalQueue " + local + " doesn't exist");
     case Hold::kNoQueue:
-      return say(NoReason::kMisconfigured,
-                 "ClusterQueue " + ledger_.book.local(w.local).spec.queue + " of LocalQueue " +
-                     local + " doesn't exist");
+      return say(NoReason::kMisconfigured, "ClusterQueue " +
+                                               ledger_.book.local(w.local).spec.queue +
+                                               " of LocalQueue " + local + " doesn't exist");
     case Hold::kQueueInactive: {
       const Queue& queue = ledger_.queue_of(w);
-      return say(queue.inactive == Inactive::kStopped ? NoReason::kOnHold
-                                                      : NoReason::kMisconfigured,
-                 fmt::format("ClusterQueue {} is inactive ({}): {}", queue.spec.name,
-                             name(queue.inactive), queue.inactive_message));
+      return say(
+          queue.inactive == Inactive::kStopped ? NoReason::kOnHold : NoReason::kMisconfigured,
+          fmt::format("ClusterQueue {} is inactive ({}): {}", queue.spec.name, name(queue.inactive),
+                      queue.inactive_message));
     }
     case Hold::kLocalStopped:
       return say(NoReason::kOnHold, "LocalQueue " + local + " is stopped by its stopPolicy");
@@ -93,9 +100,9 @@ void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
     case Hold::kBackoff:
       return say(NoReason::kOnHold, "backs off after an eviction until its requeueAt");
     case Hold::kIncomplete:
-      return say(NoReason::kPendingEvaluation, "members of it are missing");
-    case Hold::kCheckRejected:
-      return say(NoReason::kDeactivated, "an admission check rejected it");
+      return say(NoReason::kPendingEvaluation, spec.incomplete);
+    case Hold::kCheckFailed:
+      return say(NoReason::kOnHold, "an admission check rejected it or asks to try again");
   }
 }
 
@@ -121,15 +128,17 @@ WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
     set_stage(id, Stage::kFinished);
     return id;
   }
+  w.aside = aside_of(spec, w);
   if (spec.admission) {
     take_in_holder(id, spec);
     if (holds_quota(w.stage)) return id;
   }
-  if (const Hold why = hold_of(spec, w, now_ns); why != Hold::kNone) {
-    hold(id, why, spec);
-    if (why == Hold::kBackoff) backoffs_.push_back(id);
-    return id;
-  }
+  const Hold why = hold_of(spec, w, now_ns);
+  hold(id, why, spec);
+  w.hold = why;
+  if (why == Hold::kBackoff) backoffs_.push_back(id);
+  if (why != Hold::kNone) return id;
+  hold(id, w.aside, spec);
   enqueue(id);
   return id;
 }
@@ -144,17 +153,14 @@ void Engine::take_in_holder(WorkloadId id, const model::WorkloadSpec& spec) {
   w.admission.resize(w.form->pod_sets.size());
   for (std::size_t i = 0; i < w.form->pod_sets.size(); ++i) {
     const auto& sets = spec.admission->pod_sets;
-    const auto it = std::find_if(sets.begin(), sets.end(), [&](const auto& s) {
-      return s.name == w.form->pod_sets[i].name;
-    });
+    const auto it = std::find_if(sets.begin(), sets.end(),
+                                 [&](const auto& s) { return s.name == w.form->pod_sets[i].name; });
     if (it == sets.end()) continue;
     Choice& choice = w.admission[i];
     choice.count = it->count;
     choice.topology = it->topology;
     // Pods that are done free their part.
-    const auto done = spec.reclaimable.find(it->name);
-    const int left =
-        done == spec.reclaimable.end() ? it->count : std::max(0, it->count - done->second);
+    const int left = std::min(it->count, w.form->pod_sets[i].count);
     for (const auto& [resource, flavor] : it->flavors) {
       const ResourceId r = ledger_.book.find_resource(resource);
       const FlavorId f = ledger_.book.find_flavor(flavor);
@@ -177,15 +183,14 @@ void Engine::take_in_holder(WorkloadId id, const model::WorkloadSpec& spec) {
 void Engine::enqueue(WorkloadId id) {
   Workload& w = ledger_.workloads[id];
   set_stage(id, Stage::kWaiting);
-  w.hold = Hold::kNone;
   lines_[w.queue].push(id);
   touch(ledger_.queue_of(w).root);
 }
 
 // Room appeared in the queue's tree: everyone there is due again.
-void Engine::left(QueueId queue) {
+void Engine::left(QueueId queue, bool held) {
   const NodeId root = ledger_.book.queue(queue).root;
-  ++generation_[root];
+  if (held) ++generation_[root];
   if (ground_ != nullptr) return flush();
   for (const QueueId q : of_root_[root]) lines_[q].flush();
   touch(root);
@@ -202,6 +207,7 @@ void Engine::finish(WorkloadId id) {
   if (w.stage == Stage::kFinished) return;
   const QueueId queue = w.queue;
   const bool held = holds_quota(w.stage);
+  const bool known = w.queue != kNoId;
   if (w.stage == Stage::kAdmitted && !w.pods_ready) --unready_;
   if (held) {
     ledger_.unseat(id);
@@ -214,7 +220,7 @@ void Engine::finish(WorkloadId id) {
   w.uses.clear();
   w.site.reset();
   w.form.reset();
-  if (held) left(queue);
+  if (known) left(queue, held);
 }
 
 void Engine::evict(WorkloadId id) {
@@ -223,9 +229,18 @@ void Engine::evict(WorkloadId id) {
   set_stage(id, Stage::kEvicting);
 }
 
-void Engine::gone(WorkloadId id, std::int64_t) {
+void Engine::depart(WorkloadId id, const Departure& departure) {
+  evict(id);
+  Workload& w = ledger_.workloads[id];
+  w.deactivated = departure.deactivates;
+  w.requeue_at_ns = departure.requeue_at_ns;
+  w.message = departure.reason + ": " + departure.message;
+}
+
+void Engine::gone(WorkloadId id, std::int64_t now_ns) {
   Workload& w = ledger_.workloads[id];
   BERTH_ASSERT(w.stage == Stage::kEvicting, "a workload that was told to leave");
+  const QueueId queue = w.queue;
   ledger_.unseat(id);
   if (ground_ != nullptr) ground_->release(id);
   w.uses.clear();
@@ -234,18 +249,51 @@ void Engine::gone(WorkloadId id, std::int64_t) {
   w.progress = {};
   w.checks.clear();
   w.pods_ready = true;
-  const QueueId queue = w.queue;
-  if (w.local != kNoId) w.queue = ledger_.book.local(w.local).queue;
-  if (w.queue == kNoId || ledger_.queue_of(w).inactive != Inactive::kNo) {
-    w.queue = w.queue == kNoId ? queue : w.queue;
+  w.reason = NoReason::kPendingEvaluation;
+  w.queue = w.local == kNoId ? kNoId : ledger_.book.local(w.local).queue;
+  if (w.aside == Hold::kCheckFailed) {  // an eviction asks its checks again
+    const std::string_view ns = std::string_view(w.name).substr(0, w.name.find('/'));
+    const bool match = w.queue == kNoId || ledger_.book.in_namespace(ledger_.queue_of(w), ns);
+    w.aside = match ? Hold::kNone : Hold::kNamespace;
+  }
+  const auto held = [&](Hold why, NoReason reason) {
     set_stage(id, Stage::kHeld);
-    w.hold = Hold::kQueueInactive;
-    w.reason = NoReason::kOnHold;
+    w.hold = why;
+    w.reason = reason;
+  };
+  if (w.deactivated) {
+    held(Hold::kDeactivated, NoReason::kDeactivated);
+  } else if (w.queue == kNoId) {
+    held(w.local == kNoId ? Hold::kNoLocalQueue : Hold::kNoQueue, NoReason::kMisconfigured);
+  } else if (ledger_.queue_of(w).inactive != Inactive::kNo) {
+    held(Hold::kQueueInactive, NoReason::kOnHold);
+  } else if (ledger_.book.local(w.local).spec.stop != model::StopPolicy::kNone) {
+    held(Hold::kLocalStopped, NoReason::kOnHold);
+  } else if (w.requeue_at_ns > now_ns) {
+    held(Hold::kBackoff, NoReason::kOnHold);
+    backoffs_.push_back(id);
   } else {
-    w.reason = NoReason::kPendingEvaluation;
     enqueue(id);
   }
-  left(queue);
+  left(queue, true);
+}
+
+// A head that may not be admitted, whatever room there is, waits aside.
+bool Engine::sort_out(WorkloadId id, CycleResult& result) {
+  const Workload& w = ledger_.workloads[id];
+  if (w.aside == Hold::kNone) return false;
+  // In strict order it keeps its place, unless it is in the wrong queue altogether.
+  if (ledger_.queue_of(w).spec.strict_fifo && w.aside != Hold::kNamespace) return true;
+  lines_[w.queue].unstick(id);
+  lines_[w.queue].park(id);
+  result.changed = true;
+  return true;
+}
+
+void Engine::ready(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  if (w.stage == Stage::kAdmitted && !w.pods_ready) --unready_;
+  w.pods_ready = true;
 }
 
 void Engine::checks_done(WorkloadId id) {
@@ -261,6 +309,7 @@ void Engine::wake(std::int64_t now_ns) {
     if (w.requeue_at_ns > now_ns) return false;
     w.reason = NoReason::kPendingEvaluation;
     w.message.clear();
+    w.hold = Hold::kNone;
     enqueue(id);
     return true;
   });
@@ -277,6 +326,7 @@ std::vector<WorkloadId> Engine::heads_of(NodeId root) const {
 }
 
 CycleResult Engine::cycle(std::int64_t now_ns) {
+  wake(now_ns);
   std::vector<WorkloadId> heads;
   for (const NodeId root : ledger_.book.roots()) {
     due_[root] = false;
@@ -287,6 +337,7 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
 }
 
 CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
+  wake(now_ns);
   CycleResult all;
   const auto take = [&](CycleResult one) {
     all.admitted.insert(all.admitted.end(), one.admitted.begin(), one.admitted.end());
@@ -315,10 +366,13 @@ CycleResult Engine::run(std::vector<WorkloadId> heads, std::int64_t now_ns) {
   CycleResult result;
   if (heads.empty()) return result;
   ++cycle_;
+  puts_ = 0;
   result.tried = static_cast<int>(heads.size());
   std::vector<Entry> entries;
   entries.reserve(heads.size());
-  for (const WorkloadId id : heads) entries.push_back(nominate(id));
+  for (const WorkloadId id : heads) {
+    if (!sort_out(id, result)) entries.push_back(nominate(id));
+  }
   if (ledger_.book.config().fair_sharing) {
     while (!entries.empty()) {  // every decision changes the shares
       const auto next = entries.begin() + static_cast<std::ptrdiff_t>(fair_next(entries));
@@ -364,9 +418,9 @@ void Engine::ground_check(WorkloadId id, Assignment& assignment, bool why) {
     answer.never = true;
   }
   if (by_quota || assignment.mode == Mode::kNoFit) {
-    assignment.reason = std::max(assignment.reason, answer.topology
-                                                        ? NoReason::kTopologyPlacementFailed
-                                                        : NoReason::kNodesDoNotFit);
+    assignment.reason =
+        std::max(assignment.reason,
+                 answer.topology ? NoReason::kTopologyPlacementFailed : NoReason::kNodesDoNotFit);
     if (why) {
       if (!assignment.message.empty()) assignment.message += "; ";
       assignment.message += answer.message;
@@ -408,27 +462,24 @@ bool Engine::search_partial(WorkloadId id, Entry& entry) {
     return try_counts(id, {.counts = counts, .why = options_.why}, out);
   };
   std::int64_t low = 0, high = total + 1;  // high: not possible
-  Entry found = entry, trial = entry;
+  Entry trial = entry;
   while (low < high) {
     const std::int64_t middle = low + (high - low) / 2;
     if (reduced(middle, trial)) {
-      found = trial;
       high = middle;
     } else {
       low = middle + 1;
     }
   }
-  if (high > total) return false;
-  entry = std::move(found);
-  return true;
+  return high <= total && reduced(high, entry);  // once more: the last one tried is what stands
 }
 
 Engine::Entry Engine::nominate(WorkloadId id) {
   Workload& w = ledger_.workloads[id];
   Entry entry{.id = id, .queue = w.queue, .assignment = {}, .targets = {}};
   const NodeId root = ledger_.queue_of(w).root;
-  const bool fresh = !w.progress.tried.empty() && (cycle_ - w.progress.cycle <= 1 ||
-                                                   w.progress.generation == generation_[root]);
+  const bool fresh = !w.progress.tried.empty() &&
+                     (cycle_ - w.progress.cycle <= 1 || w.progress.generation == generation_[root]);
   const Progress* from = fresh && w.progress.more() ? &w.progress : nullptr;
   if (!try_counts(id, {.from = from, .why = options_.why}, entry) && w.form->partial &&
       ledger_.book.config().gate("PartialAdmission", true)) {
@@ -482,7 +533,9 @@ bool Engine::recompute(Entry& entry) {
   const Assignment nominated = entry.assignment;
   std::vector<int> counts;
   for (const Choice& choice : nominated.pod_sets) counts.push_back(choice.count);
+  preemptor_.without(claimed_);
   try_counts(entry.id, {.counts = counts, .pinned = &nominated, .why = options_.why}, entry);
+  preemptor_.without({});
   entry.assignment.progress = nominated.progress;
   for (std::size_t i = claimed_.size(); i-- > 0;) {
     const Workload& victim = ledger_.workloads[claimed_[i]];
@@ -595,6 +648,8 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
     if (applies) w.checks.push_back(check.name);
   }
   if (w.checks.empty()) set_stage(entry.id, Stage::kAdmitted);
+  w.pods_ready = !ledger_.book.config().block_admission;
+  if (!w.pods_ready && w.stage == Stage::kAdmitted) ++unready_;
   if (ground_ != nullptr) {
     ++puts_;
     entry.assignment.pod_sets = w.admission;
@@ -605,7 +660,6 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
 }
 
 void Engine::issue(Entry& entry, CycleResult& result) {
-  Workload& w = ledger_.workloads[entry.id];
   int fresh = 0;
   for (const Target& target : entry.targets) {
     Workload& victim = ledger_.workloads[target.id];
@@ -616,8 +670,6 @@ void Engine::issue(Entry& entry, CycleResult& result) {
     result.evicted.push_back({target.id, entry.id, target.cause});
     ++fresh;
   }
-  entry.assignment.progress = {};  // the next attempt looks at all flavors again
-  if (!ledger_.queue_of(w).spec.strict_fifo) lines_[entry.queue].stick(entry.id);
   if (fresh > 0) result.changed = true;
   std::string message = entry.assignment.message;
   if (options_.why) {
@@ -634,17 +686,18 @@ void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::stri
   Line& line = lines_[entry.queue];
   w.reason = reason == NoReason::kNone ? NoReason::kWaitingForQuota : reason;
   if (options_.why) w.message = std::move(message);
+  const bool again = why == Requeue::kFailedAfterNomination || why == Requeue::kPendingPreemption;
   const bool moved = entry.assignment.progress.tried != w.progress.tried;
-  w.progress = entry.assignment.progress;
+  w.progress = again ? Progress{} : entry.assignment.progress;  // then all flavors are new again
+  if (!again) line.unstick(entry.id);
   const bool strict = ledger_.queue_of(w).spec.strict_fifo;
-  const bool at_once = strict || why == Requeue::kFailedAfterNomination ||
-                       why == Requeue::kPendingPreemption || w.progress.more();
+  if (why == Requeue::kPendingPreemption && !strict) line.stick(entry.id);
+  const bool at_once = strict || again || w.progress.more();
   if (at_once) {
     // Nothing else would come of the same attempt; more flavors or a retry might.
     result.changed |= w.progress.more() && moved;
     return;
   }
-  if (why == Requeue::kNoFit || why == Requeue::kNoCandidates) line.unstick(entry.id);
   const bool whole = (why == Requeue::kNoFit || why == Requeue::kNoCandidates) &&
                      ledger_.book.config().gate("SchedulingEquivalenceHashing", true);
   if (whole) {

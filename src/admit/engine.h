@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "admit/assigner.h"
+#include "admit/departure.h"
 #include "admit/ground.h"
 #include "admit/ledger.h"
 #include "admit/line.h"
@@ -50,10 +51,12 @@ class Engine {
   WorkloadId add(const model::WorkloadSpec& spec, std::int64_t now_ns);
   void finish(WorkloadId id);  // or deleted: whatever it holds is free
   void evict(WorkloadId id);   // told to leave; holds quota until gone()
-  void gone(WorkloadId id, std::int64_t now_ns);  // its pods have left: pending again
-  void checks_done(WorkloadId id);                // all admission checks are Ready
-  void flush();                                   // the ground changed: all parked ones are due
-  void wake(std::int64_t now_ns);                 // backoffs that are over
+  void depart(WorkloadId id, const Departure& departure);  // the same, by its own rules
+  void gone(WorkloadId id, std::int64_t now_ns);           // its pods have left: pending again
+  void checks_done(WorkloadId id);                         // all admission checks are Ready
+  void ready(WorkloadId id);                               // its pods are
+  void flush();                    // the ground changed: all parked ones are due
+  void wake(std::int64_t now_ns);  // backoffs that are over
 
   CycleResult cycle(std::int64_t now_ns);
   CycleResult step(std::int64_t now_ns, int max_cycles = 1'000'000);
@@ -65,9 +68,7 @@ class Engine {
   const Book& book() const { return ledger_.book; }
   std::vector<WorkloadId> pending(QueueId queue) const { return lines_[queue].in_order(); }
   std::size_t pending_count(QueueId queue) const { return lines_[queue].size(); }
-  bool is_parked(WorkloadId id) const {
-    return lines_[ledger_.workloads[id].queue].is_parked(id);
-  }
+  bool is_parked(WorkloadId id) const { return lines_[ledger_.workloads[id].queue].is_parked(id); }
   // A reservation that a trial needs: the preemption's victims are spared by these rules.
   void spare(Preemptor::Spares spares) { preemptor_.spare(std::move(spares)); }
 
@@ -92,10 +93,11 @@ class Engine {
 
   void set_stage(WorkloadId id, Stage stage);
   Hold hold_of(const model::WorkloadSpec& spec, const Workload& w, std::int64_t now_ns) const;
+  Hold aside_of(const model::WorkloadSpec& spec, const Workload& w) const;
   void hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec);
   void enqueue(WorkloadId id);
   void take_in_holder(WorkloadId id, const model::WorkloadSpec& spec);
-  void left(QueueId queue);  // a holder of the queue's tree left
+  void left(QueueId queue, bool held);  // a workload of the queue's tree left
   void touch(NodeId root) { due_[root] = true; }
 
   CycleResult run(std::vector<WorkloadId> heads, std::int64_t now_ns);
@@ -122,6 +124,7 @@ class Engine {
   void requeue(const Entry& entry, Requeue why, NoReason reason, std::string message,
                CycleResult& result);
   bool blocked_by_unready() const;
+  bool sort_out(WorkloadId id, CycleResult& result);
 
   Ledger ledger_;
   Ground* ground_;
@@ -129,17 +132,17 @@ class Engine {
   Preemptor preemptor_;
   Assigner assigner_;
   Forms forms_;
-  std::vector<Line> lines_;              // by queue
+  std::vector<Line> lines_;                    // by queue
   std::vector<std::vector<QueueId>> of_root_;  // queues by root node
-  std::vector<bool> due_;                // by root node
-  std::vector<std::uint64_t> generation_;  // by root node: leaves so far
+  std::vector<bool> due_;                      // by root node
+  std::vector<std::uint64_t> generation_;      // by root node: leaves so far
   std::vector<WorkloadId> backoffs_;
   std::uint64_t cycle_ = 0;
-  std::uint64_t puts_ = 0;  // changes of the ground, to see whether a nomination is still fresh
+  int puts_ = 0;             // changes of the ground in this cycle: a nomination may be stale
   std::size_t unready_ = 0;  // admitted, pods not ready
 
   // Of the running cycle.
-  std::vector<WorkloadId> claimed_;                      // victims of entries before
+  std::vector<WorkloadId> claimed_;                            // victims of entries before
   std::vector<std::pair<QueueId, std::vector<Use>>> assumed_;  // taken back at its end
 };
 

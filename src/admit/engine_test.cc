@@ -73,8 +73,8 @@ TEST(Engine, BorrowsFromTheCohortAndReclaims) {
 }
 
 TEST(Engine, FairSharingTakesFromTheLargestShare) {
-  auto inputs = world_of({gpu_queue("a", "all", 3), gpu_queue("b", "all", 3),
-                          gpu_queue("c", "all", 3)});
+  auto inputs =
+      world_of({gpu_queue("a", "all", 3), gpu_queue("b", "all", 3), gpu_queue("c", "all", 3)});
   for (auto& queue : inputs.queues) queue.reclaim = model::Reclaim::kAny;
   inputs.config.fair_sharing = true;
   const Book book(inputs);

@@ -46,9 +46,7 @@ class Preemptor::FairOrder {
     }
     return nullptr;
   }
-  void drop(const FairQueue& queue) {
-    pruned_.insert(owner_.ledger_.book.queue(queue.queue).node);
-  }
+  void drop(const FairQueue& queue) { pruned_.insert(owner_.ledger_.book.queue(queue.queue).node); }
 
  private:
   FairQueue* of(NodeId n) {
@@ -71,17 +69,18 @@ class Preemptor::FairOrder {
       if (pruned_.contains(child)) continue;
       const Share share = tree.share(child);
       const bool on_path = path_.contains(child);
+      const bool spared = !on_path && !tree.borrows_any(child);
       if (owner_.ledger_.book.queue_at(child) == kNoId) {
-        if (share.ratio <= 0 && !on_path) {
+        if (spared) {
           pruned_.insert(child);
-        } else if (best_cohort == kNoParent || !(share < cohort_share)) {
+        } else if (best_cohort == kNoParent || cohort_share < share) {
           best_cohort = child;
           cohort_share = share;
         }
         continue;
       }
       FairQueue* queue = of(child);
-      if (queue == nullptr || (share.ratio <= 0 && !on_path)) {
+      if (queue == nullptr || spared) {
         pruned_.insert(child);
         continue;
       }
@@ -154,8 +153,7 @@ bool Preemptor::first_strategy(const Request& request, std::vector<FairQueue>& q
   const bool nominal_wins = config.gate("FairSharingPreemptWithinNominal", true);
   FairOrder order(*this, request.id, queues);
   while (FairQueue* queue = order.next()) {
-    const bool unconditional =
-        queue->queue == own || (nominal_wins && within(node, request.cells));
+    const bool unconditional = queue->queue == own || (nominal_wins && within(node, request.cells));
     const Cause cause = queue->queue == own ? Cause::kInClusterQueue
                         : unconditional     ? Cause::kInCohortReclamation
                                             : Cause::kInCohortFairSharing;

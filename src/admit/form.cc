@@ -3,8 +3,6 @@
 #include <algorithm>
 #include <set>
 
-#include "text/quantity.h"
-
 namespace berth::admit {
 
 namespace {
@@ -75,8 +73,8 @@ PodSet pod_set_of(const Book& book, const model::WorkloadSpec& spec,
   out.pod = from.pod;
   out.topology = from.topology;
   for (const auto& [resource, amount] : from.requests) {
-    if (amount <= 0) continue;
     const ResourceId id = book.find_resource(resource);
+    if (amount < 0 || (amount == 0 && id == kNoId)) continue;
     out.asks.push_back({id, id == kNoId ? resource : std::string(), amount});
   }
   std::sort(out.asks.begin(), out.asks.end());
@@ -114,14 +112,13 @@ bool flavor_selected(const model::FlavorSpec& flavor, const model::PodSpec& pod)
     if (it != flavor.node_labels.end() && it->second != value) return false;
   }
   if (pod.required_nodes.empty()) return true;
-  return std::any_of(
-      pod.required_nodes.begin(), pod.required_nodes.end(), [&](const auto& term) {
-        return std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& requirement) {
-          const auto it = flavor.node_labels.find(requirement.key);
-          return it == flavor.node_labels.end() ||
-                 text::matches_value(requirement, std::string_view(it->second));
-        });
-      });
+  return std::any_of(pod.required_nodes.begin(), pod.required_nodes.end(), [&](const auto& term) {
+    return std::all_of(term.labels.begin(), term.labels.end(), [&](const auto& requirement) {
+      const auto it = flavor.node_labels.find(requirement.key);
+      return it == flavor.node_labels.end() ||
+             text::matches_value(requirement, std::string_view(it->second));
+    });
+  });
 }
 
 bool has_levels(const model::TopologySpec& topology, const model::TopologyAsk& ask) {
@@ -211,16 +208,6 @@ std::shared_ptr<const Form> Forms::get(const model::WorkloadSpec& spec) {
     sweep_at_ = std::max<std::size_t>(1024, forms_.size() * 2);
   }
   return form;
-}
-
-std::string show_amount(std::string_view resource, Amount amount) {
-  if (amount.is_unlimited()) return "unlimited";
-  if (resource == "cpu") return text::Quantity::from_milli(amount.value()).to_string();
-  const bool bytes = resource == "memory" || resource == "ephemeral-storage" ||
-                     resource.starts_with("hugepages-");
-  return text::Quantity::from_units(amount.value(),
-                                    bytes ? text::Format::kBinarySI : text::Format::kDecimalSI)
-      .to_string();
 }
 
 }  // namespace berth::admit

@@ -22,8 +22,8 @@ struct Ask {
 struct PodSet {
   std::string name;
   int count = 0;
-  int min_count = -1;  // -1: all or none
-  std::vector<Ask> asks;  // by resource; nothing that is 0
+  int min_count = -1;     // -1: all or none
+  std::vector<Ask> asks;  // by resource
   std::shared_ptr<const model::PodSpec> pod;
   model::TopologyAsk topology;
 };
@@ -36,7 +36,7 @@ struct Form {
   std::vector<PodSet> pod_sets;
   // Pod sets that get their flavors together (a podSetGroupName), in order; others alone.
   std::vector<std::vector<std::uint32_t>> units;
-  bool partial = false;  // some pod set may shrink
+  bool partial = false;                // some pod set may shrink
   mutable std::vector<Match> matches;  // units x flavors, filled as asked
 };
 
@@ -59,8 +59,5 @@ class Forms {
   std::map<std::string, std::weak_ptr<const Form>> forms_;
   std::size_t sweep_at_ = 1024;
 };
-
-// "4", "500m", "16Gi": an amount as Kubernetes would print it.
-std::string show_amount(std::string_view resource, Amount amount);
 
 }  // namespace berth::admit

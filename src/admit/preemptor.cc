@@ -9,7 +9,7 @@ namespace berth::admit {
 
 bool Preemptor::uses_cells(const Workload& w, std::span<const CellId> cells) const {
   return std::any_of(w.uses.begin(), w.uses.end(), [&](const Use& use) {
-    return use.amount > Amount(0) && std::find(cells.begin(), cells.end(), use.cell) != cells.end();
+    return std::find(cells.begin(), cells.end(), use.cell) != cells.end();
   });
 }
 
@@ -28,8 +28,8 @@ bool Preemptor::before(const Workload& preemptor, WorkloadId left, WorkloadId ri
   if (a_leaves != b_leaves) return a_leaves;
   const bool a_own = a.queue == preemptor.queue, b_own = b.queue == preemptor.queue;
   if (a_own != b_own) return b_own;
-  if (a.queue == b.queue && a.local != b.local &&
-      ledger_.queue_of(a).spec.admission_fair_sharing && ledger_.book.config().half_life_s) {
+  if (a.queue == b.queue && a.local != b.local && ledger_.queue_of(a).spec.admission_fair_sharing &&
+      ledger_.book.config().half_life_s) {
     const double a_used = a.local == kNoId ? 0 : ledger_.local_usage[a.local];
     const double b_used = b.local == kNoId ? 0 : ledger_.local_usage[b.local];
     if (a_used != b_used) return a_used > b_used;
@@ -68,26 +68,27 @@ bool Preemptor::eligible(const Request& request, WorkloadId holder) const {
   if (holder == request.id) return false;
   const Workload& c = ledger_.workloads[holder];
   if (!uses_cells(c, request.cells)) return false;
+  if (std::find(absent_.begin(), absent_.end(), holder) != absent_.end()) return false;
   return !spares_ || !spares_(request.id, holder);
 }
 
 bool Preemptor::fits(const Request& request, bool borrowing) {
   const Workload& w = ledger_.workloads[request.id];
   if (!ledger_.fits(ledger_.queue_of(w).node, request.uses, borrowing)) return false;
-  if (ground_ == nullptr || request.assignment == nullptr) return true;
+  if (!on_ground_) return true;
   return ground_->place(request.id, w, *request.assignment, false).fits;
 }
 
 void Preemptor::away(WorkloadId id) {
   const Workload& w = ledger_.workloads[id];
   ledger_.drain(ledger_.queue_of(w).node, w.uses);
-  if (ground_ != nullptr) ground_->take_away(id);
+  if (on_ground_) ground_->take_away(id);
 }
 
 void Preemptor::back(WorkloadId id) {
   const Workload& w = ledger_.workloads[id];
   ledger_.fill(ledger_.queue_of(w).node, w.uses);
-  if (ground_ != nullptr) ground_->bring_back(id);
+  if (on_ground_) ground_->bring_back(id);
 }
 
 // Those that turn out not to be needed stay, looked at from the last but one to the first.
@@ -104,10 +105,10 @@ void Preemptor::fill_back(const Request& request, bool borrowing, std::vector<Ta
 }
 
 std::vector<Target> Preemptor::targets(const Request& request) {
-  std::vector<Target> out =
-      ledger_.book.config().fair_sharing ? fair(request) : classical(request);
+  on_ground_ = ground_ != nullptr && request.assignment != nullptr;
+  std::vector<Target> out = ledger_.book.config().fair_sharing ? fair(request) : classical(request);
   // The site of the final set: the trials above may have ended on another one.
-  if (!out.empty() && ground_ != nullptr && request.assignment != nullptr) {
+  if (!out.empty() && on_ground_) {
     for (const Target& target : out) away(target.id);
     fits(request, true);
     for (std::size_t i = out.size(); i-- > 0;) back(out[i].id);

@@ -17,15 +17,17 @@ class Preemptor {
  public:
   struct Request {
     WorkloadId id = 0;
-    std::span<const CellId> cells;       // that need room made
-    std::span<const Use> uses;           // all that is asked for
-    Assignment* assignment = nullptr;    // to be placed on the ground too
+    std::span<const CellId> cells;     // that need room made
+    std::span<const Use> uses;         // all that is asked for
+    Assignment* assignment = nullptr;  // to be placed on the ground too
   };
   // spares: holders that must not be taken, beside the policies of the queues.
   using Spares = std::function<bool(WorkloadId preemptor, WorkloadId holder)>;
 
   Preemptor(Ledger& ledger, Ground* ground) : ledger_(ledger), ground_(ground) {}
   void spare(Spares spares) { spares_ = std::move(spares); }
+  // Holders that the caller has taken out of the ledger for now.
+  void without(std::vector<WorkloadId> absent) { absent_ = std::move(absent); }
 
   // In the order in which they are given up; empty when nothing helps.
   std::vector<Target> targets(const Request& request);
@@ -66,8 +68,7 @@ class Preemptor {
   Lists collect(const Request& request);
   void collect_below(const Request& request, NodeId at, NodeId but, NodeId below, bool advantage,
                      Lists& lists);
-  Candidate classify(const Request& request, WorkloadId holder, NodeId below,
-                     bool advantage) const;
+  Candidate classify(const Request& request, WorkloadId holder, NodeId below, bool advantage) const;
   std::vector<Candidate> in_sequence(const Request& request, Lists lists) const;
   bool attempt(const Request& request, const std::vector<Candidate>& sequence, bool borrowing,
                std::vector<Target>& targets);
@@ -84,7 +85,9 @@ class Preemptor {
 
   Ledger& ledger_;
   Ground* ground_;
+  bool on_ground_ = false;  // the search at hand looks at the ground too
   Spares spares_;
+  std::vector<WorkloadId> absent_;
 };
 
 }  // namespace berth::admit

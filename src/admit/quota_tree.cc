@@ -103,6 +103,13 @@ bool QuotaTree::borrows(NodeId n, CellId c, Amount more) const {
   return (nodes_[n].queue ? cell.quota.nominal : cell.subtree) < cell.usage + more;
 }
 
+bool QuotaTree::borrows_any(NodeId n) const {
+  for (CellId c = 0; c < cells(); ++c) {
+    if (borrows(n, c)) return true;
+  }
+  return false;
+}
+
 Reach QuotaTree::reach(NodeId queue, CellId cell, Amount amount) const {
   if (!borrows(queue, cell, amount) || !has_parent(queue)) return {};
   Amount left = amount - kept_free(queue, cell);
@@ -118,6 +125,7 @@ Share QuotaTree::share(NodeId n, std::span<const Use> more) const {
   Share out{.weight = nodes_[n].weight};
   if (!has_parent(n)) return out;
   std::vector<double> borrowed(resources_), lendable(resources_);
+  std::vector<bool> endless(resources_);
   for (CellId c = 0; c < cells(); ++c) {
     Amount used = usage(n, c);
     for (const Use& use : more) {
@@ -125,10 +133,12 @@ Share QuotaTree::share(NodeId n, std::span<const Use> more) const {
     }
     auto r = resource_of_[c];
     borrowed[r] += static_cast<double>(std::max(Amount(0), used - subtree(n, c)).value());
-    lendable[r] += static_cast<double>(potential(nodes_[n].parent, c).value());
+    const Amount most = potential(nodes_[n].parent, c);
+    endless[r] = endless[r] || most.is_unlimited();
+    lendable[r] += static_cast<double>(most.value());
   }
   for (std::uint32_t r = 0; r < resources_; ++r) {
-    if (lendable[r] <= 0) continue;
+    if (lendable[r] <= 0 || endless[r]) continue;  // of what has no end any part is nothing
     double ratio = borrowed[r] * 1000 / lendable[r];
     if (ratio > out.ratio) {
       out.ratio = ratio;

@@ -76,6 +76,7 @@ class QuotaTree {
   Amount available(NodeId queue, CellId cell) const;  // not below 0
   Amount potential(NodeId n, CellId c) const;         // the most it could ever use, usage aside
   bool borrows(NodeId n, CellId c, Amount more = 0) const;
+  bool borrows_any(NodeId n) const;
   bool has_parent(NodeId n) const { return nodes_[n].parent != kNoParent; }
   NodeId parent(NodeId n) const { return nodes_[n].parent; }
   std::size_t size() const { return nodes_.size(); }

@@ -35,15 +35,15 @@ constexpr bool holds_quota(Stage stage) {
 enum class Hold : std::uint8_t {
   kNone,
   kNoLocalQueue,
-  kNoQueue,          // the ClusterQueue of its LocalQueue does not exist
-  kQueueInactive,    // see Queue::inactive_message
+  kNoQueue,        // the ClusterQueue of its LocalQueue does not exist
+  kQueueInactive,  // see Queue::inactive_message
   kLocalStopped,
-  kNamespace,        // the queue's namespaceSelector does not match
-  kDeactivated,      // spec.active: false
-  kAdmissionGated,   // annotation admission-gated-by
-  kBackoff,          // requeueAt is to come
-  kIncomplete,       // members are missing
-  kCheckRejected,
+  kNamespace,       // the queue's namespaceSelector does not match
+  kDeactivated,     // spec.active: false
+  kAdmissionGated,  // annotation admission-gated-by
+  kBackoff,         // requeueAt is to come
+  kIncomplete,      // members are missing
+  kCheckFailed,
 };
 
 // Why an attempt came to nothing, most severe first where several apply (kNoMatchingFlavor ...
@@ -104,7 +104,7 @@ struct Assignment {
   std::vector<CellId> preempting;  // cells that need room made
   Progress progress;
   NoReason reason = NoReason::kNone;
-  std::string message;              // why not, where asked for
+  std::string message;               // why not, where asked for
   std::shared_ptr<const void> site;  // the ground's placement
 };
 
@@ -120,17 +120,18 @@ struct Workload {
   LocalId local = kNoId;
   QueueId queue = kNoId;  // where it waits or holds quota
   Stage stage = Stage::kHeld;
-  Hold hold = Hold::kNone;
+  Hold hold = Hold::kNone;   // while kHeld
+  Hold aside = Hold::kNone;  // while in line: why it cannot be admitted
   NoReason reason = NoReason::kPendingEvaluation;
   bool preemption_gated = false;
   bool pods_ready = true;
-  bool unready_blocks = false;
+  bool deactivated = false;
   std::int64_t created_ns = 0;
   std::int64_t order_ns = 0;  // queue order: creation, or the time of an eviction
   std::int64_t reserved_ns = 0;
   std::int64_t requeue_at_ns = 0;
-  std::uint32_t seat = 0;        // among its queue's holders
-  std::vector<Use> uses;         // of quota, while it holds any
+  std::uint32_t seat = 0;  // among its queue's holders
+  std::vector<Use> uses;   // of quota, while it holds any
   std::vector<Choice> admission;
   Progress progress;
   std::string message;  // of the last attempt, where messages are on

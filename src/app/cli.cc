@@ -27,6 +27,7 @@ struct PlanArguments {
   std::string max_input = "256Mi";
   std::string now;
   bool no_preemption = false;
+  bool quota_only = false;
 };
 
 constexpr const char* kPlanHelp =
@@ -62,6 +63,7 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
   }
   BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
   settings.plan.policy.preemption = !args.no_preemption;
+  settings.plan.quota_only = args.quota_only;
   if (args.cycles != "until-stable") {
     int cycles = 0;
     const char* end = args.cycles.data() + args.cycles.size();
@@ -106,6 +108,7 @@ std::string command_line(const PlanArguments& args) {
   if (args.cycles != PlanArguments{}.cycles) out += " --cycles " + shell_word(args.cycles);
   if (args.policy != PlanArguments{}.policy) out += " --policy " + shell_word(args.policy);
   if (args.no_preemption) out += " --no-preemption";
+  if (args.quota_only) out += " --quota-only";
   if (args.max_input != PlanArguments{}.max_input) {
     out += " --max-input " + shell_word(args.max_input);
   }
@@ -179,6 +182,8 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
           "fragmentation (default), pack or spread; rules follow\nafter commas, see docs/plan.md")
       ->type_name("POLICY");
   plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
+  plan.add_flag("--quota-only", args.quota_only,
+                "queues admit by quota (and topology) alone; another\nscheduler binds");
   plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")
       ->type_name("SIZE");
   plan.add_option("--now", args.now, "plan at this time (orders victims by lost work)")

@@ -169,6 +169,15 @@ std::string Hint::incomplete() const {
   return "create the missing members";
 }
 
+// The queue's own words with the numbers, less what the row says already.
+std::string in_queue(const model::Outcome& outcome) {
+  constexpr std::string_view kPrefix = "couldn't assign flavors to pod set main: ";
+  std::string_view text = outcome.message;
+  if (text.starts_with(kPrefix)) text.remove_prefix(kPrefix.size());
+  if (outcome.position == 0) return std::string(text);
+  return fmt::format("no. {} in {}: {}", outcome.position, outcome.queue, text);
+}
+
 }  // namespace
 
 std::string what_helps(const Workload& workload, const model::Outcome& outcome,
@@ -235,10 +244,17 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
       return "remove its gates";
     case Reason::kPreempted:
       return "waits for its turn again";
-    case Reason::kNone:
-    case Reason::kNodeNameNotFound:
-    case Reason::kResourceClaimNotRead:
-    case Reason::kCount:
+    case Reason::kWaitingForQuota:
+    case Reason::kExceedsMaxQuota:
+    case Reason::kNoMatchingFlavor:
+    case Reason::kTopologyPlacementFailed:
+    case Reason::kWaitingForPreemptedWorkloads:
+    case Reason::kMisconfigured:
+    case Reason::kOnHold:
+    case Reason::kUnsatisfiedAdmissionChecks:
+      if (!outcome.message.empty()) return in_queue(outcome);
+      break;
+    default:
       break;
   }
   return std::string(reason_text(outcome.reason).what_to_do);

@@ -127,18 +127,26 @@ class WorkloadGrouper {
     for (const model::NodeSpec& node : inputs.nodes) nodes_.emplace(node.name, &node);
     for (const model::GangSpec& gang : inputs.gangs)
       gangs_.emplace(gang.ns + '/' + gang.name, &gang);
+    for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+      queued_.emplace(spec.ns + '/' + spec.name, &spec);
+    }
   }
 
   void run() {
     const model::Decision& decision = plan_.decision;
     for (std::size_t i = 0; i < decision.outcomes.size(); ++i) {
       const model::Outcome& outcome = decision.outcomes[i];
-      Workload& workload = outcome.gang ? of_gang(outcome.workload) : of_pod(outcome.workload);
+      Workload& workload = outcome.queued ? of_queue(outcome)
+                           : outcome.gang ? of_gang(outcome.workload)
+                                          : of_pod(outcome.workload);
       if (outcome.verdict != model::Verdict::kPlaced) workload.waiting.push_back(i);
     }
     for (std::size_t i = 0; i < decision.placements.size(); ++i) {
       const model::Placement& placement = decision.placements[i];
-      Workload& workload = placement.gang.empty() ? of_pod(placement.pod) : of_gang(placement.gang);
+      const auto queued = by_key_.find("queued " + placement.gang);
+      Workload& workload = queued != by_key_.end()  ? plan_.workloads[queued->second]
+                           : placement.gang.empty() ? of_pod(placement.pod)
+                                                    : of_gang(placement.gang);
       workload.placements.push_back(i);
       workload.after_preemption |= placement.after_preemption;
     }
@@ -146,6 +154,11 @@ class WorkloadGrouper {
     for (const model::Preemption& victim : decision.preemptions) {
       const auto it = by_decided_.find(victim.by);
       if (it != by_decided_.end()) ++plan_.workloads[it->second].victims;
+    }
+    for (const model::Admission& admission : decision.admissions) take_admission(admission);
+    for (const model::Eviction& victim : decision.evictions) {
+      const auto it = by_key_.find("queued " + victim.by);
+      if (it != by_key_.end()) plan_.workloads[it->second].victims += count_of(victim.workload);
     }
     for (Workload& workload : plan_.workloads) find_facts(workload);
   }
@@ -170,6 +183,56 @@ class WorkloadGrouper {
     return workload;
   }
 
+  Workload& of_queue(const model::Outcome& outcome) {
+    Workload& workload =
+        of_key("queued " + outcome.workload, Workload::Kind::kQueued, outcome.workload);
+    workload.was_running = false;
+    workload.queue = outcome.queue;
+    workload.pods = outcome.pods;
+    const auto it = queued_.find(outcome.workload);
+    if (it == queued_.end()) return workload;
+    const model::WorkloadSpec& spec = *it->second;
+    workload.priority = spec.priority;
+    workload.asked_milli = 0;
+    bool first = true;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      workload.asked_milli += asked_of(set.pod->gpu) * set.count;
+      workload.mixed |= !first && !(workload.sample.gpu == set.pod->gpu);
+      if (first) workload.sample = *set.pod;
+      if (first) workload.required_topology = set.topology.level;
+      first = false;
+      for (const auto& pod : set.pods) workload.names.insert(pod);
+    }
+    if (!spec.owner.empty()) {
+      workload.names.insert(spec.ns + '/' + spec.owner.substr(spec.owner.find('/') + 1));
+    }
+    return workload;
+  }
+
+  int count_of(const std::string& workload) const {
+    const auto it = queued_.find(workload);
+    int pods = 0;
+    if (it == queued_.end()) return pods;
+    for (const model::PodSetSpec& set : it->second->pod_sets) pods += set.count;
+    return pods;
+  }
+
+  void take_admission(const model::Admission& admission) {
+    const auto it = by_key_.find("queued " + admission.workload);
+    if (it == by_key_.end()) return;
+    Workload& workload = plan_.workloads[it->second];
+    workload.after_preemption |= admission.after_preemption;
+    workload.quota_only = workload.placements.empty();
+    std::set<std::string> flavors;
+    for (const auto& set : admission.pod_sets) {
+      for (const auto& [resource, flavor] : set.flavors) flavors.insert(flavor);
+    }
+    workload.flavors.clear();
+    for (const auto& flavor : flavors) {
+      workload.flavors += (workload.flavors.empty() ? "" : ", ") + flavor;
+    }
+  }
+
   // The key of the workload a pod belongs to when it is not of a gang.
   static std::string key_of(const PodSpec& pod) {
     return pod.owner.empty() ? "pod " + name_of(pod) : "owner " + pod.ns + ' ' + pod.owner;
@@ -191,6 +254,7 @@ class WorkloadGrouper {
 
   // Counts the pod in its workload, where that was decided at all.
   void add_pod(const std::string& name, const PodSpec& pod) {
+    if (pod.queued) return;
     auto it = pod.gang.empty() ? by_key_.end() : by_key_.find("gang " + pod.ns + '/' + pod.gang);
     if (it == by_key_.end()) it = by_key_.find(key_of(pod));
     if (it == by_key_.end()) return;
@@ -258,6 +322,7 @@ class WorkloadGrouper {
   PodsByName pods_;
   NodesByName nodes_;
   std::map<std::string, const model::GangSpec*, std::less<>> gangs_;
+  std::map<std::string, const model::WorkloadSpec*, std::less<>> queued_;
   std::map<std::string, std::size_t, std::less<>> by_key_;
   std::map<std::string, std::size_t, std::less<>> by_decided_;  // outcome's name to workload
   std::set<std::string, std::less<>> evicted_;
@@ -275,8 +340,14 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   PlanResult plan;
   std::vector<NodeUse> nodes_before;
   plan.before = sum_up(builder.state(), nodes_before);
+  const decide::QueueSetting queues{.inputs = inputs.queues,
+                                    .nodes = inputs.nodes,
+                                    .pods = inputs.pods,
+                                    .quota_only = options.quota_only};
+  const bool queued = !inputs.queues.queues.empty() || !inputs.queues.workloads.empty();
   decide::Run run =
-      decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles));
+      decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles), {},
+                  queued ? &queues : nullptr);
   plan.decision = std::move(run.decision);
   add_strays(inputs, plan.decision);
   for (const model::Preemption& victim : plan.decision.preemptions) {

@@ -24,7 +24,8 @@ inline constexpr int kMaxCycles = 1000;
 struct PlanOptions {
   schedule::Policy policy;
   std::optional<int> cycles;  // absent: until nothing changes any more
-  std::int64_t now_ns = 0;    // only the order of victims by lost work depends on it
+  std::int64_t now_ns = 0;    // orders victims by lost work; timeouts and backoffs of queues
+  bool quota_only = false;    // queues admit by quota alone; another scheduler binds
 };
 
 // A node's GPUs after the plan: used + free + unusable = gpus.
@@ -54,9 +55,10 @@ struct ClusterUse {
   std::map<std::string, int> gpus_by_model;
 };
 
-// What people call one thing: a gang, the pods of one owner (a Job's), or a pod of its own.
+// What people call one thing: a gang, the pods of one owner (a Job's), a pod of its own, or a
+// workload of a queue.
 struct Workload {
-  enum class Kind { kPod, kOwner, kGang };
+  enum class Kind { kPod, kOwner, kGang, kQueued };
   Kind kind = Kind::kPod;
   std::string name;                     // "ns/name"
   int pods = 0;                         // to be placed
@@ -76,7 +78,10 @@ struct Workload {
   bool one_clique = false;        // each pod's GPUs (two or more) reach one another over NVLink
   bool apart = false;             // two pods or more, each on a node of its own
   bool after_preemption = false;
-  int victims = 0;  // pods evicted for it
+  int victims = 0;          // pods evicted for it
+  std::string queue;        // the ClusterQueue that admitted it or lets it wait
+  bool quota_only = false;  // admitted, not placed
+  std::string flavors;      // it was admitted on
 
   bool placed() const { return waiting.empty(); }
 };

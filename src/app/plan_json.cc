@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "app/words.h"
+#include "model/amounts.h"
 #include "text/json.h"
 #include "text/json_writer.h"
 
@@ -105,6 +106,12 @@ void write_pending(JsonWriter& out, const PlanResult& plan) {
     out.field("message", outcome.message);
     out.field("help", help[i] == nullptr ? std::string() : *help[i]);
     out.field("retry", outcome.verdict == model::Verdict::kNever ? "never" : "wait");
+    if (outcome.queued) {
+      out.field("workload", outcome.workload);
+      out.field("clusterQueue", outcome.queue);
+      out.field("position", outcome.position);
+      out.field("ahead", std::max(0, outcome.position - 1));
+    }
     write_certificate(out, outcome.certificate);
     out.end_object();
   }
@@ -120,6 +127,114 @@ void write_preempted(JsonWriter& out, const PlanResult& plan) {
     out.field("node", victim.node);
     out.field("by", victim.by);
     out.field("breaksBudget", victim.breaks_budget);
+    out.end_object();
+  }
+  for (const model::Eviction& victim : plan.decision.evictions) {
+    out.begin_object();
+    out.field("workload", victim.workload);
+    out.field("by", victim.by);
+    out.field("reason", victim.reason);
+    out.field("clusterQueue", victim.queue);
+    out.field("message", victim.message);
+    out.key("pods");
+    out.begin_array();
+    for (const auto& [pod, node] : victim.pods) {
+      out.begin_object();
+      out.field("name", pod);
+      out.field("node", node);
+      out.end_object();
+    }
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_strings(JsonWriter& out, const char* key, const std::vector<std::string>& values) {
+  out.key(key);
+  out.begin_array();
+  for (const auto& value : values) out.value(value);
+  out.end_array();
+}
+
+void write_topology(JsonWriter& out, const model::TopologyAssignment& topology) {
+  out.key("topologyAssignment");
+  out.begin_object();
+  write_strings(out, "levels", topology.levels);
+  out.key("domains");
+  out.begin_array();
+  for (const auto& domain : topology.domains) {
+    out.begin_object();
+    write_strings(out, "values", domain.values);
+    out.field("count", domain.count);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+}
+
+void write_admitted(JsonWriter& out, const PlanResult& plan) {
+  out.key("admitted");
+  out.begin_array();
+  for (const model::Admission& admission : plan.decision.admissions) {
+    out.begin_object();
+    out.field("workload", admission.workload);
+    out.field("clusterQueue", admission.queue);
+    out.field("afterPreemption", admission.after_preemption);
+    write_strings(out, "checksToCome", admission.checks);
+    out.key("podSets");
+    out.begin_array();
+    for (const model::PodSetAdmission& set : admission.pod_sets) {
+      out.begin_object();
+      out.field("name", set.name);
+      out.field("count", set.count);
+      out.key("flavors");
+      out.begin_object();
+      for (const auto& [resource, flavor] : set.flavors) out.field(resource, flavor);
+      out.end_object();
+      if (set.topology) write_topology(out, *set.topology);
+      out.end_object();
+    }
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_cells(JsonWriter& out, const char* key, const model::QueueUse& queue,
+                 std::int64_t model::QueueUse::Cell::* amount) {
+  out.key(key);
+  out.begin_object();
+  for (std::size_t i = 0; i < queue.cells.size(); ++i) {
+    const auto& cell = queue.cells[i];
+    const bool first = i == 0 || queue.cells[i - 1].flavor != cell.flavor;
+    if (first) {
+      out.key(cell.flavor);
+      out.begin_object();
+    }
+    out.field(cell.resource, model::show_amount(cell.resource, cell.*amount));
+    const bool last = i + 1 == queue.cells.size() || queue.cells[i + 1].flavor != cell.flavor;
+    if (last) out.end_object();
+  }
+  out.end_object();
+}
+
+void write_queues(JsonWriter& out, const PlanResult& plan) {
+  out.key("queues");
+  out.begin_array();
+  for (const model::QueueUse& queue : plan.decision.queues) {
+    out.begin_object();
+    out.field("name", queue.name);
+    out.field("cohort", queue.cohort);
+    write_cells(out, "nominal", queue, &model::QueueUse::Cell::nominal);
+    write_cells(out, "usage", queue, &model::QueueUse::Cell::used);
+    write_cells(out, "available", queue, &model::QueueUse::Cell::available);
+    write_cells(out, "potential", queue, &model::QueueUse::Cell::potential);
+    out.field("weightedShare", queue.weighted_share);
+    out.field("borrowing", queue.borrowing);
+    out.field("pendingWorkloads", queue.pending);
+    out.field("admittedWorkloads", queue.admitted);
+    out.field("inactive", queue.inactive);
     out.end_object();
   }
   out.end_array();
@@ -161,6 +276,8 @@ void write_summary(JsonWriter& out, const PlanResult& plan) {
   out.field("podsPlaced", plan.decision.placements.size());
   out.field("podsWaiting", pods_waiting);
   out.field("podsPreempted", plan.decision.preemptions.size());
+  out.field("workloadsAdmitted", plan.decision.admissions.size());
+  out.field("workloadsPreempted", plan.decision.evictions.size());
   out.field("nodes", plan.after.nodes);
   out.field("gpus", plan.after.gpus);
   out.field("gpuMilliUsedBefore", plan.before.used_milli);
@@ -174,12 +291,6 @@ void write_summary(JsonWriter& out, const PlanResult& plan) {
   out.end_object();
 }
 
-void write_empty(JsonWriter& out, const char* key) {
-  out.key(key);
-  out.begin_array();
-  out.end_array();
-}
-
 std::string tree(const PlanResult& plan, text::JsonStyle style) {
   JsonWriter out(style);
   out.begin_object();
@@ -188,8 +299,8 @@ std::string tree(const PlanResult& plan, text::JsonStyle style) {
   write_placements(out, plan);
   write_pending(out, plan);
   write_preempted(out, plan);
-  write_empty(out, "admitted");
-  write_empty(out, "queues");
+  write_admitted(out, plan);
+  write_queues(out, plan);
   write_nodes(out, plan);
   write_notes(out, "ignored", plan.ignored);
   write_notes(out, "warnings", plan.warnings);

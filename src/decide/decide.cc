@@ -63,6 +63,7 @@ std::vector<Workload> pending_workloads(const ClusterState& state) {
   for (PodId id = 0; id < state.pod_ids(); ++id) {
     const model::PodEntry& pod = state.pod(id);
     if (!pod.info || pod.slot != model::kPending || pod.info->terminating) continue;
+    if (pod.info->queued) continue;
     auto gang = pod.info->gang;
     if (gang < 0) {
       Workload one{.name = pod.info->name,
@@ -309,10 +310,12 @@ void apply(const Decision& decision, model::SnapshotBuilder& builder) {
 }
 
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
-        int max_cycles, Options options) {
+        int max_cycles, Options options, const QueueSetting* queues) {
   Run out;
   schedule::Placer placer(policy);
   placer.learn_present(builder.state());
+  std::optional<Queueing> queueing;
+  if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns);
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   while (out.cycles < max_cycles && !out.stable) {
@@ -324,11 +327,18 @@ Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::in
       last.insert_or_assign(o.workload, std::move(o));
     }
     out.stable = d.placements.empty() && d.preemptions.empty();
+    if (queueing) {
+      if (!out.stable) queueing->recount();
+      if (queueing->cycle(now_ns, d)) out.stable = false;
+    }
     auto& all = out.decision;
+    std::move(d.admissions.begin(), d.admissions.end(), std::back_inserter(all.admissions));
+    std::move(d.evictions.begin(), d.evictions.end(), std::back_inserter(all.evictions));
     std::move(d.placements.begin(), d.placements.end(), std::back_inserter(all.placements));
     std::move(d.preemptions.begin(), d.preemptions.end(), std::back_inserter(all.preemptions));
   }
   for (const auto& name : order) out.decision.outcomes.push_back(std::move(last.at(name)));
+  if (queueing) queueing->report(out.decision);
   return out;
 }
 

@@ -7,6 +7,7 @@
 
 #include <cstdint>
 
+#include "decide/queueing.h"
 #include "model/cluster_state.h"
 #include "model/decision.h"
 #include "model/snapshot_builder.h"
@@ -27,13 +28,14 @@ void apply(const model::Decision& decision, model::SnapshotBuilder& builder);
 
 // Cycles until nothing is placed or evicted any more, at most max_cycles. Placements and
 // preemptions of all cycles in order; outcomes are those of the last cycle in which each workload
-// was decided. A workload that was placed and evicted again shows as waiting.
+// was decided. A workload that was placed and evicted again shows as waiting. With queues, pods of
+// no queue come first in a cycle, then one head of each queue.
 struct Run {
   model::Decision decision;
   int cycles = 0;
   bool stable = false;
 };
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
-        int max_cycles, Options options = {});
+        int max_cycles, Options options = {}, const QueueSetting* queues = nullptr);
 
 }  // namespace berth::decide

@@ -4,9 +4,11 @@
 
 #include <cstdint>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "model/reason.h"
+#include "model/workload.h"
 
 namespace berth::model {
 
@@ -38,13 +40,55 @@ struct Outcome {
   Reason reason = Reason::kNone;
   std::string message;      // one sentence with the numbers
   Certificate certificate;  // of a "no", when asked for
+  bool queued = false;      // a workload of a queue
+  std::string queue;        // its ClusterQueue, where it has one
+  int position = 0;         // in that queue, from 1; 0: not in line
   friend bool operator==(const Outcome&, const Outcome&) = default;
+};
+
+// A workload that a queue let in.
+struct Admission {
+  std::string workload;  // "ns/name"
+  std::string queue;     // the ClusterQueue
+  std::vector<PodSetAdmission> pod_sets;
+  std::vector<std::string> checks;  // to come: until then it only holds quota
+  bool after_preemption = false;    // others were evicted for it
+  friend bool operator==(const Admission&, const Admission&) = default;
+};
+
+// A workload that a queue sent away, as a whole.
+struct Eviction {
+  std::string workload, by;  // "ns/name"
+  std::string queue;         // the ClusterQueue it leaves
+  std::string reason;        // Kueue's: InClusterQueue, InCohortReclamation, ...
+  std::string message;
+  std::vector<std::pair<std::string, std::string>> pods;  // that ran, and their nodes
+  friend bool operator==(const Eviction&, const Eviction&) = default;
+};
+
+// How a queue stands after the decision, by flavor and resource.
+struct QueueUse {
+  struct Cell {
+    std::string flavor, resource;
+    std::int64_t nominal = 0, used = 0, available = 0, potential = 0;  // INT64_MAX: unlimited
+    friend bool operator==(const Cell&, const Cell&) = default;
+  };
+  std::string name, cohort;
+  std::vector<Cell> cells;
+  std::int64_t weighted_share = 0;  // thousandths, rounded up; INT64_MAX: infinite
+  bool borrowing = false;
+  int pending = 0, admitted = 0;
+  std::string inactive;  // why it admits nothing, or empty
+  friend bool operator==(const QueueUse&, const QueueUse&) = default;
 };
 
 struct Decision {
   std::vector<Placement> placements;  // in the order they were made
   std::vector<Preemption> preemptions;
-  std::vector<Outcome> outcomes;  // in the order they were decided
+  std::vector<Outcome> outcomes;      // in the order they were decided
+  std::vector<Admission> admissions;  // by queues, in order
+  std::vector<Eviction> evictions;
+  std::vector<QueueUse> queues;  // by name
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 

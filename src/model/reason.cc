@@ -168,6 +168,32 @@ std::string_view name(Reason reason) {
       return "Gated";
     case Reason::kPreempted:
       return "Preempted";
+    case Reason::kPendingEvaluation:
+      return "PendingEvaluation";
+    case Reason::kWaitingForQuota:
+      return "WaitingForQuota";
+    case Reason::kExceedsMaxQuota:
+      return "ExceedsMaxQuota";
+    case Reason::kNoMatchingFlavor:
+      return "NoMatchingFlavor";
+    case Reason::kTopologyPlacementFailed:
+      return "TopologyPlacementFailed";
+    case Reason::kWaitingForPreemptedWorkloads:
+      return "WaitingForPreemptedWorkloads";
+    case Reason::kPreemptionGated:
+      return "PreemptionGated";
+    case Reason::kWaitingForPodsReady:
+      return "WaitingForPodsReady";
+    case Reason::kMisconfigured:
+      return "Misconfigured";
+    case Reason::kOnHold:
+      return "OnHold";
+    case Reason::kAdmissionGated:
+      return "AdmissionGated";
+    case Reason::kDeactivated:
+      return "Deactivated";
+    case Reason::kUnsatisfiedAdmissionChecks:
+      return "UnsatisfiedAdmissionChecks";
     case Reason::kCount:
       break;
   }

@@ -74,6 +74,20 @@ enum class Reason : std::uint8_t {
   kResourceClaimNotRead,    // asks for devices by a ResourceClaim, which is not read
   kGated,                   // has scheduling gates
   kPreempted,               // evicted in this plan; waits for its turn again
+  // of queues; the names are Kueue's
+  kPendingEvaluation,             // in its queue, not looked at yet
+  kWaitingForQuota,               // the quota is used by others
+  kExceedsMaxQuota,               // more than the queue could ever get
+  kNoMatchingFlavor,              // no flavor of the queue takes its pods
+  kTopologyPlacementFailed,       // no domain of its topology has room
+  kWaitingForPreemptedWorkloads,  // those that make room for it have not left yet
+  kPreemptionGated,               // it may not make room: a preemption gate is closed
+  kWaitingForPodsReady,           // admission is blocked until admitted pods are ready
+  kMisconfigured,                 // its queue does not exist or cannot admit
+  kOnHold,                        // its queue is stopped, or it backs off
+  kAdmissionGated,                // somebody else holds it back
+  kDeactivated,                   // spec.active is false
+  kUnsatisfiedAdmissionChecks,    // holds quota; admission checks are to come
   kCount,
 };
 

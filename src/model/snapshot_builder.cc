@@ -48,6 +48,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   info->priority = spec.priority;
   info->preempts = spec.preempts;
   info->gated = spec.gated;
+  info->queued = spec.queued;
   info->terminating = spec.terminating;
   info->service = spec.service;
   info->subgroup = spec.subgroup;

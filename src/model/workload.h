@@ -39,6 +39,7 @@ struct PodSetSpec {
   std::shared_ptr<const PodSpec> pod = std::make_shared<PodSpec>();  // the template
   Amounts requests;  // of one pod as quota counts them: pod->requests and GPUs by resource name
   TopologyAsk topology;
+  std::vector<std::string> pods;  // that exist already, bound or not, as "ns/name"; sorted
 };
 
 // Pods of a pod set per domain. levels: node label keys; values: one per level.
@@ -69,7 +70,7 @@ struct AdmissionSpec {
   friend bool operator==(const AdmissionSpec&, const AdmissionSpec&) = default;
 };
 
-enum class CheckState : std::uint8_t { kPending, kReady, kRetry, kRejected };
+enum class CheckState : std::uint8_t { kAwaited, kReady, kRetry, kRejected };
 
 struct WorkloadSpec {
   std::string ns, name, uid;
@@ -81,6 +82,7 @@ struct WorkloadSpec {
   std::vector<PodSetSpec> pod_sets;
   std::string held_by;            // admission-gated-by: who must let it go first, or empty
   bool preemption_gated = false;  // a preemption gate is closed
+  std::string incomplete;         // why it cannot be looked at yet, or empty
   int max_execution_s = 0;        // 0: no limit
 
   // Status.
@@ -92,7 +94,8 @@ struct WorkloadSpec {
   std::int64_t admitted_ns = 0;
   std::string evicted;  // the reason of condition Evicted while it is True
   std::int64_t evicted_ns = 0;
-  std::string preempted;  // the reason of condition Preempted while it is True
+  std::string preempted;     // the reason of condition Preempted while it is True
+  std::string not_requeued;  // the reason of condition Requeued while it is False
   std::int64_t requeue_at_ns = 0;
   int requeues = 0;
   int past_execution_s = 0;

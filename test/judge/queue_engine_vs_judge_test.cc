@@ -18,6 +18,7 @@ namespace {
 
 int g_worlds = 400;
 std::uint64_t g_seed = 1;
+std::uint64_t g_only = 0;
 std::int64_t g_decisions = 0;
 
 class Pair {
@@ -150,7 +151,8 @@ class Pair {
     for (const auto& [name, id] : ids_) {
       std::string judged = judge_.place(name);
       const std::string ours = place(id);
-      const bool idle = ours == "out" && judged == "heap";  // of an inactive queue
+      const bool idle = ours == "out" && (judged == "heap" || judged == "parked") &&
+                        engine_.workload(id).hold == admit::Hold::kQueueInactive;
       // Evicted in the input: the judge calls that holding.
       const bool evicted = ours == "leaving" && judged == "holding" &&
                            std::find(leaving_.begin(), leaving_.end(), id) == leaving_.end();
@@ -172,6 +174,7 @@ class Pair {
 void compare(const QueueMix& mix) {
   for (int world = 0; world < g_worlds; ++world) {
     const std::uint64_t seed = g_seed * 1'000'000 + static_cast<std::uint64_t>(world);
+    if (g_only != 0 && seed != g_only) continue;
     Random random(seed);
     const model::QueueInputs inputs = generate_queues(random, mix);
     Pair pair(inputs);
@@ -234,6 +237,9 @@ int main(int argc, char** argv) {
   testing::InitGoogleTest(&argc, argv);
   for (int i = 1; i + 1 < argc; ++i) {
     if (std::string_view(argv[i]) == "--worlds") berth::judging::g_worlds = std::atoi(argv[i + 1]);
+    if (std::string_view(argv[i]) == "--only") {
+      berth::judging::g_only = std::strtoull(argv[i + 1], nullptr, 10);
+    }
     if (std::string_view(argv[i]) == "--seed") {
       berth::judging::g_seed = std::strtoull(argv[i + 1], nullptr, 10);
     }

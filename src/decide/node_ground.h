@@ -1,0 +1,150 @@
+// The ground of admission: nodes, their GPUs and their topologies.
+//
+// An assignment fits when every pod set with a topology has its domains (schedule/topology_tree.h)
+// and, unless quota alone decides, every pod has a node and its devices, in those domains and on
+// nodes of its flavors. Pods of a workload come into the snapshot when it is first tried, with the
+// labels and tolerations of the chosen flavors, and leave it at the end of the cycle if it was not
+// admitted. Trials run on an overlay; the builder changes only for good.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "admit/ground.h"
+#include "model/decision.h"
+#include "model/snapshot_builder.h"
+#include "schedule/placement.h"
+#include "schedule/topology_tree.h"
+
+namespace berth::decide {
+
+class NodeGround : public admit::Ground {
+ public:
+  struct Setting {
+    model::SnapshotBuilder& builder;
+    schedule::Placer& placer;
+    const admit::Book& book;
+    const std::vector<model::NodeSpec>& nodes;
+    const std::vector<model::PodSpec>& pods;  // those of the input
+    bool topology_only = false;               // another scheduler binds
+  };
+  explicit NodeGround(const Setting& setting);
+  ~NodeGround() override;
+
+  // Before the engine asks about it; holders bring their pods and domains.
+  void know(admit::WorkloadId id, const model::WorkloadSpec& spec, bool holds);
+  // Before a cycle, when objects came or went since: holders are found on their nodes, free amounts
+  // are counted again.
+  void recount();
+
+  Answer place(admit::WorkloadId id, const admit::Workload& workload, admit::Assignment& assignment,
+               bool why) override;
+  bool ever(admit::WorkloadId id, const admit::Workload& workload,
+            const admit::Assignment& assignment, Answer& answer) override;
+  void take_away(admit::WorkloadId id) override;
+  void bring_back(admit::WorkloadId id) override;
+  void put(admit::WorkloadId id, const admit::Assignment& assignment, bool for_good) override;
+  void end_cycle() override;
+  void release(admit::WorkloadId id) override;
+
+  // Why nodes refused a workload the last time; null: they were not asked, or did not.
+  const model::Outcome* refusal(admit::WorkloadId id) const;
+  // Placements made for good since the last call, in order.
+  std::vector<model::Placement> take_placements();
+  // Pods of a holder and their nodes.
+  std::vector<std::pair<std::string, std::string>> pods_of(admit::WorkloadId id);
+
+ private:
+  struct Charge {  // count pods on a leaf of a tree
+    std::size_t tree = 0;
+    schedule::TopologyTree::Leaf leaf = 0;
+    int count = 0;
+    std::shared_ptr<const std::vector<std::int64_t>> per_pod;
+  };
+  struct Site {
+    std::uint64_t serial = 0;  // of the pods it speaks of
+    std::vector<Charge> charges;
+    std::vector<schedule::Reservation::Step> pods;
+  };
+  struct Domains {  // of a holder's pod set
+    admit::FlavorId flavor = 0;
+    model::TopologyAssignment assignment;
+    model::Amounts per_pod;
+  };
+  struct Known {
+    model::WorkloadSpec spec;
+    std::string made;  // what its pods were made for; empty: there are none
+    std::uint64_t serial = 0;
+    std::vector<std::vector<model::PodId>> pods;  // by pod set
+    std::vector<std::string> names;               // of all of them
+    bool holds = false;
+    bool away = false;
+    Site held;  // while it holds quota
+    std::vector<Domains> domains;
+  };
+  struct Tree {
+    admit::FlavorId flavor = 0;
+    bool hostnames = false;
+    std::unique_ptr<schedule::TopologyTree> tree;
+  };
+
+  void build_trees();
+  Tree build_tree(admit::FlavorId flavor, const model::TopologySpec& topology,
+                  const std::map<std::string_view, std::vector<std::int64_t>>& used) const;
+  std::map<std::string_view, std::vector<std::int64_t>> used_outside();
+  void find_holders();
+  void take_in_pods(Known& known);
+  std::vector<std::int64_t> amounts(const model::Amounts& from) const;
+  void charge(const Charge& charge, bool add);
+  void charge_domains(std::size_t tree, const model::TopologyAssignment& assignment,
+                      const model::Amounts& per_pod, std::vector<Charge>& out);
+  std::optional<std::size_t> tree_of(const admit::Choice& choice) const;
+  std::vector<Domains> domains_of(const Known& known,
+                                  const std::vector<admit::Choice>& pod_sets) const;
+  bool place_topology(const Known& known, const admit::Workload& workload,
+                      admit::Assignment& assignment, bool empty, bool why, Site& site,
+                      Answer& answer);
+  bool place_pods(admit::WorkloadId id, const admit::Workload& workload,
+                  const admit::Assignment& assignment, Site& site, Answer& answer);
+  bool place_in_domains(const std::vector<model::PodId>& pods,
+                        const model::TopologyAssignment& topology, schedule::Reservation& out);
+  schedule::Workload rest_of(const Known& known, const admit::Workload& workload,
+                             const admit::Assignment& assignment) const;
+  void refuse_pods(admit::WorkloadId id, const admit::Workload& workload,
+                   const admit::Assignment& assignment, Answer& answer);
+  void make_pods(admit::WorkloadId id, const admit::Assignment& assignment);
+  std::vector<std::string> pod_names(const Known& known, std::size_t set, int count) const;
+  model::PodSpec pod_for(const Known& known, std::size_t set, const std::string& name,
+                         const admit::Choice& choice) const;
+  void drop_pods(Known& known);
+  void record(const Known& known);
+  model::ClusterState& overlay();
+  const model::NodeSet& nodes_in(const std::vector<std::string>& levels,
+                                 const std::vector<std::string>& values);
+
+  model::SnapshotBuilder& builder_;
+  schedule::Placer& placer_;
+  const admit::Book& book_;
+  const std::vector<model::NodeSpec>& nodes_;
+  std::map<std::string, const model::PodSpec*, std::less<>> input_pods_;
+  std::map<std::string, std::vector<const model::PodSpec*>, std::less<>> running_of_;  // by owner
+  bool topology_only_;
+  std::vector<std::string> resources_;  // of topologies, sorted
+  std::vector<Tree> trees_;
+  std::map<admit::WorkloadId, Known> known_;
+  std::map<admit::WorkloadId, model::Outcome> refusals_;
+  std::map<std::vector<std::string>, model::NodeSet> sets_;  // by level keys and values
+  std::map<std::string, std::string, std::less<>> node_of_hostname_;
+  std::uint64_t serial_ = 0;
+  std::optional<model::ClusterState> overlay_;
+  std::vector<std::pair<admit::WorkloadId, Site>> lent_;  // put until the end of the cycle
+  std::set<admit::WorkloadId> made_;  // with pods in the builder that are not bound
+  std::vector<model::Placement> placements_;
+  bool stale_ = false;  // trees are to be built anew
+};
+
+}  // namespace berth::decide

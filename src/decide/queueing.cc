@@ -1,0 +1,275 @@
+#include "decide/queueing.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "admit/departure.h"
+
+namespace berth::decide {
+
+using admit::NoReason;
+using admit::Stage;
+using admit::WorkloadId;
+using model::Reason;
+
+namespace {
+
+Reason reason_of(NoReason reason) {
+  switch (reason) {
+    case NoReason::kNone:
+      return Reason::kNone;
+    case NoReason::kPendingEvaluation:
+      return Reason::kPendingEvaluation;
+    case NoReason::kTopologyPlacementFailed:
+    case NoReason::kNodesDoNotFit:
+      return Reason::kTopologyPlacementFailed;
+    case NoReason::kWaitingForQuota:
+      return Reason::kWaitingForQuota;
+    case NoReason::kExceedsMaxQuota:
+      return Reason::kExceedsMaxQuota;
+    case NoReason::kNoMatchingFlavor:
+      return Reason::kNoMatchingFlavor;
+    case NoReason::kWaitingForPreemptedWorkloads:
+      return Reason::kWaitingForPreemptedWorkloads;
+    case NoReason::kPreemptionGated:
+      return Reason::kPreemptionGated;
+    case NoReason::kWaitingForPodsReady:
+      return Reason::kWaitingForPodsReady;
+    case NoReason::kMisconfigured:
+      return Reason::kMisconfigured;
+    case NoReason::kOnHold:
+    case NoReason::kSuspended:
+      return Reason::kOnHold;
+    case NoReason::kAdmissionGated:
+      return Reason::kAdmissionGated;
+    case NoReason::kDeactivated:
+      return Reason::kDeactivated;
+  }
+  return Reason::kNone;
+}
+
+bool has_topology(const model::QueueInputs& inputs) {
+  return std::any_of(inputs.flavors.begin(), inputs.flavors.end(),
+                     [](const auto& flavor) { return !flavor.topology.empty(); });
+}
+
+}  // namespace
+
+Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, schedule::Placer& placer,
+                   std::int64_t now_ns)
+    : inputs_(s.inputs), book_(std::make_unique<admit::Book>(s.inputs)) {
+  if (!s.nodes.empty() && (!s.quota_only || has_topology(s.inputs))) {
+    ground_ = std::make_unique<NodeGround>(NodeGround::Setting{.builder = builder,
+                                                               .placer = placer,
+                                                               .book = *book_,
+                                                               .nodes = s.nodes,
+                                                               .pods = s.pods,
+                                                               .topology_only = s.quota_only});
+  }
+  engine_ = std::make_unique<admit::Engine>(*book_, ground_.get());
+  for (const model::WorkloadSpec& spec : inputs_.workloads) {
+    const WorkloadId id = engine_->add(spec, now_ns);
+    if (ground_) ground_->know(id, spec, holds_quota(engine_->workload(id).stage));
+  }
+  if (ground_) ground_->recount();
+  evict_departing(now_ns);
+}
+
+void Queueing::recount() {
+  if (ground_) {
+    ground_->recount();
+    engine_->flush();
+  }
+}
+
+// Holders that must leave whoever asks: stopped queues, failed checks, timeouts.
+void Queueing::evict_departing(std::int64_t now_ns) {
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const admit::Workload& w = engine_->workload(id);
+    if (w.stage != Stage::kReserved && w.stage != Stage::kAdmitted) continue;
+    const auto departure = admit::departure_of(*book_, inputs_.workloads[id], w.queue, now_ns);
+    if (!departure) continue;
+    model::Eviction out{.workload = w.name,
+                        .by = "",
+                        .queue = book_->queue(w.queue).spec.name,
+                        .reason = departure->reason,
+                        .message = departure->message};
+    if (ground_) out.pods = ground_->pods_of(id);
+    departures_.push_back(std::move(out));
+    engine_->depart(id, *departure);
+    leaving_.push_back(id);
+  }
+}
+
+bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
+  bool changed = !departures_.empty();
+  std::move(departures_.begin(), departures_.end(), std::back_inserter(out.evictions));
+  departures_.clear();
+  const admit::CycleResult result = engine_->cycle(now_ns);
+  for (const admit::Eviction& eviction : result.evicted) {
+    preemptors_.insert(eviction.by);
+    out.evictions.push_back(eviction_of(eviction));
+    decided_.erase(eviction.id);
+    leaving_.push_back(eviction.id);
+  }
+  for (const WorkloadId id : result.admitted) {
+    out.admissions.push_back(admission_of(id));
+    decided_.insert(id);
+  }
+  if (ground_) {
+    std::map<std::string, bool> after;
+    for (const WorkloadId id : result.admitted) {
+      after[engine_->workload(id).name] = preemptors_.contains(id);
+    }
+    for (model::Placement& placement : ground_->take_placements()) {
+      placement.after_preemption = after[placement.gang];
+      out.placements.push_back(std::move(placement));
+    }
+  }
+  finish_evictions(now_ns);
+  return changed || result.changed;
+}
+
+void Queueing::finish_evictions(std::int64_t now_ns) {
+  for (const WorkloadId id : leaving_) engine_->gone(id, now_ns);
+  leaving_.clear();
+}
+
+model::Admission Queueing::admission_of(WorkloadId id) const {
+  const admit::Workload& w = engine_->workload(id);
+  model::Admission out{.workload = w.name,
+                       .queue = book_->queue(w.queue).spec.name,
+                       .pod_sets = {},
+                       .checks = w.checks,
+                       .after_preemption = preemptors_.contains(id)};
+  for (std::size_t i = 0; i < w.admission.size(); ++i) {
+    const admit::Choice& choice = w.admission[i];
+    const admit::PodSet& set = w.form->pod_sets[i];
+    model::PodSetAdmission one;
+    one.name = set.name;
+    one.count = choice.count;
+    one.topology = choice.topology;
+    for (const auto& [resource, flavor] : choice.flavors) {
+      one.flavors[book_->resource(resource)] = book_->flavor(flavor).name;
+      std::int64_t amount = choice.count;  // of the resource pods
+      for (const admit::Ask& ask : set.asks) {
+        if (ask.resource == resource) amount = ask.amount * choice.count;
+      }
+      one.usage[book_->resource(resource)] = amount;
+    }
+    out.pod_sets.push_back(std::move(one));
+  }
+  return out;
+}
+
+model::Eviction Queueing::eviction_of(const admit::Eviction& eviction) {
+  const admit::Workload& victim = engine_->workload(eviction.id);
+  const admit::Workload& by = engine_->workload(eviction.by);
+  model::Eviction out{
+      .workload = victim.name,
+      .by = by.name,
+      .queue = book_->queue(victim.queue).spec.name,
+      .reason = std::string(name(eviction.cause)),
+      .message =
+          fmt::format("Preempted to accommodate a workload (UID: {}) due to {}; preemptor "
+                      "path: {}; preemptee path: {}",
+                      by.uid, in_words(eviction.cause), book_->path_of(book_->queue(by.queue).node),
+                      book_->path_of(book_->queue(victim.queue).node))};
+  if (ground_) out.pods = ground_->pods_of(eviction.id);
+  return out;
+}
+
+// ---- what is left ----
+
+model::Outcome Queueing::outcome_of(WorkloadId id) const {
+  const admit::Workload& w = engine_->workload(id);
+  model::Outcome out{.workload = w.name, .gang = true};
+  for (const admit::PodSet& set : w.form->pod_sets) out.pods += set.count;
+  if (w.queue != admit::kNoId) out.queue = book_->queue(w.queue).spec.name;
+  out.queued = true;
+  if (w.stage == Stage::kAdmitted) {
+    out.verdict = model::Verdict::kPlaced;
+    out.pods = 0;
+    for (const admit::Choice& choice : w.admission) out.pods += choice.count;
+    out.placed = out.pods;
+    return out;
+  }
+  if (w.stage == Stage::kReserved) {
+    out.reason = Reason::kUnsatisfiedAdmissionChecks;
+    out.message = fmt::format(
+        "quota is reserved in {}; the admission check{} {} not ready", out.queue,
+        w.checks.size() == 1 ? "" : "s",
+        fmt::format("{} {}", fmt::join(w.checks, ", "), w.checks.size() == 1 ? "is" : "are"));
+    return out;
+  }
+  out.reason = reason_of(w.reason);
+  out.message = w.message;
+  const bool final_no = w.reason == NoReason::kExceedsMaxQuota ||
+                        w.reason == NoReason::kNoMatchingFlavor ||
+                        w.reason == NoReason::kMisconfigured;
+  if (final_no) out.verdict = model::Verdict::kNever;
+  const model::Outcome* nodes = ground_ ? ground_->refusal(id) : nullptr;
+  if (w.reason == NoReason::kNodesDoNotFit && nodes != nullptr) {
+    out.reason = nodes->reason;
+    out.message = nodes->message;
+    out.verdict = nodes->verdict;
+    out.certificate = nodes->certificate;
+  }
+  return out;
+}
+
+model::QueueUse Queueing::use_of(admit::QueueId id) const {
+  const admit::Queue& queue = book_->queue(id);
+  const admit::QuotaTree& tree = engine_->ledger().tree;
+  model::QueueUse out{.name = queue.spec.name, .cohort = queue.spec.cohort, .cells = {}};
+  for (const admit::Group& group : queue.groups) {
+    for (const admit::GroupFlavor& flavor : group.flavors) {
+      for (std::size_t r = 0; r < group.resources.size(); ++r) {
+        const admit::CellId cell = flavor.cells[r];
+        out.cells.push_back({.flavor = book_->flavor(flavor.flavor).name,
+                             .resource = book_->resource(group.resources[r]),
+                             .nominal = tree.nominal(queue.node, cell).value(),
+                             .used = tree.usage(queue.node, cell).value(),
+                             .available = tree.available(queue.node, cell).value(),
+                             .potential = tree.potential(queue.node, cell).value()});
+        out.borrowing |= tree.borrows(queue.node, cell);
+      }
+    }
+  }
+  const double share = tree.share(queue.node).value();
+  out.weighted_share = std::isinf(share) ? std::numeric_limits<std::int64_t>::max()
+                                         : static_cast<std::int64_t>(std::ceil(share));
+  out.pending = static_cast<int>(engine_->pending_count(id));
+  for (const WorkloadId holder : engine_->ledger().holders[id]) {
+    out.admitted += engine_->workload(holder).stage == Stage::kAdmitted ? 1 : 0;
+  }
+  if (queue.inactive != admit::Inactive::kNo) {
+    out.inactive = fmt::format("{}: {}", name(queue.inactive), queue.inactive_message);
+  }
+  return out;
+}
+
+void Queueing::report(model::Decision& out) const {
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const admit::Workload& w = engine_->workload(id);
+    if (w.stage == Stage::kFinished || w.stage == Stage::kEvicting) continue;
+    if (w.stage == Stage::kWaiting) continue;  // below, in order
+    const bool before = holds_quota(w.stage) && !decided_.contains(id);
+    if (!before) out.outcomes.push_back(outcome_of(id));
+  }
+  for (admit::QueueId q = 0; q < book_->queues().size(); ++q) {
+    int position = 0;
+    for (const WorkloadId id : engine_->pending(q)) {
+      out.outcomes.push_back(outcome_of(id));
+      out.outcomes.back().position = ++position;
+    }
+    out.queues.push_back(use_of(q));
+  }
+  std::sort(out.queues.begin(), out.queues.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+}
+
+}  // namespace berth::decide

@@ -1,0 +1,53 @@
+// Queues in a decision: the engine of admit/ over the nodes of the snapshot, told in names.
+//
+// A cycle admits with placements, or evicts; evictions of a cycle are over before the next one.
+#pragma once
+
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "admit/engine.h"
+#include "decide/node_ground.h"
+
+namespace berth::decide {
+
+struct QueueSetting {
+  const model::QueueInputs& inputs;
+  const std::vector<model::NodeSpec>& nodes;
+  const std::vector<model::PodSpec>& pods;
+  bool quota_only = false;  // nodes count for topologies alone
+};
+
+class Queueing {
+ public:
+  Queueing(const QueueSetting& setting, model::SnapshotBuilder& builder, schedule::Placer& placer,
+           std::int64_t now_ns);
+
+  // One cycle; what it decided goes to out. False: nothing changed.
+  bool cycle(std::int64_t now_ns, model::Decision& out);
+  void recount();  // pods outside of queues came or went
+  // Those that wait, and how every queue stands.
+  void report(model::Decision& out) const;
+
+ private:
+  void evict_departing(std::int64_t now_ns);
+  void finish_evictions(std::int64_t now_ns);
+  model::Admission admission_of(admit::WorkloadId id) const;
+  model::Eviction eviction_of(const admit::Eviction& eviction);
+  model::Outcome outcome_of(admit::WorkloadId id) const;
+  model::QueueUse use_of(admit::QueueId id) const;
+
+  const model::QueueInputs& inputs_;
+  std::unique_ptr<admit::Book> book_;
+  std::unique_ptr<NodeGround> ground_;  // null: quota alone
+  std::unique_ptr<admit::Engine> engine_;
+  std::vector<admit::WorkloadId> leaving_;  // evicted here, gone before the next cycle
+  std::set<admit::WorkloadId> preemptors_;
+  std::set<admit::WorkloadId> decided_;      // admitted here
+  std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
+};
+
+}  // namespace berth::decide
