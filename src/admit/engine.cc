@@ -446,7 +446,7 @@ bool Engine::try_counts(WorkloadId id, const Assigner::Options& options, Entry& 
 }
 
 // The smallest reduction, spread over the pod sets that may shrink, that can be had.
-bool Engine::search_partial(WorkloadId id, Entry& entry) {
+bool Engine::search_partial(WorkloadId id, const Progress* from, Entry& entry) {
   const Form& form = *ledger_.workloads[id].form;
   std::vector<int> counts(form.pod_sets.size());
   std::int64_t total = 0;
@@ -459,7 +459,7 @@ bool Engine::search_partial(WorkloadId id, Entry& entry) {
       const std::int64_t delta = set.min_count >= 0 ? set.count - set.min_count : 0;
       counts[i] = set.count - static_cast<int>(total == 0 ? 0 : delta * by / total);
     }
-    return try_counts(id, {.counts = counts, .why = options_.why}, out);
+    return try_counts(id, {.counts = counts, .from = from, .why = options_.why}, out);
   };
   std::int64_t low = 0, high = total + 1;  // high: not possible
   Entry trial = entry;
@@ -484,7 +484,7 @@ Engine::Entry Engine::nominate(WorkloadId id) {
   if (!try_counts(id, {.from = from, .why = options_.why}, entry) && w.form->partial &&
       ledger_.book.config().gate("PartialAdmission", true)) {
     Entry partial = entry;
-    if (search_partial(id, partial)) entry = std::move(partial);
+    if (search_partial(id, from, partial)) entry = std::move(partial);
   }
   entry.assignment.progress.generation = generation_[root];
   entry.assignment.progress.cycle = cycle_;

@@ -105,7 +105,7 @@ class Engine {
   Entry nominate(WorkloadId id);
   bool try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry);
   void ground_check(WorkloadId id, Assignment& assignment, bool why);
-  bool search_partial(WorkloadId id, Entry& entry);
+  bool search_partial(WorkloadId id, const Progress* from, Entry& entry);
   void sort_classical(std::vector<Entry>& entries) const;
   struct Standing;  // of an entry in a node of the tree, were it admitted
   bool sooner(const Entry& a, const Entry& b) const;

@@ -74,7 +74,7 @@ PodSet pod_set_of(const Book& book, const model::WorkloadSpec& spec,
   out.topology = from.topology;
   for (const auto& [resource, amount] : from.requests) {
     const ResourceId id = book.find_resource(resource);
-    if (amount < 0 || (amount == 0 && id == kNoId)) continue;
+    if (amount < 0) continue;
     out.asks.push_back({id, id == kNoId ? resource : std::string(), amount});
   }
   std::sort(out.asks.begin(), out.asks.end());

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "app/words.h"
+#include "model/amounts.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -202,6 +203,50 @@ void print_placed(const PlanResult& plan, std::size_t max_rows, std::string& out
   table.print(max_rows, out);
 }
 
+// Let in by quota: where the pods go is for another scheduler to say.
+void print_admitted(const PlanResult& plan, std::size_t max_rows, std::string& out) {
+  Table table({"ADMITTED", "GPUS", "QUEUE", "HOW"}, 22);
+  for (const Workload& workload : plan.workloads) {
+    if (workload.kind != Workload::Kind::kQueued || !workload.placed()) continue;
+    if (!workload.placements.empty()) continue;
+    std::string how = "on " + workload.flavors;
+    if (workload.after_preemption) {
+      how += ", after preempting " + show_count(workload.victims, "pod");
+    }
+    table.add({head_name(workload, workload.pods), show_milli(workload.asked_milli), workload.queue,
+               std::move(how)});
+  }
+  table.print(max_rows, out);
+}
+
+void print_evicted(const PlanResult& plan, std::size_t max_rows, std::string& out) {
+  Table table({"EVICTED", "PODS", "QUEUE", "WHY"}, 16);
+  for (const model::Eviction& victim : plan.decision.evictions) {
+    const std::string why = victim.by.empty()
+                                ? victim.reason + ": " + victim.message
+                                : fmt::format("for {} ({})", victim.by, victim.reason);
+    table.add({victim.workload, std::to_string(victim.pods.size()), victim.queue, why});
+  }
+  table.print(max_rows, out);
+}
+
+void print_queues(const PlanResult& plan, std::size_t max_rows, std::string& out) {
+  Table table({"QUEUE", "WAIT", "COHORT", "USED OF NOMINAL"}, 16);
+  for (const model::QueueUse& queue : plan.decision.queues) {
+    std::string use = queue.inactive.empty() ? "" : "inactive, " + queue.inactive + "; ";
+    for (const auto& cell : queue.cells) {
+      if (!use.empty() && !use.ends_with("; ")) use += ", ";
+      use += fmt::format("{} of {} {}", model::show_amount(cell.resource, cell.used),
+                         model::show_amount(cell.resource, cell.nominal),
+                         cell.resource.substr(cell.resource.find('/') + 1));
+      if (queue.cells.size() > 1) use += " " + cell.flavor;
+    }
+    if (queue.borrowing) use += "; borrows";
+    table.add({queue.name, std::to_string(queue.pending), queue.cohort, std::move(use)});
+  }
+  table.print(max_rows, out);
+}
+
 void print_preempted(const PlanResult& plan, std::size_t max_rows, std::string& out) {
   std::map<std::string, std::string> next;  // of evicted pods: where they start again
   for (const model::Placement& placement : plan.decision.placements) {
@@ -366,8 +411,11 @@ std::string plan_table(const PlanResult& plan, const TableOptions& options) {
   }
   out += head + '\n';
   print_placed(plan, options.max_rows, out);
+  print_admitted(plan, options.max_rows, out);
+  print_evicted(plan, options.max_rows, out);
   print_preempted(plan, options.max_rows, out);
   print_waiting(plan, options.max_rows, out);
+  print_queues(plan, options.max_rows, out);
   print_notes("INVALID, not planned", plan.invalid, plan.counts.invalid, 5, out);
   print_notes("WARNINGS", plan.warnings, plan.counts.warnings, 3, out);
   print_notes("NOTES", plan.notes, plan.counts.notes, 3, out);

@@ -597,12 +597,11 @@ void NodeGround::drop_pods(Known& known) {
 void NodeGround::record(const Known& known) {
   const model::ClusterState& state = builder_.state();
   for (const auto& step : known.held.pods) {
-    placements_.push_back(
-        {.pod = state.pod(step.id).info->name,
-         .node = state.info(step.slot).name,
-         .gpus = step.gpus.indices(),
-         .gpu_milli = step.gpus.unit,
-         .gang = known.names.size() > 1 ? known.spec.ns + '/' + known.spec.name : ""});
+    placements_.push_back({.pod = state.pod(step.id).info->name,
+                           .node = state.info(step.slot).name,
+                           .gpus = step.gpus.indices(),
+                           .gpu_milli = step.gpus.unit,
+                           .gang = known.spec.ns + '/' + known.spec.name});
   }
 }
 

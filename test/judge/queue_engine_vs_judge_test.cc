@@ -82,10 +82,13 @@ class Pair {
   void trace() const {
     for (const auto& [name, id] : ids_) {
       const admit::Workload& w = engine_.workload(id);
-      std::printf("  %s q%d prio %d order %lld uid %s %s judge %s\n", name.c_str(),
+      std::string tried;
+      for (const auto t : w.progress.tried) tried += std::to_string(t) + " ";
+      std::printf("  %s q%d prio %d order %lld uid %s %s judge %s [%s] %s\n", name.c_str(),
                   static_cast<int>(w.queue), w.form ? w.priority() : -1,
                   static_cast<long long>(w.order_ns / 1000000000), w.uid.c_str(),
-                  place(id).c_str(), judge_.place(name).c_str());
+                  place(id).c_str(), judge_.place(name).c_str(), tried.c_str(),
+                  w.message.c_str());
     }
   }
   std::string check() const {
