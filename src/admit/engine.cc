@@ -12,7 +12,7 @@ Engine::Engine(const Book& book, Ground* ground, Options options)
     : ledger_(book),
       ground_(ground),
       options_(options),
-      preemptor_(ledger_, ground),
+      preemptor_(ledger_, ground, options.policy),
       assigner_(ledger_, preemptor_),
       forms_(book),
       of_root_(book.tree().size()),
@@ -367,6 +367,8 @@ CycleResult Engine::run(std::vector<WorkloadId> heads, std::int64_t now_ns) {
   if (heads.empty()) return result;
   ++cycle_;
   puts_ = 0;
+  now_ns_ = now_ns;
+  preemptor_.at(now_ns);
   result.tried = static_cast<int>(heads.size());
   std::vector<Entry> entries;
   entries.reserve(heads.size());
@@ -667,6 +669,10 @@ void Engine::issue(Entry& entry, CycleResult& result) {
     evict(target.id);
     victim.preempted_by = entry.id;
     victim.preempted_for = target.cause;
+    if (options_.policy.max_evictions_per_hour > 0) {
+      if (victim.evictions_ns.size() >= 64) victim.evictions_ns.erase(victim.evictions_ns.begin());
+      victim.evictions_ns.push_back(now_ns_);
+    }
     result.evicted.push_back({target.id, entry.id, target.cause});
     ++fresh;
   }

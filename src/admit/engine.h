@@ -41,6 +41,7 @@ class Engine {
  public:
   struct Options {
     bool why = true;  // keep a message for every workload that waits
+    Policy policy;
   };
 
   Engine(const Book& book, Ground* ground, Options options);
@@ -69,8 +70,6 @@ class Engine {
   std::vector<WorkloadId> pending(QueueId queue) const { return lines_[queue].in_order(); }
   std::size_t pending_count(QueueId queue) const { return lines_[queue].size(); }
   bool is_parked(WorkloadId id) const { return lines_[ledger_.workloads[id].queue].is_parked(id); }
-  // A reservation that a trial needs: the preemption's victims are spared by these rules.
-  void spare(Preemptor::Spares spares) { preemptor_.spare(std::move(spares)); }
 
   // Usage adds up: what holders say is what the tree says. Empty when it does.
   std::string check() const;
@@ -137,6 +136,7 @@ class Engine {
   std::vector<bool> due_;                      // by root node
   std::vector<std::uint64_t> generation_;      // by root node: leaves so far
   std::vector<WorkloadId> backoffs_;
+  std::int64_t now_ns_ = 0;  // of the running cycle
   std::uint64_t cycle_ = 0;
   int puts_ = 0;             // changes of the ground in this cycle: a nomination may be stale
   std::size_t unready_ = 0;  // admitted, pods not ready

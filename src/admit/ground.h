@@ -33,6 +33,8 @@ class Ground {
   // A placed assignment takes its room: for good, or until the end of the cycle.
   virtual void put(WorkloadId id, const Assignment& assignment, bool for_good) = 0;
   virtual void end_cycle() = 0;
+  // No PodDisruptionBudget stands against sending the holder away.
+  virtual bool budgets_allow(WorkloadId) { return true; }
   // A holder left.
   virtual void release(WorkloadId id) = 0;
 };

@@ -34,6 +34,10 @@ bool Preemptor::before(const Workload& preemptor, WorkloadId left, WorkloadId ri
     const double b_used = b.local == kNoId ? 0 : ledger_.local_usage[b.local];
     if (a_used != b_used) return a_used > b_used;
   }
+  if (policy_.victims != Policy::Victims::kLowestPriority) {
+    const double a_worth = worth(a), b_worth = worth(b);
+    if (a_worth != b_worth) return a_worth < b_worth;
+  }
   if (a.priority() != b.priority()) return a.priority() < b.priority();
   if (a.reserved_ns != b.reserved_ns) return a.reserved_ns > b.reserved_ns;
   return a.uid < b.uid;
@@ -69,7 +73,33 @@ bool Preemptor::eligible(const Request& request, WorkloadId holder) const {
   const Workload& c = ledger_.workloads[holder];
   if (!uses_cells(c, request.cells)) return false;
   if (std::find(absent_.begin(), absent_.end(), holder) != absent_.end()) return false;
-  return !spares_ || !spares_(request.id, holder);
+  return !spared(request.id, holder);
+}
+
+bool Preemptor::spared(WorkloadId preemptor, WorkloadId holder) const {
+  const Workload& h = ledger_.workloads[holder];
+  if (!policy_.preemption) return true;
+  if (h.stage == Stage::kEvicting) return false;  // leaves anyway
+  if (policy_.min_runtime_ns > 0 && now_ns_ - h.reserved_ns < policy_.min_runtime_ns) return true;
+  if (policy_.no_ping_pong && ledger_.workloads[preemptor].preempted_by == holder) return true;
+  if (policy_.max_evictions_per_hour > 0) {
+    constexpr std::int64_t kHour = 3'600'000'000'000;
+    const auto recent = std::count_if(h.evictions_ns.begin(), h.evictions_ns.end(),
+                                      [&](std::int64_t at) { return now_ns_ - at < kHour; });
+    if (recent >= policy_.max_evictions_per_hour) return true;
+  }
+  return policy_.budgets && ground_ != nullptr && !ground_->budgets_allow(holder);
+}
+
+double Preemptor::worth(const Workload& w) const {
+  double amount = 0;
+  for (const Use& use : w.uses) {
+    if (std::find(cells_.begin(), cells_.end(), use.cell) != cells_.end()) {
+      amount += static_cast<double>(use.amount.value());
+    }
+  }
+  if (policy_.victims == Policy::Victims::kFewestJobs) return -amount;
+  return amount * static_cast<double>(std::max<std::int64_t>(0, now_ns_ - w.reserved_ns));
 }
 
 bool Preemptor::fits(const Request& request, bool borrowing) {
@@ -106,6 +136,7 @@ void Preemptor::fill_back(const Request& request, bool borrowing, std::vector<Ta
 
 std::vector<Target> Preemptor::targets(const Request& request) {
   on_ground_ = ground_ != nullptr && request.assignment != nullptr;
+  cells_.assign(request.cells.begin(), request.cells.end());
   std::vector<Target> out = ledger_.book.config().fair_sharing ? fair(request) : classical(request);
   // The site of the final set: the trials above may have ended on another one.
   if (!out.empty() && on_ground_) {

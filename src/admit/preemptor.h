@@ -4,12 +4,12 @@
 // the request fits, gives back those that were not needed, and leaves the ledger as it was.
 #pragma once
 
-#include <functional>
 #include <span>
 #include <vector>
 
 #include "admit/ground.h"
 #include "admit/ledger.h"
+#include "admit/policy.h"
 
 namespace berth::admit {
 
@@ -21,11 +21,10 @@ class Preemptor {
     std::span<const Use> uses;         // all that is asked for
     Assignment* assignment = nullptr;  // to be placed on the ground too
   };
-  // spares: holders that must not be taken, beside the policies of the queues.
-  using Spares = std::function<bool(WorkloadId preemptor, WorkloadId holder)>;
 
-  Preemptor(Ledger& ledger, Ground* ground) : ledger_(ledger), ground_(ground) {}
-  void spare(Spares spares) { spares_ = std::move(spares); }
+  Preemptor(Ledger& ledger, Ground* ground, const Policy& policy)
+      : ledger_(ledger), ground_(ground), policy_(policy) {}
+  void at(std::int64_t now_ns) { now_ns_ = now_ns; }
   // Holders that the caller has taken out of the ledger for now.
   void without(std::vector<WorkloadId> absent) { absent_ = std::move(absent); }
 
@@ -57,6 +56,8 @@ class Preemptor {
   bool within(NodeId n, std::span<const CellId> cells) const;
   bool before(const Workload& preemptor, WorkloadId a, WorkloadId b) const;
   bool eligible(const Request& request, WorkloadId holder) const;
+  bool spared(WorkloadId preemptor, WorkloadId holder) const;
+  double worth(const Workload& w) const;  // by the policy's measure: the lowest goes first
   bool may_reclaim(const Workload& preemptor, const Workload& holder) const;
   bool may_take_own(const Workload& preemptor, const Workload& holder) const;
   bool fits(const Request& request, bool borrowing);
@@ -86,7 +87,9 @@ class Preemptor {
   Ledger& ledger_;
   Ground* ground_;
   bool on_ground_ = false;  // the search at hand looks at the ground too
-  Spares spares_;
+  Policy policy_;
+  std::int64_t now_ns_ = 0;
+  std::vector<CellId> cells_;  // of the search at hand
   std::vector<WorkloadId> absent_;
 };
 

@@ -134,8 +134,9 @@ struct Workload {
   std::vector<Use> uses;   // of quota, while it holds any
   std::vector<Choice> admission;
   Progress progress;
-  std::string message;  // of the last attempt, where messages are on
-  WorkloadId preempted_by = kNoId;
+  std::string message;                     // of the last attempt, where messages are on
+  WorkloadId preempted_by = kNoId;         // last
+  std::vector<std::int64_t> evictions_ns;  // by preemption, the last few
   Cause preempted_for = Cause::kInClusterQueue;
   std::vector<std::string> checks;  // not Ready yet
   std::shared_ptr<const void> site;

@@ -28,6 +28,7 @@ struct PlanArguments {
   std::string now;
   bool no_preemption = false;
   bool quota_only = false;
+  std::string queue_policy;
 };
 
 constexpr const char* kPlanHelp =
@@ -64,6 +65,8 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
   BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
   settings.plan.policy.preemption = !args.no_preemption;
   settings.plan.quota_only = args.quota_only;
+  BERTH_TRY(settings.plan.queue_policy, parse_queue_policy(args.queue_policy));
+  settings.plan.queue_policy.preemption = !args.no_preemption;
   if (args.cycles != "until-stable") {
     int cycles = 0;
     const char* end = args.cycles.data() + args.cycles.size();
@@ -109,6 +112,7 @@ std::string command_line(const PlanArguments& args) {
   if (args.policy != PlanArguments{}.policy) out += " --policy " + shell_word(args.policy);
   if (args.no_preemption) out += " --no-preemption";
   if (args.quota_only) out += " --quota-only";
+  if (!args.queue_policy.empty()) out += " --queue-policy " + shell_word(args.queue_policy);
   if (args.max_input != PlanArguments{}.max_input) {
     out += " --max-input " + shell_word(args.max_input);
   }
@@ -184,6 +188,10 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
   plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
   plan.add_flag("--quota-only", args.quota_only,
                 "queues admit by quota (and topology) alone; another\nscheduler binds");
+  plan.add_option("--queue-policy", args.queue_policy,
+                  "preemption by queues beyond Kueue's rules: min-runtime=10m,\nbudgets, "
+                  "victims=fewest|least-lost, no-ping-pong,\nmax-evictions=N")
+      ->type_name("RULES");
   plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")
       ->type_name("SIZE");
   plan.add_option("--now", args.now, "plan at this time (orders victims by lost work)")

@@ -343,7 +343,8 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   const decide::QueueSetting queues{.inputs = inputs.queues,
                                     .nodes = inputs.nodes,
                                     .pods = inputs.pods,
-                                    .quota_only = options.quota_only};
+                                    .quota_only = options.quota_only,
+                                    .policy = options.queue_policy};
   const bool queued = !inputs.queues.queues.empty() || !inputs.queues.workloads.empty();
   decide::Run run =
       decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles), {},

@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "admit/policy.h"
 #include "model/decision.h"
 #include "objects/manifest.h"
 #include "schedule/policy.h"
@@ -26,6 +27,7 @@ struct PlanOptions {
   std::optional<int> cycles;  // absent: until nothing changes any more
   std::int64_t now_ns = 0;    // orders victims by lost work; timeouts and backoffs of queues
   bool quota_only = false;    // queues admit by quota alone; another scheduler binds
+  admit::Policy queue_policy;
 };
 
 // A node's GPUs after the plan: used + free + unusable = gpus.

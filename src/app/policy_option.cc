@@ -1,8 +1,10 @@
 // The text of --policy.
+#include <algorithm>
 #include <charconv>
 
 #include "app/cli.h"
 #include "text/escape.h"
+#include "text/rfc3339.h"
 
 namespace berth::app {
 
@@ -96,6 +98,45 @@ Result<Policy> parse_policy(std::string_view text) {
     if (comma == std::string_view::npos) return policy;
     text.remove_prefix(comma + 1);
   }
+}
+
+Result<admit::Policy> parse_queue_policy(std::string_view text) {
+  admit::Policy out;
+  while (!text.empty()) {
+    const std::size_t comma = std::min(text.find(','), text.size());
+    const std::string_view part = text.substr(0, comma);
+    text.remove_prefix(std::min(comma + 1, text.size()));
+    const std::string_view value = part.substr(std::min(part.find('=') + 1, part.size()));
+    if (part == "budgets") {
+      out.budgets = true;
+    } else if (part == "no-ping-pong") {
+      out.no_ping_pong = true;
+    } else if (part == "victims=fewest") {
+      out.victims = admit::Policy::Victims::kFewestJobs;
+    } else if (part == "victims=least-lost") {
+      out.victims = admit::Policy::Victims::kLeastLostWork;
+    } else if (part.starts_with("min-runtime=")) {
+      const auto time = text::parse_go_duration(value);
+      if (!time.ok() || *time < 0) {
+        return invalid("--queue-policy: min-runtime: found \"" + text::terminal_safe(value) +
+                       "\", want a time such as 10m");
+      }
+      out.min_runtime_ns = *time;
+    } else if (part.starts_with("max-evictions=")) {
+      int count = 0;
+      const auto [end, code] = std::from_chars(value.data(), value.data() + value.size(), count);
+      if (code != std::errc() || end != value.data() + value.size() || count < 1 || count > 64) {
+        return invalid("--queue-policy: max-evictions: found \"" + text::terminal_safe(value) +
+                       "\", want a number 1..64");
+      }
+      out.max_evictions_per_hour = count;
+    } else {
+      return invalid("--queue-policy: found \"" + text::terminal_safe(part) +
+                     "\", want a comma list of min-runtime=TIME, budgets, victims=fewest, "
+                     "victims=least-lost, no-ping-pong and max-evictions=N");
+    }
+  }
+  return out;
 }
 
 }  // namespace berth::app

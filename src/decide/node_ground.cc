@@ -152,8 +152,13 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
   Known& known = known_[id];
   known.spec = spec;
   known.holds = holds;
-  stale_ = true;
+  for (const auto& set : spec.pod_sets) {
+    for (const auto& [resource, amount] : model::amounts_of(*set.pod)) {
+      stale_ |= !std::binary_search(resources_.begin(), resources_.end(), resource);
+    }
+  }
   if (!holds) return;
+  stale_ = true;
   for (const auto& set : spec.pod_sets) {
     for (const auto& admitted : spec.admission->pod_sets) {
       if (admitted.name != set.name || !admitted.topology || admitted.flavors.empty()) continue;
@@ -166,6 +171,11 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
     }
   }
   if (!topology_only_) take_in_pods(known);
+}
+
+void NodeGround::forget(WorkloadId id) {
+  known_.erase(id);
+  refusals_.erase(id);
 }
 
 // Pods of a holder: those of the input, or, where its domains are nodes, one pod for each that
@@ -646,6 +656,15 @@ void NodeGround::release(WorkloadId id) {
   known.domains.clear();
   known.holds = false;
   drop_pods(known);
+}
+
+bool NodeGround::budgets_allow(WorkloadId id) {
+  schedule::BudgetCount budgets(builder_.state());
+  bool exceeded = false;
+  for (const auto& step : known_.at(id).held.pods) {
+    exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
+  }
+  return !exceeded;
 }
 
 const model::Outcome* NodeGround::refusal(WorkloadId id) const {

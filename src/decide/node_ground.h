@@ -37,6 +37,7 @@ class NodeGround : public admit::Ground {
 
   // Before the engine asks about it; holders bring their pods and domains.
   void know(admit::WorkloadId id, const model::WorkloadSpec& spec, bool holds);
+  void forget(admit::WorkloadId id);  // it is finished and released
   // Before a cycle, when objects came or went since: holders are found on their nodes, free amounts
   // are counted again.
   void recount();
@@ -50,6 +51,7 @@ class NodeGround : public admit::Ground {
   void put(admit::WorkloadId id, const admit::Assignment& assignment, bool for_good) override;
   void end_cycle() override;
   void release(admit::WorkloadId id) override;
+  bool budgets_allow(admit::WorkloadId id) override;
 
   // Why nodes refused a workload the last time; null: they were not asked, or did not.
   const model::Outcome* refusal(admit::WorkloadId id) const;

@@ -69,7 +69,8 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                .pods = s.pods,
                                                                .topology_only = s.quota_only});
   }
-  engine_ = std::make_unique<admit::Engine>(*book_, ground_.get());
+  engine_ = std::make_unique<admit::Engine>(*book_, ground_.get(),
+                                            admit::Engine::Options{.policy = s.policy});
   for (const model::WorkloadSpec& spec : inputs_.workloads) {
     const WorkloadId id = engine_->add(spec, now_ns);
     if (ground_) ground_->know(id, spec, holds_quota(engine_->workload(id).stage));

@@ -19,6 +19,7 @@ struct QueueSetting {
   const std::vector<model::NodeSpec>& nodes;
   const std::vector<model::PodSpec>& pods;
   bool quota_only = false;  // nodes count for topologies alone
+  admit::Policy policy;
 };
 
 class Queueing {
