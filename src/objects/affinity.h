@@ -3,9 +3,10 @@
 //
 // Namespaces of pod affinity terms: the term's list; none: the pod's own. An empty
 // namespaceSelector means all namespaces. One on the label kubernetes.io/metadata.name alone
-// (operator In) names namespaces and is read as such. Any other needs Namespace objects, which are
-// not read: a required anti-affinity term is then held against all namespaces and every other term
-// against its own list only, so that the answer errs to the strict side; a warning says so.
+// (operator In) names namespaces and is read as such. Any other would need Namespace objects, which
+// are not looked at here: a required anti-affinity term is then held against all namespaces and
+// every other term against its own list only, so that the answer errs to the strict side; a warning
+// says so.
 #pragma once
 
 #include <string>

@@ -8,8 +8,11 @@
 
 #include "objects/budget.h"
 #include "objects/job.h"
+#include "objects/kueue_config.h"
+#include "objects/kueue_workload.h"
 #include "objects/manifest.h"
 #include "objects/node.h"
+#include "objects/other_queues.h"
 #include "objects/priority.h"
 
 namespace berth::objects {
@@ -55,6 +58,20 @@ struct Gathered {
   std::vector<Found<VolumeObject>> volumes;
   std::vector<Found<ClaimObject>> claims;
   std::vector<Found<PriorityClassObject>> priority_classes;
+  std::vector<Found<model::FlavorSpec>> flavors;
+  std::vector<Found<model::QueueSpec>> cluster_queues;
+  std::vector<Found<model::LocalQueueSpec>> local_queues;
+  std::vector<Found<model::CohortSpec>> cohorts;
+  std::vector<Found<model::TopologySpec>> topologies;
+  std::vector<Found<model::CheckSpec>> checks;
+  std::vector<Found<WorkloadClassObject>> workload_classes;
+  std::vector<Found<NamespaceObject>> namespaces;
+  std::vector<Found<WorkloadObject>> workloads;
+  std::vector<Found<QueueConfigObject>> queue_configs;
+  std::vector<Found<VolcanoQueue>> volcano_queues;
+  std::vector<Found<KaiQueue>> kai_queues;
+  std::vector<Found<VolcanoJob>> volcano_jobs;
+  std::vector<Found<UpstreamWorkload>> upstream_workloads;
   NoteList ignored, warnings, invalid, notes;
   Counts counts;
 

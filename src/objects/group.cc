@@ -203,6 +203,7 @@ void decode_coscheduling_group(const Value& v, GroupObject& out, Decoder& d) {
   decode_group<kCoschedulingSpecFields>(v, out, d);
 }
 void decode_kai_group(const Value& v, GroupObject& out, Decoder& d) {
+  out.kai = true;
   decode_group<kKaiSpecFields>(v, out, d);
 }
 void decode_upstream_group(const Value& v, GroupObject& out, Decoder& d) {

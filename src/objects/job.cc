@@ -72,8 +72,10 @@ constexpr text::Field<J> kJobFields[] = {
 
 }  // namespace
 
-int JobObject::wanted() const {
-  if (suspend || finished) return 0;
+int JobObject::wanted() const { return suspend ? 0 : parallel(); }
+
+int JobObject::parallel() const {
+  if (finished) return 0;
   if (!completions) return succeeded > 0 ? 0 : parallelism;  // a work queue ends with the first
   return std::clamp(*completions - std::max(0, succeeded), 0, parallelism);
 }

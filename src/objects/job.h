@@ -30,6 +30,7 @@ struct JobObject {
 
   // How many pods would run at once from here on.
   int wanted() const;
+  int parallel() const;  // wanted() as if it were not suspended
   bool is_gang() const;
 };
 void decode(const text::Value& v, JobObject& out, text::Decoder& d);

@@ -151,5 +151,59 @@ spec:
             std::string::npos);
 }
 
+std::string told(const std::string& yaml, auto&& decode, auto&& into) {
+  return read_as<std::remove_reference_t<decltype(into)>>(yaml, decode).second;
+}
+
+TEST(Kueue, Topologies) {
+  auto [spec, issues] = read_as<model::TopologySpec>(
+      "metadata: {name: dc}\nspec: {levels: [{nodeLabel: x.io/block}, {nodeLabel: "
+      "kubernetes.io/hostname}]}\n",
+      decode_topology);
+  EXPECT_EQ(issues, "");
+  EXPECT_EQ(spec, (model::TopologySpec{"dc", {"x.io/block", "kubernetes.io/hostname"}}));
+  const auto says = [](const std::string& levels, const char* part) {
+    const std::string wrong = told("metadata: {name: dc}\nspec: {levels: [" + levels + "]}\n",
+                                   decode_topology, model::TopologySpec());
+    EXPECT_NE(wrong.find(part), std::string::npos) << part << " in:\n" << wrong;
+  };
+  says("", "spec.levels: found 0 levels, want 1 to 16");
+  says("{nodeLabel: a}, {nodeLabel: a}", "spec.levels[1]: found nodeLabel \"a\" twice");
+  says("{nodeLabel: kubernetes.io/hostname}, {nodeLabel: a}", "want it as the last level only");
+  says("{nodeLabel: 'a b'}", "want a node label key");
+  says("{label: a}", "nodeLabel: found nothing");
+  std::string many = "{nodeLabel: l0}";
+  for (int i = 1; i < 17; ++i) many += ", {nodeLabel: l" + std::to_string(i) + "}";
+  says(many, "found 17 levels");
+}
+
+TEST(Kueue, ChecksClassesAndNamespaces) {
+  auto [check, issues] = read_as<model::CheckSpec>(
+      "metadata: {name: prov}\nspec: {controllerName: x.io/c, parameters: {kind: K}}\n"
+      "status: {conditions: [{type: Active, status: 'False'}]}\n",
+      decode_check);
+  EXPECT_EQ(issues, "");
+  EXPECT_EQ(check, (model::CheckSpec{"prov", "x.io/c", false}));
+  EXPECT_NE(told("metadata: {name: a}\nspec: {}\n", decode_check, model::CheckSpec())
+                .find("spec.controllerName: found nothing"),
+            std::string::npos);
+
+  const auto decode_class = [](const auto& v, auto& out, auto& d) { decode(v, out, d); };
+  auto [gold, issues2] = read_as<WorkloadClassObject>(
+      "metadata: {name: gold}\nvalue: 1000\ndescription: x\n", decode_class);
+  EXPECT_EQ(issues2, "");
+  EXPECT_EQ(gold.value, 1000);
+  const std::string seed =
+      told("metadata: {name: gold}\nspec: {value: 1000}\n", decode_class, WorkloadClassObject());
+  EXPECT_NE(seed.find("value: found nothing, want this field, which is required"),
+            std::string::npos)
+      << seed;
+
+  auto [ns, issues3] = read_as<NamespaceObject>(
+      "metadata: {name: ml, labels: {team: a}}\nspec: {finalizers: [kubernetes]}\n", decode_class);
+  EXPECT_EQ(issues3, "");
+  EXPECT_EQ(ns.meta.labels.at("team"), "a");
+}
+
 }  // namespace
 }  // namespace berth::objects

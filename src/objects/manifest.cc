@@ -29,6 +29,17 @@ struct KnownKind {
   void (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
 };
 
+template <auto Decode, KueueVersion Version>
+constexpr auto of_version =
+    [](const Value& v, auto& out, Decoder& d) { Decode(v, Version, out, d); };
+template <auto Decode>
+constexpr auto as_v1 = of_version<Decode, KueueVersion::kV1beta1>;
+template <auto Decode>
+constexpr auto as_v2 = of_version<Decode, KueueVersion::kV1beta2>;
+
+constexpr std::string_view kKueue0 = "kueue.x-k8s.io/v1alpha1";
+constexpr std::string_view kKueue1 = "kueue.x-k8s.io/v1beta1";
+constexpr std::string_view kKueue2 = "kueue.x-k8s.io/v1beta2";
 constexpr KnownKind kKnownKinds[] = {
     {"v1", "Node", take_object<&Gathered::nodes, decode_any>},
     {"v1", "Pod", take_object<&Gathered::pods, decode_any>},
@@ -47,6 +58,34 @@ constexpr KnownKind kKnownKinds[] = {
      take_object<&Gathered::groups, decode_upstream_group>},
     {"scheduling.k8s.io/v1alpha2", "PodGroup",
      take_object<&Gathered::groups, decode_upstream_group>},
+    {"v1", "Namespace", take_object<&Gathered::namespaces, decode_any>},
+    {kKueue1, "ResourceFlavor", take_object<&Gathered::flavors, decode_flavor>},
+    {kKueue2, "ResourceFlavor", take_object<&Gathered::flavors, decode_flavor>},
+    {kKueue1, "ClusterQueue", take_object<&Gathered::cluster_queues, as_v1<decode_cluster_queue>>},
+    {kKueue2, "ClusterQueue", take_object<&Gathered::cluster_queues, as_v2<decode_cluster_queue>>},
+    {kKueue1, "LocalQueue", take_object<&Gathered::local_queues, decode_local_queue>},
+    {kKueue2, "LocalQueue", take_object<&Gathered::local_queues, decode_local_queue>},
+    {kKueue0, "Cohort", take_object<&Gathered::cohorts, as_v1<decode_cohort>>},
+    {kKueue1, "Cohort", take_object<&Gathered::cohorts, as_v1<decode_cohort>>},
+    {kKueue2, "Cohort", take_object<&Gathered::cohorts, as_v2<decode_cohort>>},
+    {kKueue0, "Topology", take_object<&Gathered::topologies, decode_topology>},
+    {kKueue1, "Topology", take_object<&Gathered::topologies, decode_topology>},
+    {kKueue2, "Topology", take_object<&Gathered::topologies, decode_topology>},
+    {kKueue1, "AdmissionCheck", take_object<&Gathered::checks, decode_check>},
+    {kKueue2, "AdmissionCheck", take_object<&Gathered::checks, decode_check>},
+    {kKueue1, "WorkloadPriorityClass", take_object<&Gathered::workload_classes, decode_any>},
+    {kKueue2, "WorkloadPriorityClass", take_object<&Gathered::workload_classes, decode_any>},
+    {kKueue1, "Workload", take_object<&Gathered::workloads, as_v1<decode_workload>>},
+    {kKueue2, "Workload", take_object<&Gathered::workloads, as_v2<decode_workload>>},
+    {"config.kueue.x-k8s.io/v1beta1", "Configuration",
+     take_object<&Gathered::queue_configs, as_v1<decode_queue_config>>},
+    {"config.kueue.x-k8s.io/v1beta2", "Configuration",
+     take_object<&Gathered::queue_configs, as_v2<decode_queue_config>>},
+    {"scheduling.volcano.sh/v1beta1", "Queue", take_object<&Gathered::volcano_queues, decode_any>},
+    {"scheduling.run.ai/v2", "Queue", take_object<&Gathered::kai_queues, decode_any>},
+    {"batch.volcano.sh/v1alpha1", "Job", take_object<&Gathered::volcano_jobs, decode_any>},
+    {"scheduling.k8s.io/v1beta1", "Workload",
+     take_object<&Gathered::upstream_workloads, decode_any>},
 };
 
 std::string_view string_at(const Value& v, std::initializer_list<std::string_view> keys) {
@@ -60,12 +99,16 @@ std::string unquoted(std::string_view text) {
 }
 
 bool cluster_scoped(std::string_view kind) {
-  return kind == "Node" || kind == "PersistentVolume" || kind == "PriorityClass" ||
-         kind == "GpuNode";
+  constexpr std::string_view kKinds[] = {
+      "AdmissionCheck", "ClusterQueue",   "Cohort",           "GpuNode",
+      "Namespace",      "Node",           "PersistentVolume", "PriorityClass",
+      "Queue",          "ResourceFlavor", "Topology",         "WorkloadPriorityClass"};
+  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
 }
 
 // "Pod team-a/x". Other kinds show a namespace only where they give one.
 std::string shown_name(const Value& v, std::string_view kind, bool known) {
+  if (known && kind == "Configuration") return "Configuration";  // a file, it has no name
   const std::string_view name = string_at(v, {"metadata", "name"});
   std::string_view ns = string_at(v, {"metadata", "namespace"});
   if (known && ns.empty()) ns = "default";
@@ -76,14 +119,17 @@ std::string shown_name(const Value& v, std::string_view kind, bool known) {
   return out + (name.empty() ? "?" : unquoted(name));
 }
 
-std::string versions_read(std::string_view kind) {
-  std::string out;
+// Versions of the kind in the same API group; those of other groups where it has none there.
+std::string versions_read(std::string_view kind, std::string_view version) {
+  const auto group = [](std::string_view v) { return v.substr(0, v.find('/')); };
+  std::string out, others;
   for (const KnownKind& known : kKnownKinds) {
     if (known.kind != kind) continue;
-    if (!out.empty()) out += ", ";
-    out += known.version;
+    std::string& list = group(known.version) == group(version) ? out : others;
+    if (!list.empty()) list += ", ";
+    list += known.version;
   }
-  return out;
+  return out.empty() ? others : out;
 }
 
 // One document: its objects in order, lists flattened.
@@ -147,7 +193,7 @@ class DocumentReader {
     }
     const std::string shown = shown_name(v, kind, known != nullptr);
     if (known == nullptr) {
-      const std::string versions = versions_read(kind);
+      const std::string versions = versions_read(kind, version);
       out_.ignored.add(Gathered::note(
           origin_, shown, path,
           versions.empty() ? "kind " + unquoted(kind) + " of " + unquoted(version) + " is not read"

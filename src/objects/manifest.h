@@ -1,8 +1,11 @@
 // The one way from Kubernetes manifests to the model: give it documents, take the Inputs.
 //
-// Read: Node, Pod, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass,
-// PodDisruptionBudget, Job, GpuNode, PodGroups (group.h) and lists of any of these. Every other
-// kind is named in ignored. An object with an error is named in invalid, with every error, and the
+// Read: Node, Pod, Namespace, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass,
+// PodDisruptionBudget, Job, GpuNode, PodGroups (group.h), Kueue's ResourceFlavor, ClusterQueue,
+// LocalQueue, Cohort, Topology, AdmissionCheck, WorkloadPriorityClass, Workload (kueue.h,
+// kueue_workload.h) and Configuration (kueue_config.h), the Queues of Volcano and KAI, Volcano's
+// Job, the upstream Workload (other_queues.h), and lists of any of these. Every other kind is named
+// in ignored. An object with an error is named in invalid, with every error, and the
 // rest goes on. Unknown fields and assumptions are warnings.
 //
 // The result does not depend on the order of the documents: of two objects with one name the
@@ -20,6 +23,20 @@
 // - spec.priority wins over the class (it is what the API server stored); an unknown class without
 //   it makes a pending pod invalid.
 // - A pod bound to a node that is not in the input is left out, with a warning.
+//
+// What waits in queues (resolve_queues.cc, resolve_queued.cc), only where the input has a
+// ClusterQueue:
+// - A Workload that is not finished is one of Inputs.queues.workloads. Its priority is
+//   spec.priority, else its class; an unknown class makes a pending one invalid.
+// - A Job with a queue (label kueue.x-k8s.io/queue-name, or a LocalQueue "default" in its
+//   namespace) is a workload of its own unless a Workload names it as owner. Its pods are made only
+//   when its Workload holds quota and it is not suspended. One that runs without a Workload in the
+//   input is left as it is.
+// - A pending pod with that label is a workload, a Kueue pod group one for the whole group. Such
+//   pods stay in Inputs.pods, marked queued: the ordinary order of pods does not place them.
+// Queues of Volcano and KAI (resolve_other_queues.cc, resolve_other_groups.cc) become ClusterQueues
+// and Cohorts (queue_forest.h). Pending groups that name one become workloads, running ones hold
+// its quota; so do pods of no group.
 #pragma once
 
 #include <cstddef>
@@ -27,7 +44,7 @@
 #include <string>
 #include <vector>
 
-#include "model/spec.h"
+#include "model/workload.h"
 #include "text/value.h"
 
 namespace berth::objects {
@@ -65,6 +82,7 @@ struct Inputs {
   std::vector<model::PodSpec> pods;
   std::vector<model::GangSpec> gangs;
   std::vector<model::BudgetSpec> budgets;
+  model::QueueInputs queues;
   std::vector<Note> ignored, warnings, invalid;
   std::vector<Note> notes;  // nothing wrong, worth knowing: suspended Jobs
   Counts counts;

@@ -100,6 +100,7 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   spec.tolerations = std::move(raw.tolerations);
   spec.priority_class = std::move(raw.priority_class);
   spec.gated = raw.gated;
+  out.other_gates = raw.other_gates;
   out.phase = std::move(top.phase);
   out.restart_policy = std::move(raw.restart_policy);
   out.priority = raw.priority;

@@ -22,6 +22,7 @@ struct PodObject {
   std::optional<bool> preempts;  // spec.preemptionPolicy
   Membership member;
   std::vector<ClaimRef> claims;
+  bool other_gates = false;  // scheduling gates that are not Kueue's
 
   bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
 };

@@ -45,9 +45,16 @@ void read_pod_level(const Value& v, std::optional<Resources>& out, Decoder& d) {
   out = std::move(resources);
 }
 
-void read_gates(const Value& v, bool& out, Decoder& d) {
+void read_gates(const Value& v, RawPodSpec& out, Decoder& d) {
   if (!v.is_array()) return d.mismatch(v, "an array");
-  out = v.size() > 0;
+  out.gated = v.size() > 0;
+  for (const Value& gate : v.items()) {
+    const Value* name = gate.find("name");
+    const bool kueue = name != nullptr && (name->string() == "kueue.x-k8s.io/admission" ||
+                                           name->string() == "kueue.x-k8s.io/topology" ||
+                                           name->string() == "kueue.x-k8s.io/elastic-job");
+    if (!kueue) out.other_gates = true;
+  }
 }
 
 void read_claims(const Value& v, RawPodSpec& out, Decoder& d) {
@@ -110,7 +117,7 @@ constexpr text::Field<S> kPodSpecFields[] = {
     text::skip<S>("runtimeClassName"),
     text::skip<S>("schedulerName"),
     text::field<&S::scheduling_group, read_scheduling_group>("schedulingGroup"),
-    text::field<&S::gated, read_gates>("schedulingGates"),
+    text::custom<S>("schedulingGates", read_gates),
     text::skip<S>("securityContext"),
     text::skip<S>("serviceAccount"),
     text::skip<S>("serviceAccountName"),

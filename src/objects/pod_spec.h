@@ -21,7 +21,9 @@ struct RawPodSpec {
   std::string node_name, priority_class, restart_policy = "Always", scheduling_group;
   std::optional<int> priority;
   std::optional<bool> preempts;
-  bool host_network = false, gated = false, unread_claims = false;
+  bool host_network = false, unread_claims = false;
+  bool gated = false;
+  bool other_gates = false;               // that are not Kueue's
   const text::Value* affinity = nullptr;  // read when labels and namespace are known
   const text::Value* spread = nullptr;
 };

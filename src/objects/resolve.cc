@@ -10,17 +10,23 @@ namespace {
 
 template <class T>
 const std::string& ns_of(const T& object) {
-  return object.meta.ns;
+  static const std::string kNone;
+  if constexpr (requires { object.meta; }) {
+    return object.meta.ns;
+  } else if constexpr (requires { object.ns; }) {
+    return object.ns;
+  } else {
+    return kNone;
+  }
 }
 template <class T>
 const std::string& name_of(const T& object) {
-  return object.meta.name;
+  if constexpr (requires { object.meta; }) {
+    return object.meta.name;
+  } else {
+    return object.name;
+  }
 }
-const std::string& ns_of(const GpuNode&) {
-  static const std::string kNone;
-  return kNone;
-}
-const std::string& name_of(const GpuNode& node) { return node.name; }
 
 // Sorted by name; of two with one name the first by where it was found stays.
 template <class T>
@@ -61,6 +67,19 @@ void Resolver::drop_duplicates() {
   keep_first(in_.volumes, in_);
   keep_first(in_.claims, in_);
   keep_first(in_.priority_classes, in_);
+  keep_first(in_.flavors, in_);
+  keep_first(in_.cluster_queues, in_);
+  keep_first(in_.local_queues, in_);
+  keep_first(in_.cohorts, in_);
+  keep_first(in_.topologies, in_);
+  keep_first(in_.checks, in_);
+  keep_first(in_.workload_classes, in_);
+  keep_first(in_.namespaces, in_);
+  keep_first(in_.workloads, in_);
+  keep_first(in_.volcano_queues, in_);
+  keep_first(in_.kai_queues, in_);
+  keep_first(in_.volcano_jobs, in_);
+  keep_first(in_.upstream_workloads, in_);
 }
 
 void Resolver::nodes() {
@@ -121,7 +140,10 @@ void Resolver::groups() {
       }
       gang.priority = priority->value;
     }
-    gangs_.emplace(qualified(gang.ns, gang.name), gang);
+    const std::string key = qualified(gang.ns, gang.name);
+    gangs_.emplace(key, gang);
+    if (group.object.kai) kai_groups_.insert(key);
+    gang_places_.emplace(key, std::pair(group.origin, group.shown));
   }
 }
 
@@ -136,7 +158,8 @@ Inputs Resolver::finish() {
   for (const model::PodSpec& pod : out_.pods) with_pods.emplace(pod.ns, pod.gang);
   for (const Found<GroupObject>& group : in_.groups) {
     const model::GangSpec& gang = group.object.gang;
-    if (!with_pods.contains({gang.ns, gang.name})) {
+    const bool queued = queued_groups_.contains(qualified(gang.ns, gang.name));
+    if (!queued && !with_pods.contains({gang.ns, gang.name})) {
       in_.notes.add(
           Gathered::note(group.origin, group.shown, "", "no pod of the input belongs to it"));
     }
@@ -153,6 +176,7 @@ Inputs Resolver::finish() {
     }
     out_.gangs.push_back(std::move(gang));
   }
+  finish_queues();
   const auto by_name = [](const auto& a, const auto& b) {
     return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
   };
@@ -175,9 +199,14 @@ Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   resolver.drop_duplicates();
   resolver.nodes();
   resolver.indexes();
+  resolver.queues();
   resolver.groups();
+  resolver.workloads();
   resolver.jobs();
+  resolver.volcano_jobs();
   resolver.pods();
+  resolver.queued_pods();
+  resolver.other_queues();
   resolver.budgets();
   return resolver.finish();
 }

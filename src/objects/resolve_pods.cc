@@ -29,6 +29,8 @@ bool Resolver::settle_priority(const Found<T>& at, const std::string& path, PodO
   return true;
 }
 
+template bool Resolver::settle_priority(const Found<JobObject>&, const std::string&, PodObject&);
+
 template <class T>
 void Resolver::take_topology(const Found<T>& at, const Membership& member,
                              const model::PodSpec& pod, model::GangSpec& gang) {
@@ -65,6 +67,7 @@ bool Resolver::settle_group(const Found<T>& at, const std::string& path, PodObje
     gang.name = member.group;
     gang.min_member = *member.group_min;
     it = gangs_.emplace(key, std::move(gang)).first;
+    gang_places_.emplace(key, std::pair(at.origin, at.shown));
   }
   if (it == gangs_.end()) {
     const std::string message = "found group " + quoted(member.group) +
@@ -93,6 +96,8 @@ bool Resolver::settle(const Found<T>& at, const std::string& path, PodObject& po
   const bool priority = settle_priority(at, path, pod);
   return settle_group(at, path, pod) && priority;
 }
+
+template bool Resolver::settle(const Found<VolcanoJob>&, const std::string&, PodObject&);
 
 // Where the pod's GPUs are known: the agent's word first. What cannot be is dropped with a warning.
 void Resolver::check_indices(const Found<PodObject>& at, model::PodSpec& pod) {
@@ -149,6 +154,9 @@ void Resolver::add_pod(Found<PodObject>& found) {
                    ", which is not among the valid nodes of the input; the pod holds nothing");
     }
   }
+  const std::string key = qualified(pod.ns, pod.name);
+  if (found.object.meta.labels.contains(kQueueLabel)) pod_at_.emplace(key, out_.pods.size());
+  if (pod.gated && !found.object.other_gates) kueue_gated_.insert(key);
   out_.pods.push_back(std::move(pod));
 }
 
@@ -178,6 +186,7 @@ bool Resolver::make_job_gang(Found<JobObject>& job, std::vector<PodObject*>& exi
                "found a PodGroup of the same name, want another name for the gang of this Job");
     return false;
   }
+  gang_places_.emplace(qualified(gang.ns, gang.name), std::pair(job.origin, job.shown));
   object.pod.member.group = gang.name;
   for (PodObject* pod : existing) {
     if (pod->member.group.empty()) pod->member.group = gang.name;
@@ -188,6 +197,7 @@ bool Resolver::make_job_gang(Found<JobObject>& job, std::vector<PodObject*>& exi
 void Resolver::expand(Found<JobObject>& job, std::vector<PodObject*>& existing,
                       const NameSet& taken) {
   JobObject& object = job.object;
+  if (waits_in_queue(job, existing)) return;
   if (object.suspend && !object.finished) {
     ++in_.counts.suspended_jobs;
     in_.notes.add(Gathered::note(job.origin, job.shown, "spec.suspend",

@@ -7,6 +7,8 @@
 #include <vector>
 
 #include "objects/gathered.h"
+#include "objects/queue_forest.h"
+#include "objects/queue_marks.h"
 
 namespace berth::objects {
 
@@ -18,9 +20,14 @@ class Resolver {
   void drop_duplicates();
   void nodes();
   void indexes();
+  void queues();
   void groups();
+  void workloads();
   void jobs();
+  void volcano_jobs();
   void pods();
+  void queued_pods();
+  void other_queues();
   void budgets();
   Inputs finish();
 
@@ -43,6 +50,58 @@ class Resolver {
   void check_indices(const Found<PodObject>& at, model::PodSpec& pod);
   void add_pod(Found<PodObject>& found);
 
+  // Queues (resolve_queues.cc).
+  // Whether Kueue looks after what a namespace holds without being asked by a label.
+  bool managed(const std::string& ns) const;
+  // The priority of a class of workloads; absent when there is none of that name.
+  std::optional<int> workload_class(const std::string& name) const;
+  template <class T>
+  void say_no_queues(const Found<T>& at);  // once
+  // Under a name of its own; its place in out_.queues.workloads.
+  std::size_t add_workload(model::WorkloadSpec spec);
+  bool settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec);
+  void settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec);
+  void meaning_of(model::TopologyAsk& ask) const;  // short names of levels
+  void finish_queues();
+
+  // What waits in them (resolve_queued.cc).
+  struct PodGroupOf;                                                // pods of one Kueue pod group
+  std::optional<std::string> queue_of(const JobObject& job) const;  // absent: in none
+  // True when a workload stands for the Job, so that its pods are not made here.
+  bool waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing);
+  void queue_job(Found<JobObject>& job, const std::string& queue);
+  void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
+  void hold(model::PodSpec& pod);  // until its workload starts
+  template <class T>
+  bool class_priority(const Found<T>& at, const Meta& meta, int& priority);
+  void queue_pod(const Found<PodObject>& found, model::PodSpec& pod);
+  void queue_pod_group(PodGroupOf& group);
+  void warn_two_queues(const Found<PodObject>& found, const model::PodSpec& pod);
+  void drop_pod(const Found<PodObject>& found, const BadMark& bad);
+
+  // Queues of Volcano and KAI (resolve_other_queues.cc, resolve_other_groups.cc).
+  struct OtherSystem {
+    std::string root;                                  // "volcano", "kai"
+    std::map<std::string, std::string> cluster_queue;  // by queue
+    std::set<std::string> resources;                   // that its queues count
+    std::vector<ForestQueue> queues;
+  };
+  void name_other_queues();
+  void straighten(OtherSystem& system);  // parents that are missing, too deep or in a circle
+  OtherSystem* system_of(const std::string& queue, bool kai);
+  std::string local_queue(const std::string& ns, const std::string& queue,
+                          const OtherSystem& system);
+  void queue_gangs();
+  void queue_gang(const model::GangSpec& gang, const std::vector<model::PodSpec*>& pods,
+                  OtherSystem& system);
+  void queue_other_pods();
+  void add_other_workload(model::WorkloadSpec spec, const std::vector<model::PodSpec*>& pods,
+                          OtherSystem& system, bool runs);
+  std::string volcano_gang(const Found<VolcanoJob>& job, std::string name,
+                           std::vector<PodObject*>& existing);
+  void expand_task(const Found<VolcanoJob>& job, std::size_t task, const std::string& gang,
+                   const NameSet& taken);
+
   struct Holding {
     std::string node;
     std::vector<int> indices;
@@ -56,8 +115,34 @@ class Resolver {
   std::map<std::string, model::GangSpec, std::less<>> gangs_;  // by ns/name
   std::map<std::string, Holding, std::less<>> holders_;        // by pod UID
   NameSet node_label_keys_;
+
+  bool kueue_decides_ = false;  // a ClusterQueue is there
+  bool said_no_queues_ = false;
+  std::map<std::string, int, std::less<>> workload_classes_;
+  std::optional<text::Selector> managed_namespaces_;
+  NameSet default_queues_;  // namespaces with a LocalQueue "default"
+  NameSet workload_names_;  // ns/name
+  // By ns/Kind/name of what owns them: places in out_.queues.workloads. Empty: a workload stands
+  // for it and was refused.
+  std::map<std::string, std::vector<std::size_t>, std::less<>> workloads_of_;
+  std::map<std::string, std::size_t, std::less<>> pod_at_;  // by ns/name: place in out_.pods
+  OtherSystem volcano_{.root = "volcano", .cluster_queue = {}, .resources = {}, .queues = {}};
+  OtherSystem kai_{.root = "kai", .cluster_queue = {}, .resources = {}, .queues = {}};
+  std::string any_flavor_ = "default";
+  std::map<std::string, std::string, std::less<>> local_targets_;  // ClusterQueue by ns/LocalQueue
+  NameSet kai_groups_;                                             // ns/name
+  NameSet queued_groups_;  // ns/name of groups that a workload stands for
+  std::map<std::string, std::pair<Origin, std::string>, std::less<>> gang_places_;
+  NameSet kueue_gated_;           // pods that only Kueue's gates hold
+  NameSet dropped_pods_;          // ns/name
+  std::size_t waiting_pods_ = 0;  // of pending workloads, made from Jobs and Workloads
 };
 
 std::string qualified(const std::string& ns, const std::string& name);
+
+// A pod as a template: what it is apart from which one it is and where.
+model::PodSpec as_template(const model::PodSpec& pod);
+// Whether two pods differ in nothing but their names, times, labels and places.
+bool same_role(const model::PodSpec& a, const model::PodSpec& b);
 
 }  // namespace berth::objects

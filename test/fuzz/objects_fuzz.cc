@@ -55,6 +55,74 @@ void check_pod(const model::PodSpec& pod, const std::set<std::string>& gangs) {
   }
 }
 
+void check_workload(const model::WorkloadSpec& workload, const std::set<std::string>& pods) {
+  fuzz::check(!workload.name.empty() && !workload.ns.empty(), "a workload has a name");
+  fuzz::check(!workload.finished, "finished workloads are left out");
+  fuzz::check(!workload.pod_sets.empty(), "a workload has pod sets");
+  fuzz::check(!workload.admitted || workload.admission.has_value(), "who is admitted holds quota");
+  std::set<std::string> names;
+  for (const model::PodSetSpec& set : workload.pod_sets) {
+    fuzz::check(names.insert(set.name).second, "pod sets have names of their own");
+    fuzz::check(set.count >= 1, "a pod set has pods");
+    fuzz::check(!set.min_count || (*set.min_count >= 1 && *set.min_count <= set.count),
+                "the least is in range");
+    fuzz::check(in_range(set.requests), "quota requests are in range");
+    fuzz::check(std::all_of(set.pods.begin(), set.pods.end(),
+                            [&](const std::string& name) { return pods.contains(name); }),
+                "pods of a workload are there");
+  }
+  if (!workload.admission) return;
+  fuzz::check(workload.admission->pod_sets.size() == names.size(), "each pod set is admitted");
+  for (const auto& set : workload.admission->pod_sets) {
+    fuzz::check(names.contains(set.name), "an admission names pod sets");
+  }
+}
+
+void check_queues(const model::QueueInputs& queues, const std::set<std::string>& pods) {
+  std::set<std::string> names, cohorts, workloads;
+  for (const auto& queue : queues.queues) {
+    fuzz::check(names.insert(queue.name).second, "queues have names of their own");
+    for (const auto& group : queue.groups) {
+      for (const auto& flavor : group.flavors) {
+        fuzz::check(flavor.resources.size() == group.covered.size(), "a quota for each resource");
+        for (const auto& quota : flavor.resources) {
+          fuzz::check(quota.nominal >= 0 && quota.borrowing_limit.value_or(0) >= 0 &&
+                          quota.lending_limit.value_or(0) >= 0,
+                      "quotas are in range");
+        }
+      }
+    }
+  }
+  for (const auto& cohort : queues.cohorts) {
+    fuzz::check(cohorts.insert(cohort.name).second, "cohorts have names of their own");
+  }
+  for (const auto& workload : queues.workloads) {
+    fuzz::check(workloads.insert(workload.ns + '/' + workload.name).second,
+                "workloads have names of their own");
+    check_workload(workload, pods);
+  }
+}
+
+// What the order of the documents could change.
+bool same_queues(const model::QueueInputs& a, const model::QueueInputs& b) {
+  const auto same_workload = [](const model::WorkloadSpec& x, const model::WorkloadSpec& y) {
+    const auto same_set = [](const model::PodSetSpec& s, const model::PodSetSpec& t) {
+      return s.name == t.name && s.count == t.count && s.min_count == t.min_count &&
+             *s.pod == *t.pod && s.requests == t.requests && s.topology == t.topology &&
+             s.pods == t.pods;
+    };
+    return x.ns == y.ns && x.name == y.name && x.queue == y.queue && x.priority == y.priority &&
+           x.admission == y.admission && x.incomplete == y.incomplete &&
+           std::equal(x.pod_sets.begin(), x.pod_sets.end(), y.pod_sets.begin(), y.pod_sets.end(),
+                      same_set);
+  };
+  return a.config == b.config && a.flavors == b.flavors && a.queues == b.queues &&
+         a.local_queues == b.local_queues && a.cohorts == b.cohorts &&
+         a.topologies == b.topologies && a.checks == b.checks && a.namespaces == b.namespaces &&
+         std::equal(a.workloads.begin(), a.workloads.end(), b.workloads.begin(), b.workloads.end(),
+                    same_workload);
+}
+
 }  // namespace
 
 int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
@@ -65,7 +133,8 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   const objects::Inputs again = read(*documents, true);
   fuzz::check(in.nodes == again.nodes && in.pods == again.pods && in.gangs == again.gangs &&
                   in.budgets == again.budgets && in.invalid == again.invalid &&
-                  in.warnings == again.warnings && in.ignored == again.ignored,
+                  in.warnings == again.warnings && in.ignored == again.ignored &&
+                  same_queues(in.queues, again.queues),
               "the order of documents does not matter");
   std::set<std::string> gangs, pods;
   for (const model::GangSpec& gang : in.gangs) {
@@ -77,5 +146,6 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
     fuzz::check(pods.insert(pod.ns + '/' + pod.name).second, "pods have names of their own");
     check_pod(pod, gangs);
   }
+  check_queues(in.queues, pods);
   return 0;
 }

@@ -1,0 +1,48 @@
+// kueue.x-k8s.io Workload, v1beta1 and v1beta2: pod sets that start together, and where they stand.
+//
+// v1beta1's priorityClassName and priorityClassSource are priorityClassRef, its domains of a
+// topology assignment are slices. What Kueue's webhook refuses is an error: 1 to 18 pod sets of
+// different names, count at least 1 (and at most kMaxJobPods), minCount 1..count on one pod set,
+// one of required, preferred and unconstrained, slice sizes that divide one another, groups of two
+// pod sets of which one has one pod, a class without its source, an admission that does not name
+// every pod set once, negative usage. A workload holds quota where status.admission is given and
+// the condition QuotaReserved is not False.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "model/workload.h"
+#include "objects/job.h"
+#include "objects/kueue.h"
+
+namespace berth::objects {
+
+inline constexpr std::size_t kMostPodSets = 18;
+
+struct WorkloadObject {
+  Meta meta;
+  model::WorkloadSpec spec;          // priority, pods and requests come with the other objects
+  std::vector<PodObject> templates;  // of spec.pod_sets, one each
+  std::optional<int> priority;
+  std::string priority_class;
+  bool pod_class = false;  // a PriorityClass, not a WorkloadPriorityClass
+  int boost = 0;           // annotation priority-boost
+  std::vector<std::string> preemption_gates;
+};
+void decode_workload(const text::Value& v, KueueVersion version, WorkloadObject& out,
+                     text::Decoder& d);
+
+// The status; spec must have been read. kueue_status.cc.
+void read_workload_status(const text::Value& v, KueueVersion version, WorkloadObject& out,
+                          text::Decoder& d);
+
+// v1beta1's domains and v1beta2's slices as one. kueue_topology.cc.
+void read_topology_assignment(const text::Value& v, KueueVersion version,
+                              std::optional<model::TopologyAssignment>& out, text::Decoder& d);
+
+// "" or what is wrong with the sizes: want <this>.
+std::string slices_wrong(const std::vector<model::TopologyAsk::Slice>& slices, int count);
+
+}  // namespace berth::objects

@@ -1,0 +1,40 @@
+// Kueue's labels and annotations on Jobs, pods and templates.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <string_view>
+
+#include "model/workload.h"
+#include "objects/topology.h"
+
+namespace berth::objects {
+
+inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
+inline constexpr std::string_view kClassLabel = "kueue.x-k8s.io/priority-class";
+inline constexpr std::string_view kPodSetLabel = "kueue.x-k8s.io/podset";
+
+// A label or annotation that says what cannot be.
+struct BadMark {
+  std::string path;     // metadata.annotations["kueue.x-k8s.io/podset-slice-size"]
+  std::string message;  // found "x", want ...
+};
+
+std::string label_value(const Meta& meta, std::string_view key);  // "" when it has none
+// "" when it has neither; the label first.
+std::string label_or_annotation(const Meta& meta, std::string_view key);
+std::string mark_path(std::string_view kind, std::string_view key);  // kind: labels, annotations
+
+// How a pod set of count pods is kept together: podset-required-topology, -preferred- and
+// -unconstrained-, podset-slice-required-topology with podset-slice-size, podset-group-name. named:
+// what read_topology() found, in any spelling; where it asks for both, required holds.
+std::optional<BadMark> read_topology_ask(const Meta& meta, const TopologyRequest& named, int count,
+                                         model::TopologyAsk& out);
+
+// A whole number 1..most; absent: out is left as it is.
+std::optional<BadMark> read_number_label(const Meta& meta, std::string_view key, std::int64_t most,
+                                         int& out);
+std::optional<BadMark> read_number_annotation(const Meta& meta, std::string_view key,
+                                              std::int64_t most, int& out);
+
+}  // namespace berth::objects

@@ -1,0 +1,349 @@
+// Groups, pods and Jobs of Volcano and KAI that name a queue of theirs.
+#include <algorithm>
+#include <limits>
+
+#include "objects/quota_requests.h"
+#include "objects/resolver.h"
+
+namespace berth::objects {
+
+namespace {
+
+using model::GangSpec;
+using model::PodSetSpec;
+using model::PodSpec;
+using model::TopologyAsk;
+
+// What a group lacks of its minimum, or "".
+std::string lacking(const GangSpec& gang, const std::vector<PodSpec*>& pods) {
+  const auto text = [](const std::string& what, std::size_t has, int wants) {
+    return std::to_string(has) + " of " + std::to_string(wants) + " pods of " + what + " exist";
+  };
+  if (pods.size() < static_cast<std::size_t>(gang.min_member)) {
+    return text("the group", pods.size(), gang.min_member);
+  }
+  for (const model::SubgroupSpec& sub : gang.subgroups) {
+    const auto has = std::count_if(pods.begin(), pods.end(),
+                                   [&](const PodSpec* pod) { return pod->subgroup == sub.name; });
+    if (has < sub.min_member) {
+      return text("subgroup " + quoted(sub.name), static_cast<std::size_t>(has), sub.min_member);
+    }
+  }
+  return {};
+}
+
+const model::SubgroupSpec* subgroup_of(const GangSpec& gang, const std::string& name) {
+  for (const model::SubgroupSpec& sub : gang.subgroups) {
+    if (sub.name == name) return &sub;
+  }
+  return nullptr;
+}
+
+// The group's own topology; a subgroup's beside it is a slice of the size of the pod set.
+TopologyAsk ask_of(const GangSpec& gang, const model::SubgroupSpec* sub, int count, bool several) {
+  using Mode = TopologyAsk::Mode;
+  TopologyAsk out;
+  const auto set_mode = [&out](const std::string& required, const std::string& preferred) {
+    if (required.empty() && preferred.empty()) return false;
+    out.mode = required.empty() ? Mode::kPreferred : Mode::kRequired;
+    out.level = required.empty() ? preferred : required;
+    return true;
+  };
+  if (set_mode(gang.required_topology, gang.preferred_topology)) {
+    if (several) out.group = gang.name;
+    if (sub != nullptr && !sub->required_topology.empty()) {
+      out.slices = {{sub->required_topology, count}};
+    }
+  } else if (sub != nullptr) {
+    set_mode(sub->required_topology, sub->preferred_topology);
+  }
+  return out;
+}
+
+// One pod set for each subgroup, and for each shape in it; none when there are too many.
+std::vector<PodSetSpec> sets_of(const GangSpec& gang, const std::vector<PodSpec*>& pods,
+                                const model::QueueConfig& config) {
+  std::vector<PodSetSpec> sets;
+  for (const PodSpec* pod : pods) {
+    const std::string base = pod->subgroup.empty() ? "main" : pod->subgroup;
+    PodSetSpec* set = nullptr;
+    int of_base = 0;
+    for (PodSetSpec& known : sets) {
+      if (known.pod->subgroup != pod->subgroup) continue;
+      ++of_base;
+      if (same_role(*known.pod, *pod)) set = &known;
+    }
+    if (set == nullptr) {
+      if (sets.size() == kMostPodSets) return {};
+      set = &sets.emplace_back();
+      set->name = of_base == 0 ? base : base + '-' + std::to_string(of_base);
+      set->count = 0;
+      set->pod = std::make_shared<const PodSpec>(as_template(*pod));
+      set->requests = quota_requests(*pod, config);
+    }
+    ++set->count;
+    set->pods.push_back(qualified(pod->ns, pod->name));
+  }
+  std::int64_t in_subgroups = 0;
+  for (const auto& sub : gang.subgroups) in_subgroups += sub.min_member;
+  for (PodSetSpec& set : sets) {
+    const std::string subgroup = set.pod->subgroup;
+    const model::SubgroupSpec* sub = subgroup_of(gang, subgroup);
+    const bool alone = std::count_if(sets.begin(), sets.end(), [&](const PodSetSpec& other) {
+                         return other.pod->subgroup == subgroup;
+                       }) == 1;
+    const std::int64_t least = std::max<std::int64_t>(
+        1, sub != nullptr ? sub->min_member : gang.min_member - in_subgroups);
+    if (alone && least < set.count) set.min_count = static_cast<int>(least);
+    set.topology = ask_of(gang, sub, set.count, sets.size() > 1);
+    PodSpec bare = *set.pod;
+    bare.gang.clear();
+    bare.subgroup.clear();
+    set.pod = std::make_shared<const PodSpec>(std::move(bare));
+  }
+  return sets;
+}
+
+// Pods that run hold what they take.
+void admit_as_running(model::WorkloadSpec& spec, const std::vector<PodSpec*>& pods,
+                      const std::string& queue, const std::string& flavor) {
+  model::AdmissionSpec admission;
+  admission.queue = queue;
+  for (PodSetSpec& set : spec.pod_sets) {
+    set.min_count.reset();
+    model::PodSetAdmission admitted;
+    admitted.name = set.name;
+    admitted.count = set.count;
+    for (const auto& [resource, amount] : set.requests) {
+      admitted.flavors[resource] = flavor;
+      const std::int64_t most = std::numeric_limits<std::int64_t>::max() / std::max(1, set.count);
+      admitted.usage[resource] = std::min(amount, most) * set.count;
+    }
+    admission.pod_sets.push_back(std::move(admitted));
+  }
+  spec.admission = std::move(admission);
+  spec.admitted = true;
+  spec.reserved_ns = spec.created_ns;
+  for (const PodSpec* pod : pods) {
+    const std::int64_t since = pod->started_ns != 0 ? pod->started_ns : pod->created_ns;
+    spec.reserved_ns = std::max(spec.reserved_ns, since);
+  }
+  spec.admitted_ns = spec.reserved_ns;
+}
+
+}  // namespace
+
+void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<PodSpec*>& pods,
+                                  OtherSystem& system, bool runs) {
+  for (const PodSetSpec& set : spec.pod_sets) {
+    for (const auto& [resource, amount] : set.requests) system.resources.insert(resource);
+  }
+  const std::string target = system.cluster_queue.at(spec.queue);
+  spec.queue = local_queue(spec.ns, spec.queue, system);
+  if (runs) {
+    admit_as_running(spec, pods, target, any_flavor_);
+  } else {
+    for (PodSpec* pod : pods) {
+      hold(*pod);
+      if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has scheduling gates";
+    }
+  }
+  add_workload(std::move(spec));
+}
+
+void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pods,
+                          OtherSystem& system) {
+  const std::string key = qualified(gang.ns, gang.name);
+  const auto say = [&](const std::string& message) {
+    const auto place = gang_places_.find(key);
+    if (place == gang_places_.end()) return;
+    in_.notes.add(Gathered::note(place->second.first, place->second.second, "", message));
+  };
+  std::vector<PodSpec*> running;
+  for (PodSpec* pod : pods) {
+    if (!pod->node_name.empty()) running.push_back(pod);
+  }
+  const bool runs = !running.empty();
+  const std::string missing = runs ? "" : lacking(gang, pods);
+  if (!missing.empty()) {
+    return say("it does not wait in queue " + quoted(gang.queue) + " yet: " + missing);
+  }
+  if (runs && running.size() < pods.size()) {
+    say("it runs already: its " + std::to_string(running.size()) +
+        " bound pods hold quota of queue " + quoted(gang.queue) + ", the others start without it");
+  }
+  const std::vector<PodSpec*>& taken = runs ? running : pods;
+  model::WorkloadSpec spec;
+  spec.ns = gang.ns;
+  spec.name = gang.name;
+  spec.queue = gang.queue;
+  spec.owner = "PodGroup/" + gang.name;
+  spec.created_ns = gang.created_ns != 0 ? gang.created_ns : taken.front()->created_ns;
+  spec.priority = taken.front()->priority;
+  for (const PodSpec* pod : taken) spec.priority = std::max(spec.priority, pod->priority);
+  if (gang.priority) spec.priority = *gang.priority;
+  spec.pod_sets = sets_of(gang, taken, out_.queues.config);
+  if (spec.pod_sets.empty()) {
+    return say("it does not wait in queue " + quoted(gang.queue) + ": its pods are of more than " +
+               std::to_string(kMostPodSets) + " kinds");
+  }
+  add_other_workload(std::move(spec), taken, system, runs);
+  if (!runs) queued_groups_.insert(key);
+}
+
+void Resolver::queue_gangs() {
+  std::map<std::string, std::vector<PodSpec*>, std::less<>> members;
+  for (PodSpec& pod : out_.pods) {
+    if (!pod.gang.empty() && !pod.queued) members[qualified(pod.ns, pod.gang)].push_back(&pod);
+  }
+  for (const auto& [key, pods] : members) {
+    const auto gang = gangs_.find(key);
+    if (gang == gangs_.end()) continue;
+    OtherSystem* system = system_of(gang->second.queue, kai_groups_.contains(key));
+    if (system == nullptr) continue;
+    queue_gang(gang->second, pods, *system);
+    if (queued_groups_.contains(key)) gangs_.erase(gang);
+  }
+}
+
+// Pods of no group: one workload each. Kueue's label is not theirs.
+void Resolver::queue_other_pods() {
+  for (PodSpec& pod : out_.pods) {
+    if (!pod.gang.empty() || pod.queued || pod.labels.contains(kQueueLabel)) continue;
+    OtherSystem* system = system_of(pod.queue, pod.labels.contains("kai.scheduler/queue"));
+    if (system == nullptr) continue;
+    model::WorkloadSpec spec;
+    spec.ns = pod.ns;
+    spec.name = pod.name;
+    spec.uid = pod.uid;
+    spec.queue = pod.queue;
+    spec.owner = "Pod/" + pod.name;
+    spec.created_ns = pod.created_ns;
+    spec.priority = pod.priority;
+    spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
+    add_other_workload(std::move(spec), {&pod}, *system, !pod.node_name.empty());
+  }
+}
+
+// ---- Volcano Jobs ----
+
+// The group of a Job's pods, made where there is none; "" when the Job is refused. name: of the
+// PodGroup that the Job owns, or empty.
+std::string Resolver::volcano_gang(const Found<VolcanoJob>& job, std::string name,
+                                   std::vector<PodObject*>& existing) {
+  const VolcanoJob& object = job.object;
+  for (const PodObject* pod : existing) {
+    if (name.empty()) name = pod->member.group;
+  }
+  const bool own = name.empty();
+  if (own) name = object.meta.name;
+  const std::string key = qualified(object.meta.ns, name);
+  if (own && gangs_.contains(key)) {
+    in_.refuse(job, "metadata.name",
+               "found a PodGroup of the same name, want another name for the gang of this Job");
+    return {};
+  }
+  GangSpec gang;
+  gang.ns = object.meta.ns;
+  gang.name = name;
+  gang.min_member = std::max(1, object.min_available);
+  gang.queue = object.queue;
+  gang.created_ns = object.meta.created_ns;
+  for (const VolcanoTask& task : object.tasks) {
+    model::SubgroupSpec sub;
+    sub.name = task.name;
+    sub.min_member = task.min_available.value_or(0);
+    gang.subgroups.push_back(std::move(sub));
+  }
+  std::sort(gang.subgroups.begin(), gang.subgroups.end(),
+            [](const auto& a, const auto& b) { return a.name < b.name; });
+  if (!object.priority_class.empty()) {
+    const auto priority = priorities_.find(object.priority_class);
+    if (!priority) {
+      in_.refuse(
+          job, "spec.priorityClassName",
+          "found " + quoted(object.priority_class) +
+              ", want a PriorityClass of the input: add priorityclasses to what kubectl gets");
+      return {};
+    }
+    gang.priority = priority->value;
+  }
+  if (gangs_.emplace(key, std::move(gang)).second) {
+    gang_places_.emplace(key, std::pair(job.origin, job.shown));
+  }
+  for (PodObject* pod : existing) {
+    if (pod->member.group.empty()) pod->member.group = name;
+  }
+  return name;
+}
+
+void Resolver::expand_task(const Found<VolcanoJob>& job, std::size_t at, const std::string& gang,
+                           const NameSet& taken) {
+  const VolcanoTask& task = job.object.tasks[at];
+  PodObject pod = task.pod;
+  const std::string path = "spec.tasks[" + std::to_string(at) + "].template.";
+  pod.member.group = gang;
+  pod.member.subgroup = task.name;
+  pod.meta.owners = {{"Job", job.object.meta.name, job.object.meta.uid, true}};
+  pod.spec.owner = "Job/" + job.object.meta.name;
+  pod.spec.created_ns = job.object.meta.created_ns;
+  pod.spec.labels["volcano.sh/job-name"] = job.object.meta.name;
+  pod.spec.labels["volcano.sh/task-spec"] = task.name;
+  if (pod.spec.queue.empty()) pod.spec.queue = job.object.queue;
+  if (pod.spec.priority_class.empty() && !pod.priority) {
+    pod.spec.priority_class = job.object.priority_class;
+  }
+  if (!settle(job, path, pod)) return;
+  std::vector<std::string> warnings;
+  volumes_.resolve(pod.claims, pod.spec, warnings);
+  for (std::string& warning : warnings) in_.warn(job, path + "spec.volumes", std::move(warning));
+  for (int i = 0; i < task.replicas; ++i) {
+    const std::string name = job.object.meta.name + '-' + task.name + '-' + std::to_string(i);
+    if (taken.contains(name)) continue;
+    out_.pods.push_back(pod.spec);
+    out_.pods.back().name = name;
+    ++in_.counts.job_pods;
+  }
+}
+
+void Resolver::volcano_jobs() {
+  if (in_.volcano_jobs.empty()) return;
+  std::map<std::string, std::vector<PodObject*>, std::less<>> owned;  // by ns/job
+  std::map<std::string, NameSet, std::less<>> names;                  // by namespace
+  for (Found<PodObject>& pod : in_.pods) {
+    names[pod.object.meta.ns].insert(pod.object.meta.name);
+    const Owner* owner = pod.object.meta.controller();
+    if (owner == nullptr || owner->kind != "Job") continue;
+    owned[qualified(pod.object.meta.ns, owner->name)].push_back(&pod.object);
+  }
+  for (const PodSpec& pod : out_.pods) names[pod.ns].insert(pod.name);  // of other Jobs
+  std::map<std::string, std::string, std::less<>> groups;               // by ns/job
+  for (const Found<GroupObject>& group : in_.groups) {
+    const Meta& meta = group.object.meta;
+    for (const Owner& owner : meta.owners) {
+      if (owner.kind == "Job") groups.emplace(qualified(meta.ns, owner.name), meta.name);
+    }
+  }
+  for (const Found<VolcanoJob>& job : in_.volcano_jobs) {
+    const VolcanoJob& object = job.object;
+    if (object.finished) continue;
+    std::size_t pods = 0;
+    for (const VolcanoTask& task : object.tasks) pods += static_cast<std::size_t>(task.replicas);
+    const std::size_t room = options_.max_job_pods - in_.counts.job_pods;
+    if (pods > room) {
+      in_.refuse(job, "spec.tasks",
+                 "found " + std::to_string(pods) + " pods, want at most " + std::to_string(room) +
+                     " more over all Jobs of the input");
+      continue;
+    }
+    const std::string key = qualified(object.meta.ns, object.meta.name);
+    const auto group = groups.find(key);
+    const std::string gang =
+        volcano_gang(job, group == groups.end() ? "" : group->second, owned[key]);
+    for (std::size_t i = 0; !gang.empty() && i < object.tasks.size(); ++i) {
+      expand_task(job, i, gang, names[object.meta.ns]);
+    }
+  }
+}
+
+}  // namespace berth::objects

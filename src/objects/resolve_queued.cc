@@ -1,0 +1,373 @@
+// Jobs and pods that wait in Kueue's queues: the workloads they make, and who holds their pods.
+#include <algorithm>
+
+#include "objects/quota_requests.h"
+#include "objects/resolver.h"
+
+namespace berth::objects {
+
+namespace {
+
+constexpr std::string_view kGroupName = "kueue.x-k8s.io/pod-group-name";
+constexpr std::string_view kGroupTotal = "kueue.x-k8s.io/pod-group-total-count";
+constexpr std::string_view kRoleHash = "kueue.x-k8s.io/role-hash";
+constexpr std::string_view kMinParallelism = "kueue.x-k8s.io/job-min-parallelism";
+constexpr std::string_view kMaxExecution = "kueue.x-k8s.io/max-exec-time-seconds";
+constexpr std::int64_t kMostSeconds = 2'147'483'647;
+
+// The pod set of a pod's role, made where there is none yet; null when there are too many.
+model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
+                           const model::TopologyAsk& ask, std::vector<model::PodSetSpec>& sets) {
+  const std::string* given = meta.annotation(kRoleHash);
+  for (model::PodSetSpec& set : sets) {
+    const bool same = given != nullptr ? set.name == *given : set.name.starts_with("role-");
+    if (same && set.topology == ask && same_role(*set.pod, pod)) return &set;
+  }
+  if (sets.size() == kMostPodSets) return nullptr;
+  model::PodSetSpec set;
+  set.name = given != nullptr ? *given : "role-" + std::to_string(sets.size());
+  while (std::any_of(sets.begin(), sets.end(), [&](const auto& s) { return s.name == set.name; })) {
+    set.name += "-other";  // one hash on different pods
+  }
+  set.topology = ask;
+  set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
+  return &sets.emplace_back(std::move(set));
+}
+
+}  // namespace
+
+model::PodSpec as_template(const model::PodSpec& pod) {
+  model::PodSpec out = pod;
+  out.name.clear();
+  out.uid.clear();
+  out.node_name.clear();
+  out.gpu_indices.clear();
+  out.queued = out.terminating = false;
+  out.started_ns = 0;
+  return out;
+}
+
+bool same_role(const model::PodSpec& a, const model::PodSpec& b) {
+  const auto bare = [](const model::PodSpec& pod) {
+    model::PodSpec out = as_template(pod);
+    out.labels.clear();
+    out.owner.clear();
+    out.created_ns = 0;
+    out.gated = false;
+    return out;
+  };
+  return bare(a) == bare(b);
+}
+
+// ---- Jobs ----
+
+std::optional<std::string> Resolver::queue_of(const JobObject& job) const {
+  const std::string label = label_value(job.meta, kQueueLabel);
+  if (!label.empty()) return label;
+  if (!kueue_decides_ || !managed(job.meta.ns)) return std::nullopt;
+  if (default_queues_.contains(job.meta.ns)) return "default";
+  if (out_.queues.config.manage_without_queue) return "";
+  return std::nullopt;
+}
+
+bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing) {
+  JobObject& object = job.object;
+  if (object.finished) return false;
+  const std::optional<std::string> queue = queue_of(object);
+  const auto owned = workloads_of_.find(qualified(object.meta.ns, "Job/" + object.meta.name));
+  if (!queue && owned == workloads_of_.end()) {
+    if (kueue_decides_ && object.pod.meta.labels.contains(kQueueLabel)) {
+      in_.warn(job, "spec.template." + mark_path("labels", kQueueLabel),
+               "found a queue on the template only, want it on the Job: the Job waits in none");
+    }
+    return false;
+  }
+  if (!kueue_decides_) {
+    if (!object.suspend) say_no_queues(job);
+    return false;
+  }
+  if (owned != workloads_of_.end()) {
+    const auto& places = owned->second;
+    const bool holds = std::any_of(places.begin(), places.end(), [this](std::size_t at) {
+      return out_.queues.workloads[at].admission.has_value();
+    });
+    return !holds || object.suspend;
+  }
+  const bool runs = std::any_of(existing.begin(), existing.end(), [](const PodObject* pod) {
+    return !pod->finished() && !pod->spec.node_name.empty();
+  });
+  if (runs && !object.suspend) {
+    in_.notes.add(Gathered::note(job.origin, job.shown, "",
+                                 "it waits in queue " + quoted(*queue) +
+                                     " and runs already, and no Workload of the input says what "
+                                     "quota it holds: it counts towards none"));
+    return false;
+  }
+  queue_job(job, *queue);
+  return true;
+}
+
+template <class T>
+bool Resolver::class_priority(const Found<T>& at, const Meta& meta, int& priority) {
+  std::string name = label_value(meta, kClassLabel);
+  const bool defaulting = out_.queues.config.gate("WorkloadPriorityClassDefaulting", false);
+  if (name.empty() && defaulting && workload_class("default")) name = "default";
+  if (name.empty()) return true;
+  const std::optional<int> value = workload_class(name);
+  if (!value) {
+    in_.refuse(at, mark_path("labels", kClassLabel),
+               "found " + quoted(name) +
+                   ", want a WorkloadPriorityClass of the input: add workloadpriorityclasses to "
+                   "what kubectl gets");
+    return false;
+  }
+  priority = *value;
+  return true;
+}
+
+void Resolver::queue_job(Found<JobObject>& job, const std::string& queue) {
+  JobObject& object = job.object;
+  // Whatever comes of it, its pods wait.
+  std::vector<std::size_t>& places =
+      workloads_of_[qualified(object.meta.ns, "Job/" + object.meta.name)];
+  if (object.parallel() == 0 || !settle_priority(job, "spec.template.", object.pod)) return;
+  model::WorkloadSpec spec;
+  spec.ns = object.meta.ns;
+  spec.name = object.meta.name;
+  spec.uid = object.meta.uid;
+  spec.queue = queue;
+  spec.owner = "Job/" + object.meta.name;
+  spec.created_ns = object.meta.created_ns;
+  spec.priority = object.pod.spec.priority;
+  if (!class_priority(job, object.meta, spec.priority)) return;
+  model::PodSetSpec set;
+  set.count = object.parallel();
+  int least = set.count;
+  std::string at;
+  auto bad = read_number_label(object.meta, kMaxExecution, kMostSeconds, spec.max_execution_s);
+  if (!bad) bad = read_number_annotation(object.meta, kMinParallelism, set.count, least);
+  if (!bad) {
+    at = "spec.template.";
+    bad = read_topology_ask(object.pod.meta, object.topology, set.count, set.topology);
+  }
+  if (bad) return in_.refuse(job, at + bad->path, bad->message);
+  if (least < set.count) set.min_count = least;
+  const std::size_t room = options_.max_job_pods - waiting_pods_;
+  if (static_cast<std::size_t>(set.count) > room) {
+    return in_.refuse(job, "spec.parallelism",
+                      "found " + std::to_string(set.count) + " pods, want at most " +
+                          std::to_string(room) + " more over all that waits");
+  }
+  waiting_pods_ += static_cast<std::size_t>(set.count);
+  model::PodSpec pod = std::move(object.pod.spec);
+  std::vector<std::string> warnings;
+  volumes_.resolve(object.pod.claims, pod, warnings);
+  for (std::string& w : warnings) in_.warn(job, "spec.template.spec.volumes", std::move(w));
+  pod.owner = spec.owner;
+  pod.queue = queue;
+  pod.gated = object.pod.other_gates;
+  pod.created_ns = object.meta.created_ns;
+  pod.labels["job-name"] = pod.labels["batch.kubernetes.io/job-name"] = object.meta.name;
+  set.requests = quota_requests(pod, out_.queues.config);
+  set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
+  spec.pod_sets.push_back(std::move(set));
+  places.push_back(add_workload(std::move(spec)));
+}
+
+// ---- pods ----
+
+void Resolver::hold(model::PodSpec& pod) {
+  pod.queued = true;
+  pod.gang.clear();
+  pod.subgroup.clear();
+  if (kueue_gated_.contains(qualified(pod.ns, pod.name))) pod.gated = false;
+}
+
+// Of several workloads (slices of an elastic Job) the one that holds quota has the pods.
+void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& places) {
+  const bool bound = !pod.node_name.empty();
+  if (places.empty()) {
+    if (!bound) hold(pod);
+    return;
+  }
+  std::size_t at = places.front();
+  for (const std::size_t place : places) {
+    if (out_.queues.workloads[place].admission) at = place;
+  }
+  model::WorkloadSpec& workload = out_.queues.workloads[at];
+  const auto label = pod.labels.find(kPodSetLabel);
+  for (model::PodSetSpec& set : workload.pod_sets) {
+    const bool named = label != pod.labels.end() && label->second == set.name;
+    if (!named && workload.pod_sets.size() > 1) continue;
+    set.pods.push_back(qualified(pod.ns, pod.name));
+    break;
+  }
+  if (bound) return;
+  if (!workload.admission) {
+    hold(pod);
+  } else if (workload.admitted && kueue_gated_.contains(qualified(pod.ns, pod.name))) {
+    pod.gated = false;
+  }
+}
+
+void Resolver::warn_two_queues(const Found<PodObject>& found, const model::PodSpec& pod) {
+  const Meta& meta = found.object.meta;
+  std::string other = label_value(meta, "kai.scheduler/queue");
+  if (const std::string* volcano = meta.annotation("scheduling.volcano.sh/queue-name")) {
+    if (other.empty()) other = *volcano;
+  }
+  const auto gang = gangs_.find(qualified(pod.ns, pod.gang));
+  const std::string queue = label_value(meta, kQueueLabel);
+  if (other.empty() && gang != gangs_.end() && gang->second.queue != queue) {
+    other = gang->second.queue;
+  }
+  if (other.empty()) return;
+  in_.warn(found, mark_path("labels", kQueueLabel),
+           "found Kueue's queue " + quoted(queue) + " and queue " + quoted(other) +
+               " of another system; Kueue's holds");
+}
+
+void Resolver::drop_pod(const Found<PodObject>& found, const BadMark& bad) {
+  in_.refuse(found, bad.path, bad.message);
+  dropped_pods_.insert(qualified(found.object.meta.ns, found.object.meta.name));
+}
+
+void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod) {
+  const Meta& meta = found.object.meta;
+  model::WorkloadSpec spec;
+  spec.ns = pod.ns;
+  spec.name = pod.name;
+  spec.uid = pod.uid;
+  spec.queue = label_value(meta, kQueueLabel);
+  spec.owner = "Pod/" + pod.name;
+  spec.created_ns = pod.created_ns;
+  spec.priority = pod.priority;
+  warn_two_queues(found, pod);
+  pod.queue = spec.queue;
+  model::PodSetSpec set;
+  auto bad = read_number_label(meta, kMaxExecution, kMostSeconds, spec.max_execution_s);
+  if (!bad) bad = read_topology_ask(meta, found.object.member.topology, 1, set.topology);
+  if (bad) return drop_pod(found, *bad);
+  if (!class_priority(found, meta, spec.priority)) {
+    dropped_pods_.insert(qualified(pod.ns, pod.name));
+    return;
+  }
+  hold(pod);
+  if (pod.gated) spec.incomplete = "pod " + quoted(pod.name) + " has other scheduling gates";
+  set.requests = quota_requests(pod, out_.queues.config);
+  set.pods = {qualified(pod.ns, pod.name)};
+  set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
+  spec.pod_sets.push_back(std::move(set));
+  add_workload(std::move(spec));
+}
+
+struct Resolver::PodGroupOf {
+  struct Member {
+    const Found<PodObject>* found;
+    model::PodSpec* pod;  // null: finished
+  };
+  std::string ns, name;
+  std::vector<Member> members;  // by name
+};
+
+void Resolver::queue_pod_group(PodGroupOf& group) {
+  const auto started = [](const PodGroupOf::Member& m) {
+    return m.pod == nullptr || !m.pod->node_name.empty();
+  };
+  const Found<PodObject>& first = *group.members.front().found;
+  if (std::any_of(group.members.begin(), group.members.end(), started)) {
+    in_.notes.add(Gathered::note(first.origin, first.shown, "",
+                                 "pod group " + quoted(group.name) +
+                                     " runs already, and no Workload of the input says what quota "
+                                     "it holds: it counts towards none"));
+    return;
+  }
+  model::WorkloadSpec spec;
+  spec.ns = group.ns;
+  spec.name = group.name;
+  spec.queue = label_value(first.object.meta, kQueueLabel);
+  spec.priority = group.members.front().pod->priority;
+  spec.created_ns = group.members.front().pod->created_ns;
+  const bool has_class = class_priority(first, first.object.meta, spec.priority);
+  int total = 0;
+  for (const auto& [found, pod] : group.members) {
+    const Meta& meta = found->object.meta;
+    int said = 0;
+    model::TopologyAsk ask;
+    auto bad = read_number_annotation(meta, kGroupTotal, kMaxJobPods, said);
+    if (!bad) bad = read_number_label(meta, kMaxExecution, kMostSeconds, spec.max_execution_s);
+    if (!bad) bad = read_topology_ask(meta, found->object.member.topology, kMaxJobPods, ask);
+    if (bad) spec.incomplete = "pod " + quoted(pod->name) + " is invalid";
+    if (bad) drop_pod(*found, *bad);
+    if (!has_class) dropped_pods_.insert(qualified(pod->ns, pod->name));
+    if (bad || !has_class) continue;
+    warn_two_queues(*found, *pod);
+    pod->queue = label_value(meta, kQueueLabel);
+    if (pod->queue != spec.queue) spec.incomplete = "its pods name different queues";
+    if (said == 0) {
+      spec.incomplete =
+          "pod " + quoted(pod->name) + " has no annotation " + std::string(kGroupTotal);
+    } else if (total != 0 && said != total) {
+      spec.incomplete = "its pods say different total counts";
+    }
+    total = said;
+    hold(*pod);
+    if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has other scheduling gates";
+    spec.created_ns = std::min(spec.created_ns, pod->created_ns);
+    model::PodSetSpec* set = role_of(*pod, meta, ask, spec.pod_sets);
+    if (set == nullptr) {
+      spec.incomplete = "its pods are of more than 18 kinds";
+      continue;
+    }
+    if (set->pods.empty()) set->requests = quota_requests(*pod, out_.queues.config);
+    set->pods.push_back(qualified(pod->ns, pod->name));
+    set->count = static_cast<int>(set->pods.size());
+  }
+  if (spec.pod_sets.empty()) return;
+  const auto pods = static_cast<int>(group.members.size());
+  if (spec.incomplete.empty() && pods != total) {
+    spec.incomplete =
+        std::to_string(pods) + " pods of its total count of " + std::to_string(total) + " exist";
+  }
+  if (!spec.incomplete.empty()) {
+    in_.notes.add(Gathered::note(first.origin, first.shown, "",
+                                 "pod group " + quoted(group.name) + " waits: " + spec.incomplete));
+  }
+  add_workload(std::move(spec));
+}
+
+void Resolver::queued_pods() {
+  for (model::PodSpec& pod : out_.pods) {
+    if (!kueue_decides_) break;
+    auto owned = workloads_of_.find(qualified(pod.ns, "Pod/" + pod.name));
+    if (owned == workloads_of_.end()) owned = workloads_of_.find(qualified(pod.ns, pod.owner));
+    if (owned != workloads_of_.end()) attach(pod, owned->second);
+  }
+  std::map<std::string, PodGroupOf, std::less<>> groups;
+  for (const Found<PodObject>& found : in_.pods) {
+    const Meta& meta = found.object.meta;
+    if (label_value(meta, kQueueLabel).empty()) continue;
+    const Owner* owner = meta.controller();
+    const bool owned = workloads_of_.contains(qualified(meta.ns, "Pod/" + meta.name)) ||
+                       (owner != nullptr && workloads_of_.contains(qualified(
+                                                meta.ns, owner->kind + '/' + owner->name)));
+    if (owned || (kueue_decides_ && !managed(meta.ns))) continue;
+    const auto at = pod_at_.find(qualified(meta.ns, meta.name));
+    model::PodSpec* pod = at == pod_at_.end() ? nullptr : &out_.pods[at->second];
+    const std::string name = label_or_annotation(meta, kGroupName);
+    if (!kueue_decides_) {
+      const bool starts = pod != nullptr && pod->node_name.empty() && !pod->gated;
+      if (starts) say_no_queues(found);
+    } else if (!name.empty() && (pod != nullptr || found.object.finished())) {
+      PodGroupOf& group = groups[qualified(meta.ns, name)];
+      group.ns = meta.ns;
+      group.name = name;
+      group.members.push_back({&found, pod});
+    } else if (pod != nullptr && pod->node_name.empty()) {
+      queue_pod(found, *pod);
+    }
+  }
+  for (auto& [key, group] : groups) queue_pod_group(group);
+}
+
+}  // namespace berth::objects

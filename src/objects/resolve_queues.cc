@@ -1,0 +1,225 @@
+// Queue objects and Workload objects against everything else in the input.
+#include <algorithm>
+#include <limits>
+#include <tuple>
+
+#include "objects/quota_requests.h"
+#include "objects/resolver.h"
+
+namespace berth::objects {
+
+namespace {
+
+template <class T>
+void take_specs(std::vector<Found<T>>& from, std::vector<T>& to) {
+  for (Found<T>& found : from) to.push_back(std::move(found.object));
+}
+
+constexpr std::string_view kNamespaceName = "kubernetes.io/metadata.name";
+
+int boosted(int priority, int boost) {
+  const std::int64_t sum = std::int64_t{priority} + boost;
+  return static_cast<int>(std::clamp<std::int64_t>(sum, std::numeric_limits<std::int32_t>::min(),
+                                                   std::numeric_limits<std::int32_t>::max()));
+}
+
+}  // namespace
+
+void Resolver::queues() {
+  model::QueueInputs& queues = out_.queues;
+  std::sort(in_.queue_configs.begin(), in_.queue_configs.end(),
+            [](const auto& a, const auto& b) { return a.origin < b.origin; });
+  for (std::size_t i = 0; i < in_.queue_configs.size(); ++i) {
+    Found<QueueConfigObject>& config = in_.queue_configs[i];
+    if (i > 0) {
+      in_.refuse(config, "", "found a second Configuration, want one; the first is used");
+      continue;
+    }
+    queues.config = std::move(config.object.config);
+    managed_namespaces_ = std::move(config.object.managed_namespaces);
+  }
+  kueue_decides_ = !in_.cluster_queues.empty();
+  for (const auto& local : in_.local_queues) {
+    if (local.object.name == "default") default_queues_.insert(local.object.ns);
+  }
+  take_specs(in_.flavors, queues.flavors);
+  take_specs(in_.cluster_queues, queues.queues);
+  take_specs(in_.local_queues, queues.local_queues);
+  take_specs(in_.cohorts, queues.cohorts);
+  take_specs(in_.topologies, queues.topologies);
+  take_specs(in_.checks, queues.checks);
+  for (const auto& c : in_.workload_classes) workload_classes_[c.object.meta.name] = c.object.value;
+  for (auto& ns : in_.namespaces) {
+    model::Labels labels = std::move(ns.object.meta.labels);
+    labels.try_emplace(std::string(kNamespaceName), ns.object.meta.name);
+    queues.namespaces[ns.object.meta.name] = std::move(labels);
+  }
+}
+
+bool Resolver::managed(const std::string& ns) const {
+  if (!managed_namespaces_) return ns != "kube-system" && ns != "kueue-system";
+  const auto known = out_.queues.namespaces.find(ns);
+  return text::matches(*managed_namespaces_,
+                       [&](std::string_view key) -> std::optional<std::string_view> {
+                         if (known == out_.queues.namespaces.end()) {
+                           if (key == kNamespaceName) return ns;
+                           return std::nullopt;
+                         }
+                         const auto it = known->second.find(key);
+                         if (it == known->second.end()) return std::nullopt;
+                         return it->second;
+                       });
+}
+
+std::optional<int> Resolver::workload_class(const std::string& name) const {
+  const auto it = workload_classes_.find(name);
+  if (it == workload_classes_.end()) return std::nullopt;
+  return it->second;
+}
+
+template <class T>
+void Resolver::say_no_queues(const Found<T>& at) {
+  if (said_no_queues_) return;
+  said_no_queues_ = true;
+  in_.notes.add(
+      Gathered::note(at.origin, at.shown, "",
+                     "it names a Kueue queue and the input has no ClusterQueue: it and others "
+                     "like it start without one"));
+}
+template void Resolver::say_no_queues(const Found<JobObject>&);
+template void Resolver::say_no_queues(const Found<PodObject>&);
+
+void Resolver::meaning_of(model::TopologyAsk& ask) const {
+  if (!ask.level.empty()) ask.level = topology_key(ask.level, node_label_keys_);
+  for (auto& slice : ask.slices) slice.level = topology_key(slice.level, node_label_keys_);
+}
+
+std::size_t Resolver::add_workload(model::WorkloadSpec spec) {
+  // Another object of that name and another kind: tell them apart as Kueue does, by the kind.
+  const std::string kind = spec.owner.substr(0, spec.owner.find('/'));
+  std::string prefix = kind.empty() ? "group-" : kind + '-';
+  for (char& c : prefix) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  while (!workload_names_.insert(qualified(spec.ns, spec.name)).second) {
+    spec.name = prefix + spec.name;
+  }
+  for (model::PodSetSpec& set : spec.pod_sets) meaning_of(set.topology);
+  out_.queues.workloads.push_back(std::move(spec));
+  return out_.queues.workloads.size() - 1;
+}
+
+// Its priority; false when it is refused.
+bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec) {
+  const WorkloadObject& object = found.object;
+  const model::QueueConfig& config = out_.queues.config;
+  if (object.priority) {
+    spec.priority = *object.priority;
+  } else if (!object.priority_class.empty()) {
+    std::optional<int> value = workload_class(object.priority_class);
+    if (object.pod_class) {
+      const auto pods = priorities_.find(object.priority_class);
+      value = pods ? std::optional<int>(pods->value) : std::nullopt;
+    }
+    if (!value) {
+      const std::string message =
+          "found class " + quoted(object.priority_class) + " and no priority, want a " +
+          (object.pod_class ? "PriorityClass of the input: add priorityclasses"
+                            : "WorkloadPriorityClass of the input: add workloadpriorityclasses") +
+          " to what kubectl gets";
+      if (!spec.admission) {
+        in_.refuse(found, "spec", message);
+        return false;
+      }
+      in_.warn(found, "spec", message + "; it holds quota, so priority 0 is assumed");
+    }
+    spec.priority = value.value_or(0);
+  }
+  if (config.gate("PriorityBoost", false)) spec.priority = boosted(spec.priority, object.boost);
+  if (!config.gate("AdmissionGatedBy", true)) spec.held_by.clear();
+  return true;
+}
+
+// The pods of a workload as they would be made.
+void Resolver::settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec) {
+  for (std::size_t i = 0; i < spec.pod_sets.size(); ++i) {
+    PodObject& pod = found.object.templates[i];
+    const std::string path = "spec.podSets[" + std::to_string(i) + "].template.";
+    const auto resolved = priorities_.find(pod.spec.priority_class);
+    if (resolved) {
+      pod.spec.priority = resolved->value;
+      pod.spec.preempts = resolved->preempts;
+    } else if (!pod.priority) {
+      in_.warn(found, path + "spec.priorityClassName",
+               "found " + quoted(pod.spec.priority_class) +
+                   ", want a PriorityClass of the input; the workload's priority is taken");
+      pod.spec.priority = spec.priority;
+    }
+    if (pod.priority) pod.spec.priority = *pod.priority;
+    if (pod.preempts) pod.spec.preempts = *pod.preempts;
+    std::vector<std::string> warnings;
+    volumes_.resolve(pod.claims, pod.spec, warnings);
+    for (std::string& w : warnings) in_.warn(found, path + "spec.volumes", std::move(w));
+    pod.spec.owner = spec.owner;
+    pod.spec.queue = spec.queue;
+    pod.spec.gated = pod.other_gates;
+    pod.spec.created_ns = spec.created_ns;
+    model::PodSetSpec& set = spec.pod_sets[i];
+    set.requests = quota_requests(pod.spec, out_.queues.config);
+    set.pod = std::make_shared<const model::PodSpec>(std::move(pod.spec));
+  }
+}
+
+void Resolver::workloads() {
+  for (Found<WorkloadObject>& found : in_.workloads) {
+    model::WorkloadSpec& spec = found.object.spec;
+    if (!kueue_decides_) {
+      if (!spec.finished && !said_no_queues_) {
+        said_no_queues_ = true;
+        in_.notes.add(Gathered::note(found.origin, found.shown, "",
+                                     "the input has no ClusterQueue: Workloads are left aside"));
+      }
+      continue;
+    }
+    std::vector<std::vector<std::size_t>*> owners;
+    for (const Owner& owner : found.object.meta.owners) {
+      const std::string key = qualified(spec.ns, owner.kind + '/' + owner.name);
+      owners.push_back(&workloads_of_[key]);
+    }
+    if (spec.finished || !settle_workload(found, spec)) continue;
+    std::size_t pods = 0;
+    for (const auto& set : spec.pod_sets) pods += static_cast<std::size_t>(set.count);
+    if (!spec.admission && pods > options_.max_job_pods - waiting_pods_) {
+      in_.refuse(found, "spec.podSets",
+                 "found " + std::to_string(pods) + " pods, want at most " +
+                     std::to_string(options_.max_job_pods - waiting_pods_) +
+                     " more over all that waits");
+      continue;
+    }
+    if (!spec.admission) waiting_pods_ += pods;
+    settle_templates(found, spec);
+    const std::size_t at = add_workload(std::move(spec));
+    for (auto* owned : owners) owned->push_back(at);
+  }
+}
+
+void Resolver::finish_queues() {
+  std::erase_if(out_.pods, [this](const model::PodSpec& pod) {
+    return dropped_pods_.contains(qualified(pod.ns, pod.name));
+  });
+  model::QueueInputs& queues = out_.queues;
+  for (model::WorkloadSpec& workload : queues.workloads) {
+    for (model::PodSetSpec& set : workload.pod_sets) std::sort(set.pods.begin(), set.pods.end());
+  }
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  const auto by_namespace = [](const auto& a, const auto& b) {
+    return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
+  };
+  std::sort(queues.flavors.begin(), queues.flavors.end(), by_name);
+  std::sort(queues.queues.begin(), queues.queues.end(), by_name);
+  std::sort(queues.cohorts.begin(), queues.cohorts.end(), by_name);
+  std::sort(queues.local_queues.begin(), queues.local_queues.end(), by_namespace);
+  std::sort(queues.workloads.begin(), queues.workloads.end(), by_namespace);
+}
+
+}  // namespace berth::objects
