@@ -45,6 +45,10 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
       return Departure{.reason = "LocalQueueStopped", .message = "The LocalQueue is stopped"};
     }
   }
+  if (spec.unhealthy_nodes.size() > 1) {
+    return Departure{.reason = "NodeFailures",
+                     .message = "more than one of its nodes failed; one at a time is replaced"};
+  }
   if (!spec.admitted || spec.admitted_ns == 0) return std::nullopt;
   const std::int64_t ran_s = (now_ns - spec.admitted_ns) / kSecond;
   if (spec.max_execution_s > 0 && spec.past_execution_s + ran_s > spec.max_execution_s) {

@@ -19,6 +19,7 @@
 #include "admit/ground.h"
 #include "admit/ledger.h"
 #include "admit/line.h"
+#include "admit/local_usage.h"
 #include "admit/preemptor.h"
 
 namespace berth::admit {
@@ -42,6 +43,7 @@ class Engine {
   struct Options {
     bool why = true;  // keep a message for every workload that waits
     Policy policy;
+    std::int64_t start_ns = 0;  // usage of local queues is counted from here
   };
 
   Engine(const Book& book, Ground* ground, Options options);
@@ -131,6 +133,7 @@ class Engine {
   Preemptor preemptor_;
   Assigner assigner_;
   Forms forms_;
+  LocalUsage usage_;
   std::vector<Line> lines_;                    // by queue
   std::vector<std::vector<QueueId>> of_root_;  // queues by root node
   std::vector<bool> due_;                      // by root node

@@ -108,20 +108,6 @@ class Preemptor::FairOrder {
   NodeId root_ = 0;
 };
 
-std::vector<Preemptor::FairQueue> Preemptor::by_queue(const Workload& preemptor,
-                                                      std::vector<WorkloadId> all) const {
-  std::sort(all.begin(), all.end(),
-            [&](WorkloadId a, WorkloadId b) { return before(preemptor, a, b); });
-  std::vector<FairQueue> out;
-  for (const WorkloadId id : all) {
-    const QueueId queue = ledger_.workloads[id].queue;
-    auto it = std::find_if(out.begin(), out.end(), [&](const auto& q) { return q.queue == queue; });
-    if (it == out.end()) it = out.insert(out.end(), FairQueue{.queue = queue, .left = {}});
-    it->left.push_back(id);
-  }
-  return out;
-}
-
 // The incoming usage is in the preemptor's queue for all shares; for fitting it is not.
 bool Preemptor::fair_fits(const Request& request) {
   const NodeId node = ledger_.queue_of(ledger_.workloads[request.id]).node;

@@ -43,6 +43,34 @@ bool Preemptor::before(const Workload& preemptor, WorkloadId left, WorkloadId ri
   return a.uid < b.uid;
 }
 
+// Where local queues' usage counts, the order need not be one (it compares some pairs only): then
+// by insertion, from the order of names.
+template <class T, class IdOf>
+void Preemptor::sort(const Workload& preemptor, std::vector<T>& list, const IdOf& id_of) const {
+  const auto less = [&](const T& a, const T& b) { return before(preemptor, id_of(a), id_of(b)); };
+  if (!ledger_.book.config().half_life_s) return std::sort(list.begin(), list.end(), less);
+  std::sort(list.begin(), list.end(), [&](const T& a, const T& b) {
+    return ledger_.workloads[id_of(a)].name < ledger_.workloads[id_of(b)].name;
+  });
+  for (std::size_t i = 1; i < list.size(); ++i) {
+    for (std::size_t k = i; k > 0 && less(list[k], list[k - 1]); --k)
+      std::swap(list[k], list[k - 1]);
+  }
+}
+
+std::vector<Preemptor::FairQueue> Preemptor::by_queue(const Workload& preemptor,
+                                                      std::vector<WorkloadId> all) const {
+  sort(preemptor, all, [](WorkloadId id) { return id; });
+  std::vector<FairQueue> out;
+  for (const WorkloadId id : all) {
+    const QueueId queue = ledger_.workloads[id].queue;
+    auto it = std::find_if(out.begin(), out.end(), [&](const auto& q) { return q.queue == queue; });
+    if (it == out.end()) it = out.insert(out.end(), FairQueue{.queue = queue, .left = {}});
+    it->left.push_back(id);
+  }
+  return out;
+}
+
 bool Preemptor::may_take_own(const Workload& p, const Workload& c) const {
   switch (ledger_.queue_of(p).spec.within) {
     case model::PreemptWithin::kNever:
@@ -244,8 +272,7 @@ std::vector<Preemptor::Candidate> Preemptor::in_sequence(const Request& request,
   const Workload& p = ledger_.workloads[request.id];
   std::vector<Candidate> out;
   for (auto* list : {&lists.hierarchy, &lists.priority, &lists.same}) {
-    std::sort(list->begin(), list->end(),
-              [&](const Candidate& a, const Candidate& b) { return before(p, a.id, b.id); });
+    sort(p, *list, [](const Candidate& c) { return c.id; });
   }
   for (const bool leaving : {true, false}) {
     for (const auto* list : {&lists.hierarchy, &lists.priority, &lists.same}) {

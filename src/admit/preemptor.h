@@ -55,6 +55,8 @@ class Preemptor {
   bool uses_cells(const Workload& w, std::span<const CellId> cells) const;
   bool within(NodeId n, std::span<const CellId> cells) const;
   bool before(const Workload& preemptor, WorkloadId a, WorkloadId b) const;
+  template <class T, class IdOf>
+  void sort(const Workload& preemptor, std::vector<T>& list, const IdOf& id_of) const;
   bool eligible(const Request& request, WorkloadId holder) const;
   bool spared(WorkloadId preemptor, WorkloadId holder) const;
   double worth(const Workload& w) const;  // by the policy's measure: the lowest goes first

@@ -182,6 +182,7 @@ void write_admitted(JsonWriter& out, const PlanResult& plan) {
     out.field("clusterQueue", admission.queue);
     out.field("afterPreemption", admission.after_preemption);
     write_strings(out, "checksToCome", admission.checks);
+    if (!admission.replaced_node.empty()) out.field("replacedNode", admission.replaced_node);
     out.key("podSets");
     out.begin_array();
     for (const model::PodSetAdmission& set : admission.pod_sets) {

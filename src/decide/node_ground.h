@@ -53,6 +53,11 @@ class NodeGround : public admit::Ground {
   void release(admit::WorkloadId id) override;
   bool budgets_allow(admit::WorkloadId id) override;
 
+  // The pods of a failed node find other nodes of their domain, the rest of the holder stays. Says
+  // why not; empty: done, and the assignment of the holder's pod sets is the new one.
+  std::string replace(admit::WorkloadId id, const std::string& node,
+                      std::vector<model::PodSetAdmission>& pod_sets);
+
   // Why nodes refused a workload the last time; null: they were not asked, or did not.
   const model::Outcome* refusal(admit::WorkloadId id) const;
   // Placements made for good since the last call, in order.

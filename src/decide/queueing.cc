@@ -69,8 +69,8 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                .pods = s.pods,
                                                                .topology_only = s.quota_only});
   }
-  engine_ = std::make_unique<admit::Engine>(*book_, ground_.get(),
-                                            admit::Engine::Options{.policy = s.policy});
+  engine_ = std::make_unique<admit::Engine>(
+      *book_, ground_.get(), admit::Engine::Options{.policy = s.policy, .start_ns = now_ns});
   for (const model::WorkloadSpec& spec : inputs_.workloads) {
     const WorkloadId id = engine_->add(spec, now_ns);
     if (ground_) ground_->know(id, spec, holds_quota(engine_->workload(id).stage));
@@ -92,16 +92,45 @@ void Queueing::evict_departing(std::int64_t now_ns) {
     const admit::Workload& w = engine_->workload(id);
     if (w.stage != Stage::kReserved && w.stage != Stage::kAdmitted) continue;
     const auto departure = admit::departure_of(*book_, inputs_.workloads[id], w.queue, now_ns);
-    if (!departure) continue;
-    model::Eviction out{.workload = w.name,
-                        .by = "",
-                        .queue = book_->queue(w.queue).spec.name,
-                        .reason = departure->reason,
-                        .message = departure->message};
-    if (ground_) out.pods = ground_->pods_of(id);
-    departures_.push_back(std::move(out));
-    engine_->depart(id, *departure);
-    leaving_.push_back(id);
+    if (departure) send_away(id, *departure);
+  }
+  if (ground_) replace_failed_nodes();
+}
+
+void Queueing::send_away(WorkloadId id, const admit::Departure& departure) {
+  const admit::Workload& w = engine_->workload(id);
+  model::Eviction out{.workload = w.name,
+                      .by = "",
+                      .queue = book_->queue(w.queue).spec.name,
+                      .reason = departure.reason,
+                      .message = departure.message};
+  if (ground_) out.pods = ground_->pods_of(id);
+  departures_.push_back(std::move(out));
+  engine_->depart(id, departure);
+  leaving_.push_back(id);
+}
+
+// One node at a time: the lost pods move inside their domain, or the whole workload leaves.
+void Queueing::replace_failed_nodes() {
+  if (!book_->config().gate("TASFailedNodeReplacement", true)) return;
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const model::WorkloadSpec& spec = inputs_.workloads[id];
+    const admit::Workload& w = engine_->workload(id);
+    if (spec.unhealthy_nodes.size() != 1 || w.stage != Stage::kAdmitted) continue;
+    model::Admission now{.workload = w.name,
+                         .queue = book_->queue(w.queue).spec.name,
+                         .pod_sets = spec.admission->pod_sets,
+                         .checks = {},
+                         .after_preemption = false,
+                         .replaced_node = spec.unhealthy_nodes.front()};
+    const std::string why = ground_->replace(id, spec.unhealthy_nodes.front(), now.pod_sets);
+    if (why.empty()) {
+      replaced_.push_back(std::move(now));
+    } else {
+      send_away(id, {.reason = "NodeFailures",
+                     .message = "node " + spec.unhealthy_nodes.front() +
+                                " failed and its pods find no other: " + why});
+    }
   }
 }
 
@@ -109,6 +138,9 @@ bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
   bool changed = !departures_.empty();
   std::move(departures_.begin(), departures_.end(), std::back_inserter(out.evictions));
   departures_.clear();
+  changed |= !replaced_.empty();
+  std::move(replaced_.begin(), replaced_.end(), std::back_inserter(out.admissions));
+  replaced_.clear();
   const admit::CycleResult result = engine_->cycle(now_ns);
   for (const admit::Eviction& eviction : result.evicted) {
     preemptors_.insert(eviction.by);

@@ -35,6 +35,8 @@ class Queueing {
 
  private:
   void evict_departing(std::int64_t now_ns);
+  void replace_failed_nodes();
+  void send_away(admit::WorkloadId id, const admit::Departure& departure);
   void finish_evictions(std::int64_t now_ns);
   model::Admission admission_of(admit::WorkloadId id) const;
   model::Eviction eviction_of(const admit::Eviction& eviction);
@@ -48,6 +50,7 @@ class Queueing {
   std::vector<admit::WorkloadId> leaving_;  // evicted here, gone before the next cycle
   std::set<admit::WorkloadId> preemptors_;
   std::set<admit::WorkloadId> decided_;      // admitted here
+  std::vector<model::Admission> replaced_;   // holders whose pods moved off a failed node
   std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
 };
 

@@ -53,6 +53,7 @@ struct Admission {
   std::vector<PodSetAdmission> pod_sets;
   std::vector<std::string> checks;  // to come: until then it only holds quota
   bool after_preemption = false;    // others were evicted for it
+  std::string replaced_node;        // it ran before; its pods on this failed node move
   friend bool operator==(const Admission&, const Admission&) = default;
 };
 

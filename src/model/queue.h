@@ -73,6 +73,8 @@ struct LocalQueueSpec {
   std::string queue;  // the ClusterQueue
   StopPolicy stop = StopPolicy::kNone;
   double weight = 1;
+  Amounts consumed;  // status: what admission fair sharing counted, and when
+  std::int64_t consumed_at_ns = 0;
   friend bool operator==(const LocalQueueSpec&, const LocalQueueSpec&) = default;
 };
 

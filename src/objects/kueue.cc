@@ -4,6 +4,7 @@
 #include <set>
 
 #include "objects/affinity.h"
+#include "text/rfc3339.h"
 
 namespace berth::objects {
 namespace {
@@ -331,6 +332,16 @@ void decode_local_queue(const Value& v, LocalQueueSpec& out, Decoder& d) {
   Meta meta;
   decode_kind<kLocalQueueSpecFields>(v, Scope::kNamespaced, meta, out, d);
   out.ns = meta.ns;
+  const Value* usage = find_in(v, {"status", "fairSharing", "admissionFairSharingStatus"});
+  if (usage == nullptr) return;
+  if (const Value* consumed = usage->find("consumedResources")) {
+    Decoder::Step step(d, "status");
+    read_amounts(*consumed, out.consumed, d);
+  }
+  if (const Value* at = usage->find("lastUpdate")) {
+    const auto time = text::parse_rfc3339(at->string());
+    if (time.ok()) out.consumed_at_ns = *time;
+  }
 }
 
 void decode_cohort(const Value& v, KueueVersion version, CohortSpec& out, Decoder& d) {

@@ -24,7 +24,7 @@ std::int64_t g_decisions = 0;
 class Pair {
  public:
   explicit Pair(const model::QueueInputs& inputs)
-      : book_(inputs), engine_(book_), judge_(inputs, kQueuesAt) {
+      : book_(inputs), engine_(book_, nullptr, {.start_ns = kQueuesAt}), judge_(inputs, kQueuesAt) {
     for (const auto& spec : inputs.workloads) add_to_engine(spec);
   }
 
@@ -73,8 +73,8 @@ class Pair {
       for (const auto& l : judged.left) {
         why += l.workload + ": " + engine_.workload(ids_.at(l.workload)).message + "\n";
       }
-      return "judge:\n" + theirs + "engine:\n" + ours + "judge left:\n" + left +
-             "engine says:\n" + why;
+      return "judge:\n" + theirs + "engine:\n" + ours + "judge left:\n" + left + "engine says:\n" +
+             why;
     }
     return places();
   }
@@ -86,9 +86,8 @@ class Pair {
       for (const auto t : w.progress.tried) tried += std::to_string(t) + " ";
       std::printf("  %s q%d prio %d order %lld uid %s %s judge %s [%s] %s\n", name.c_str(),
                   static_cast<int>(w.queue), w.form ? w.priority() : -1,
-                  static_cast<long long>(w.order_ns / 1000000000), w.uid.c_str(),
-                  place(id).c_str(), judge_.place(name).c_str(), tried.c_str(),
-                  w.message.c_str());
+                  static_cast<long long>(w.order_ns / 1000000000), w.uid.c_str(), place(id).c_str(),
+                  judge_.place(name).c_str(), tried.c_str(), w.message.c_str());
     }
   }
   std::string check() const {
@@ -222,6 +221,11 @@ TEST(QueueEngineVsJudge, FairSharing) {
   mix.fair_sharing = true;
   compare(mix);
 }
+TEST(QueueEngineVsJudge, AdmissionFairSharing) {
+  QueueMix mix;
+  mix.admission_fair_sharing = true;
+  compare(mix);
+}
 TEST(QueueEngineVsJudge, Plain) {
   QueueMix mix;
   mix.fair_sharing = false;
@@ -231,6 +235,164 @@ TEST(QueueEngineVsJudge, Plain) {
   mix.several_sets_percent = 0;
   mix.min_count_percent = 0;
   compare(mix);
+}
+
+// ---- the engine alone ----
+
+// What must hold whatever happened; empty when it does.
+std::string broken_invariant(const admit::Engine& engine) {
+  if (const std::string wrong = engine.check(); !wrong.empty()) return wrong;
+  std::vector<int> in_line(engine.size(), 0);
+  for (admit::QueueId q = 0; q < engine.book().queues().size(); ++q) {
+    for (const auto id : engine.pending(q)) ++in_line[id];
+  }
+  std::vector<int> seated(engine.size(), 0);
+  for (const auto& holders : engine.ledger().holders) {
+    for (const auto id : holders) ++seated[id];
+  }
+  for (admit::WorkloadId id = 0; id < engine.size(); ++id) {
+    const admit::Workload& w = engine.workload(id);
+    if (in_line[id] != (w.stage == admit::Stage::kWaiting ? 1 : 0)) {
+      return w.name + " is in line " + std::to_string(in_line[id]) + " times and " +
+             std::string(admit::name(w.stage));
+    }
+    if (seated[id] != (admit::holds_quota(w.stage) ? 1 : 0)) return w.name + " sits twice or not";
+    if (!admit::holds_quota(w.stage) && !w.uses.empty()) return w.name + " keeps quota";
+  }
+  return "";
+}
+
+// All its pods, or as many as it may shrink to.
+std::string partial_gang(const admit::Workload& w) {
+  for (std::size_t i = 0; i < w.admission.size(); ++i) {
+    const admit::PodSet& set = w.form->pod_sets[i];
+    const int least = set.min_count < 0 ? set.count : set.min_count;
+    if (w.admission[i].count < least || w.admission[i].count > set.count) {
+      return w.name + " was admitted with " + std::to_string(w.admission[i].count) + " pods";
+    }
+  }
+  return "";
+}
+
+class Alone {
+ public:
+  explicit Alone(const model::QueueInputs& inputs)
+      : book_(inputs), engine_(book_, nullptr, {.start_ns = kQueuesAt}) {
+    for (const auto& spec : inputs.workloads) ids_.push_back(engine_.add(spec, kQueuesAt));
+  }
+  std::string apply(const QueueOperation& op, std::int64_t now) {
+    switch (op.kind) {
+      case QueueOperation::Kind::kCycle: {
+        const bool leaving = !leaving_.empty();
+        const admit::CycleResult result = engine_.cycle(now);
+        g_decisions += result.tried;
+        for (const auto& e : result.evicted) leaving_.push_back(e.id);
+        for (const auto id : result.admitted) {
+          if (std::string wrong = partial_gang(engine_.workload(id)); !wrong.empty()) return wrong;
+          if (!leaving && result.evicted.empty()) {
+            if (std::string wrong = over_quota(id); !wrong.empty()) return wrong;
+          }
+        }
+        break;
+      }
+      case QueueOperation::Kind::kEvictionsDone:
+        for (const auto id : std::exchange(leaving_, {})) engine_.gone(id, now);
+        break;
+      case QueueOperation::Kind::kFinish:
+        for (const auto id : ids_) {
+          if (engine_.workload(id).name != op.workload) continue;
+          std::erase(leaving_, id);
+          engine_.finish(id);
+        }
+        break;
+      case QueueOperation::Kind::kAdd:
+        ids_.push_back(engine_.add(op.spec, now));
+        break;
+    }
+    return broken_invariant(engine_);
+  }
+  std::vector<std::string> holders() const {
+    std::vector<std::string> out;
+    for (const auto id : ids_) {
+      if (admit::holds_quota(engine_.workload(id).stage)) out.push_back(engine_.workload(id).name);
+    }
+    return out;
+  }
+  // Whoever holds anything leaves: nothing may be left in the tree.
+  std::string empty_out() {
+    for (const auto id : ids_) engine_.finish(id);
+    const admit::QuotaTree& tree = engine_.ledger().tree;
+    for (admit::NodeId n = 0; n < tree.size(); ++n) {
+      for (admit::CellId c = 0; c < tree.cells(); ++c) {
+        if (tree.usage(n, c) != admit::Amount(0)) return book_.node_name(n) + " is not empty";
+      }
+    }
+    return broken_invariant(engine_);
+  }
+  // Until nothing changes, by steps or cycle by cycle; who holds quota then.
+  std::string settle(std::int64_t now, bool by_steps) {
+    for (int i = 0; i < 200; ++i) {
+      const admit::CycleResult result = by_steps ? engine_.step(now) : engine_.cycle(now);
+      if (by_steps ? result.admitted.empty() && result.evicted.empty() : !result.changed) break;
+    }
+    std::string out;
+    for (const auto id : ids_) {
+      const admit::Workload& w = engine_.workload(id);
+      out += w.name + " " + std::string(admit::name(w.stage));
+      for (const auto& use : w.uses) {
+        out += " " + std::to_string(use.cell) + "=" + std::to_string(use.amount.value());
+      }
+      out += "\n";
+    }
+    return out;
+  }
+
+ private:
+  // What was just admitted lies within what its queue may use at all.
+  std::string over_quota(admit::WorkloadId id) const {
+    const admit::Workload& w = engine_.workload(id);
+    const admit::QuotaTree& tree = engine_.ledger().tree;
+    for (const auto& use : w.uses) {
+      if (use.amount > tree.potential(book_.queue(w.queue).node, use.cell)) {
+        return w.name + " was admitted beyond what its queue could ever use";
+      }
+    }
+    return "";
+  }
+
+  admit::Book book_;
+  admit::Engine engine_;
+  std::vector<admit::WorkloadId> ids_, leaving_;
+};
+
+TEST(QueueEngine, KeepsItsInvariantsOverRandomSequences) {
+  for (int world = 0; world < g_worlds * 5; ++world) {
+    const std::uint64_t seed = g_seed * 7'000'000 + static_cast<std::uint64_t>(world);
+    Random random(seed);
+    QueueMix mix;
+    mix.admission_fair_sharing = world % 7 == 0;
+    const model::QueueInputs inputs = generate_queues(random, mix);
+    Alone alone(inputs);
+    std::int64_t now = kQueuesAt;
+    for (int step = 0; step < 24; ++step) {
+      now += 1'000'000'000;
+      const QueueOperation op =
+          random_operation(random, mix, inputs, alone.holders(), 1000 + step, now);
+      ASSERT_EQ(alone.apply(op, now), "") << "seed " << seed << " step " << step;
+    }
+    ASSERT_EQ(alone.empty_out(), "") << "seed " << seed;
+  }
+}
+
+TEST(QueueEngine, AStepEndsWhereCyclesEnd) {
+  for (int world = 0; world < g_worlds; ++world) {
+    const std::uint64_t seed = g_seed * 9'000'000 + static_cast<std::uint64_t>(world);
+    Random random(seed);
+    const model::QueueInputs inputs = generate_queues(random, {});
+    Alone by_steps(inputs), by_cycles(inputs);
+    const std::int64_t now = kQueuesAt + 1'000'000'000;
+    ASSERT_EQ(by_steps.settle(now, true), by_cycles.settle(now, false)) << "seed " << seed;
+  }
 }
 
 }  // namespace

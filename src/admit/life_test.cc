@@ -1,0 +1,144 @@
+// Stages, departures, and what a site may ask of preemption.
+#include <gtest/gtest.h>
+
+#include "admit/departure.h"
+#include "admit/engine.h"
+#include "admit/world_for_test.h"
+
+namespace berth::admit {
+namespace {
+
+constexpr std::int64_t kSecond = 1'000'000'000;
+
+TEST(Stages, QuotaIsHeldUntilAnEvictedWorkloadIsGone) {
+  EXPECT_TRUE(may_follow(Stage::kWaiting, Stage::kReserved));
+  EXPECT_TRUE(may_follow(Stage::kReserved, Stage::kAdmitted));
+  EXPECT_TRUE(may_follow(Stage::kAdmitted, Stage::kEvicting));
+  EXPECT_TRUE(may_follow(Stage::kEvicting, Stage::kWaiting));
+  EXPECT_FALSE(may_follow(Stage::kAdmitted, Stage::kWaiting));
+  EXPECT_FALSE(may_follow(Stage::kFinished, Stage::kWaiting));
+  EXPECT_TRUE(holds_quota(Stage::kEvicting));
+}
+
+TEST(Reasons, AreSpeltAsBothAgesOfKueueDo) {
+  EXPECT_EQ(name(NoReason::kWaitingForQuota), "WaitingForQuota");
+  EXPECT_EQ(old_name(NoReason::kWaitingForQuota), "Pending");
+  EXPECT_EQ(old_name(NoReason::kMisconfigured), "Inadmissible");
+  EXPECT_EQ(old_name(NoReason::kWaitingForPodsReady), "Waiting");
+}
+
+TEST(Departure, LatePodsComeBackAfterADoublingWait) {
+  auto inputs = world_of({gpu_queue("a", "", 8)});
+  inputs.config.pods_ready_timeout_s = 100;
+  inputs.config.backoff_limit = 2;
+  const Book book(inputs);
+  auto spec = holding(asks("w", "a", 1, 1, 0, 0), 0);
+  spec.admitted_ns = kSecond;
+  spec.pods_ready = false;
+  EXPECT_FALSE(departure_of(book, spec, 0, 100 * kSecond));
+  auto late = departure_of(book, spec, 0, 102 * kSecond);
+  ASSERT_TRUE(late);
+  EXPECT_EQ(late->reason, "PodsReadyTimeout");
+  EXPECT_EQ(late->requeue_at_ns, (102 + 60) * kSecond);
+  spec.requeues = 1;
+  EXPECT_EQ(departure_of(book, spec, 0, 102 * kSecond)->requeue_at_ns, (102 + 120) * kSecond);
+  spec.requeues = 2;
+  EXPECT_EQ(departure_of(book, spec, 0, 102 * kSecond)->reason,
+            "DeactivatedDueToRequeuingLimitExceeded");
+}
+
+TEST(Departure, StoppedQueuesAndFailedChecks) {
+  auto queue = gpu_queue("a", "", 8);
+  queue.stop = model::StopPolicy::kHold;
+  const Book book(world_of({queue}));
+  auto spec = holding(asks("w", "a", 1, 1, 0, 0), 0);
+  EXPECT_FALSE(departure_of(book, spec, 0, 0));  // Hold lets the admitted run
+  spec.admitted = false;
+  EXPECT_EQ(departure_of(book, spec, 0, 0)->reason, "ClusterQueueStopped");
+  spec.checks["c"] = model::CheckState::kRejected;
+  EXPECT_TRUE(departure_of(book, spec, 0, 0)->deactivates);
+  spec.checks["c"] = model::CheckState::kRetry;
+  EXPECT_EQ(departure_of(book, spec, 0, 0)->reason, "AdmissionCheck");
+}
+
+TEST(Departure, TimeIsUp) {
+  const Book book(world_of({gpu_queue("a", "", 8)}));
+  auto spec = holding(asks("w", "a", 1, 1, 0, 0), 0);
+  spec.admitted_ns = kSecond;
+  spec.max_execution_s = 100;
+  spec.past_execution_s = 60;
+  EXPECT_FALSE(departure_of(book, spec, 0, 41 * kSecond));
+  EXPECT_EQ(departure_of(book, spec, 0, 42 * kSecond)->reason,
+            "DeactivatedDueToMaximumExecutionTimeExceeded");
+}
+
+// Two holders of the queue, one small and old, one large and new; a third of higher priority comes.
+CycleResult preempt_in(Engine& engine) {
+  engine.add(holding(asks("small", "a", 1, 2, 0, 0), 10), 0);
+  engine.add(holding(asks("large", "a", 1, 6, 1, 0), 90), 0);
+  engine.add(asks("urgent", "a", 1, 2, 9, 50), 0);
+  return engine.cycle(100 * kSecond);
+}
+
+std::string victim_with(const Policy& policy) {
+  auto queue = gpu_queue("a", "", 8);
+  queue.within = model::PreemptWithin::kLowerPriority;
+  const Book book(world_of({queue}));
+  Engine engine(book, nullptr, {.policy = policy});
+  const CycleResult result = preempt_in(engine);
+  return result.evicted.size() == 1 ? engine.workload(result.evicted[0].id).name : "nobody";
+}
+
+TEST(Policy, ChoosesVictimsAndSparesThem) {
+  EXPECT_EQ(victim_with({}), "d/small");  // Kueue: the lowest priority
+  EXPECT_EQ(victim_with({.preemption = false}), "nobody");
+  EXPECT_EQ(victim_with({.min_runtime_ns = 200 * kSecond}), "nobody");
+  EXPECT_EQ(victim_with({.min_runtime_ns = 50 * kSecond}), "d/small");
+  EXPECT_EQ(victim_with({.victims = Policy::Victims::kFewestJobs}), "d/large");
+  EXPECT_EQ(victim_with({.victims = Policy::Victims::kLeastLostWork}), "d/large");  // 6 x 10 s
+}
+
+TEST(Policy, NoPingPongAndBoundedEvictions) {
+  for (const bool bounded : {true, false}) {
+    auto inputs = world_of({gpu_queue("a", "all", 4), gpu_queue("b", "all", 4)});
+    for (auto& queue : inputs.queues) {
+      queue.reclaim = model::Reclaim::kAny;
+      queue.within = model::PreemptWithin::kLowerPriority;
+    }
+    const Book book(inputs);
+    Policy policy;
+    if (bounded) policy.max_evictions_per_hour = 1;
+    Engine engine(book, nullptr, {.policy = policy});
+    const auto victim = engine.add(holding(asks("low", "a", 1, 8, 0, 0), 1), 0);
+    engine.add(asks("first", "a", 1, 8, 5, 10), 0);
+    ASSERT_EQ(engine.cycle(10 * kSecond).evicted.size(), 1u);
+    engine.gone(victim, 11 * kSecond);
+    EXPECT_EQ(engine.cycle(11 * kSecond).admitted.size(), 1u);
+    engine.finish(1);
+    EXPECT_EQ(engine.cycle(12 * kSecond).admitted.size(), 1u);  // low runs again
+    engine.add(asks("second", "a", 1, 8, 5, 20), 0);
+    EXPECT_EQ(engine.cycle(20 * kSecond).evicted.size(), bounded ? 0u : 1u);
+  }
+}
+
+TEST(AdmissionFairSharing, TheLocalQueueThatUsedLeastGoesFirst) {
+  auto queue = gpu_queue("a", "", 1);
+  queue.admission_fair_sharing = true;
+  auto inputs = world_of({queue});
+  inputs.local_queues = {{.ns = "d", .name = "x", .queue = "a"},
+                         {.ns = "d", .name = "y", .queue = "a"}};
+  inputs.config.half_life_s = 3600;
+  const Book book(inputs);
+  Engine engine(book);
+  engine.add(asks("x1", "x", 1, 1, 0, 1), 0);
+  engine.add(asks("x2", "x", 1, 1, 0, 2), 0);
+  engine.add(asks("y1", "y", 1, 1, 0, 3), 0);
+  EXPECT_EQ(engine.cycle(kSecond).admitted, std::vector<WorkloadId>{0});
+  engine.finish(0);
+  // x was charged for its start, so y comes before the older x2.
+  EXPECT_EQ(engine.cycle(2 * kSecond).admitted, std::vector<WorkloadId>{2});
+  EXPECT_GT(engine.ledger().local_usage[0], 0.0);
+}
+
+}  // namespace
+}  // namespace berth::admit
