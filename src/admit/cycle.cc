@@ -24,7 +24,18 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
     const auto more = heads_of(root);
     heads.insert(heads.end(), more.begin(), more.end());
   }
-  return run(std::move(heads), now_ns);
+  CycleResult result = run(std::move(heads), now_ns);
+  result.changed = goes_on(result, fruitless_);
+  return result;
+}
+
+// Heads that stay in line and try one flavor after another come round in the end.
+bool Engine::goes_on(const CycleResult& result, int& fruitless) const {
+  if (result.changed) {
+    fruitless = 0;
+    return true;
+  }
+  return result.moved && ++fruitless <= 2 * longest_scan_;
 }
 
 CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
@@ -36,18 +47,24 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
     all.evicted.insert(all.evicted.end(), one.evicted.begin(), one.evicted.end());
     all.tried += one.tried;
     --max_cycles;
-    return one.changed;
   };
   if (ground_ != nullptr) {  // trees share the ground
-    while (max_cycles > 0 && take(cycle(now_ns))) {
+    bool more = true;
+    while (max_cycles > 0 && more) {
+      CycleResult one = cycle(now_ns);
+      more = one.changed;
+      take(std::move(one));
     }
     all.changed = max_cycles <= 0;
     return all;
   }
   for (const NodeId root : ledger_.book.roots()) {
+    int fruitless = 0;
     while (due_[root] && max_cycles > 0) {
       due_[root] = false;
-      if (take(run(heads_of(root), now_ns))) touch(root);
+      CycleResult one = run(heads_of(root), now_ns);
+      if (goes_on(one, fruitless)) touch(root);
+      take(std::move(one));
     }
   }
   all.changed = max_cycles <= 0;
@@ -393,8 +410,7 @@ void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::stri
   if (why == Requeue::kPendingPreemption && !strict) line.stick(entry.id);
   const bool at_once = strict || again || w.progress.more();
   if (at_once) {
-    // Nothing else would come of the same attempt; more flavors or a retry might.
-    result.changed |= w.progress.more() && moved;
+    result.moved |= w.progress.more() && moved;
     return;
   }
   const bool whole = (why == Requeue::kNoFit || why == Requeue::kNoCandidates) &&

@@ -23,6 +23,9 @@ Engine::Engine(const Book& book, Ground* ground, Options options)
   for (QueueId q = 0; q < book.queues().size(); ++q) {
     lines_.emplace_back(ledger_, q);
     of_root_[book.queue(q).root].push_back(q);
+    for (const Group& group : book.queue(q).groups) {
+      longest_scan_ = std::max(longest_scan_, static_cast<int>(group.flavors.size()));
+    }
   }
 }
 
@@ -48,6 +51,7 @@ Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
   if (queue.inactive != Inactive::kNo) return Hold::kQueueInactive;
   if (!spec.incomplete.empty()) return Hold::kIncomplete;
   if (w.requeue_at_ns > now_ns) return Hold::kBackoff;
+  if (!spec.not_requeued.empty() && w.requeue_at_ns == 0) return Hold::kNotRequeued;
   return Hold::kNone;
 }
 
@@ -100,6 +104,9 @@ void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
                                                 " (annotation kueue.x-k8s.io/admission-gated-by)");
     case Hold::kBackoff:
       return say(NoReason::kOnHold, "backs off after an eviction until its requeueAt");
+    case Hold::kNotRequeued:
+      return say(NoReason::kOnHold, "it was evicted and is not to be queued again: " +
+                                        spec.not_requeued + " (condition Requeued is False)");
     case Hold::kIncomplete:
       return say(NoReason::kPendingEvaluation, spec.incomplete);
     case Hold::kCheckFailed:
@@ -235,6 +242,7 @@ void Engine::depart(WorkloadId id, const Departure& departure) {
   evict(id);
   Workload& w = ledger_.workloads[id];
   w.deactivated = departure.deactivates;
+  w.orders_anew = departure.orders_anew;
   w.requeue_at_ns = departure.requeue_at_ns;
   w.message = departure.reason + ": " + departure.message;
 }
@@ -253,6 +261,8 @@ void Engine::gone(WorkloadId id, std::int64_t now_ns) {
   w.checks.clear();
   w.pods_ready = true;
   w.reason = NoReason::kPendingEvaluation;
+  if (w.orders_anew) w.order_ns = now_ns;
+  w.orders_anew = false;
   w.queue = w.local == kNoId ? kNoId : ledger_.book.local(w.local).queue;
   if (w.aside == Hold::kCheckFailed) {  // an eviction asks its checks again
     const std::string_view ns = std::string_view(w.name).substr(0, w.name.find('/'));

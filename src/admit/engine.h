@@ -36,6 +36,7 @@ struct CycleResult {
   std::vector<Eviction> evicted;
   int tried = 0;         // heads looked at
   bool changed = false;  // another cycle may come out differently
+  bool moved = false;    // only in that some head has further flavors to try
 };
 
 class Engine {
@@ -102,6 +103,7 @@ class Engine {
   void touch(NodeId root) { due_[root] = true; }
 
   CycleResult run(std::vector<WorkloadId> heads, std::int64_t now_ns);
+  bool goes_on(const CycleResult& result, int& fruitless) const;
   std::vector<WorkloadId> heads_of(NodeId root) const;
   Entry nominate(WorkloadId id);
   bool try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry);
@@ -141,6 +143,8 @@ class Engine {
   std::vector<WorkloadId> backoffs_;
   std::int64_t now_ns_ = 0;  // of the running cycle
   std::uint64_t cycle_ = 0;
+  int fruitless_ = 0;  // cycles in a row that only moved
+  int longest_scan_ = 1;
   int puts_ = 0;             // changes of the ground in this cycle: a nomination may be stale
   std::size_t unready_ = 0;  // admitted, pods not ready
 

@@ -100,12 +100,9 @@ TEST(Policy, ChoosesVictimsAndSparesThem) {
 
 TEST(Policy, NoPingPongAndBoundedEvictions) {
   for (const bool bounded : {true, false}) {
-    auto inputs = world_of({gpu_queue("a", "all", 4), gpu_queue("b", "all", 4)});
-    for (auto& queue : inputs.queues) {
-      queue.reclaim = model::Reclaim::kAny;
-      queue.within = model::PreemptWithin::kLowerPriority;
-    }
-    const Book book(inputs);
+    auto queue = gpu_queue("a", "", 8);
+    queue.within = model::PreemptWithin::kLowerPriority;
+    const Book book(world_of({queue}));
     Policy policy;
     if (bounded) policy.max_evictions_per_hour = 1;
     Engine engine(book, nullptr, {.policy = policy});

@@ -32,8 +32,10 @@ void Line::show_head(Lane& lane) {
 }
 
 void Line::push(WorkloadId id) {
-  Lane& lane = lanes_.try_emplace(key_of(id), Earlier{&ledger_->workloads}).first->second;
+  const auto [it, fresh] = lanes_.try_emplace(key_of(id), Earlier{&ledger_->workloads});
+  Lane& lane = it->second;
   lane.form = ledger_->workloads[id].form;
+  if (fresh && parked_forms_.contains(lane.form.get())) park_lane(it->first, lane);
   drop_head(lane);
   lane.waiting.insert(id);
   show_head(lane);
@@ -79,13 +81,20 @@ void Line::park(WorkloadId id) {
   alone_.insert(id);
 }
 
-void Line::park_lane(WorkloadId id) {
-  const LaneKey key = key_of(id);
-  Lane& lane = lanes_.at(key);
+void Line::park_lane(const LaneKey& key, Lane& lane) {
   if (lane.parked) return;
   drop_head(lane);
   lane.parked = true;
   parked_lanes_.push_back(key);
+}
+
+void Line::park_lane(WorkloadId id) {
+  const Form* form = ledger_->workloads[id].form.get();
+  parked_forms_.insert(form);
+  for (auto it = lanes_.lower_bound({form, 0}); it != lanes_.end() && it->first.first == form;
+       ++it) {
+    park_lane(it->first, it->second);
+  }
 }
 
 bool Line::flush() {
@@ -100,6 +109,7 @@ bool Line::flush() {
     }
   }
   parked_lanes_.clear();
+  parked_forms_.clear();
   for (const WorkloadId id : std::exchange(alone_, {})) {
     --size_;
     push(id);

@@ -70,6 +70,7 @@ class Line {
   LocalId bin_of(WorkloadId id) const;
   LaneKey key_of(WorkloadId id) const;
   Bin& bin(LocalId local);
+  void park_lane(const LaneKey& key, Lane& lane);
   void drop_head(Lane& lane);
   void show_head(Lane& lane);
   bool better(WorkloadId a, WorkloadId b) const;
@@ -81,6 +82,7 @@ class Line {
   std::map<LocalId, Bin> bins_;
   std::set<WorkloadId> alone_;  // parked one by one
   std::vector<LaneKey> parked_lanes_;
+  std::set<const Form*> parked_forms_;  // of those lanes; whoever comes with one is parked too
   WorkloadId sticky_ = kNoId;
   std::size_t size_ = 0;
 };

@@ -55,19 +55,24 @@ void LocalUsage::sample(std::int64_t now_ns) {
     const bool reset = *ledger_.book.config().half_life_s <= 0;
     for (double& amount : consumed_[l]) amount = reset ? 0 : (1 - part[l]) * amount;
   }
+  // Amounts are added up as whole numbers, so that the order of holders does not show.
+  std::vector<std::vector<Amount>> now(consumed_.size(),
+                                       std::vector<Amount>(ledger_.book.resources().size()));
   for (const auto& holders : ledger_.holders) {
     for (const WorkloadId id : holders) {
       const Workload& w = ledger_.workloads[id];
-      const bool counts = w.stage == Stage::kAdmitted || w.stage == Stage::kEvicting;
-      if (!counts || w.local == kNoId || part[w.local] < 0) continue;
+      if (w.stage == Stage::kReserved || w.local == kNoId || part[w.local] < 0) continue;
       for (const Use& use : w.uses) {
-        consumed_[w.local][ledger_.book.cell(use.cell).resource] +=
-            part[w.local] * static_cast<double>(use.amount.value());
+        now[w.local][ledger_.book.cell(use.cell).resource] += use.amount;
       }
     }
   }
   for (LocalId l = 0; l < consumed_.size(); ++l) {
-    if (part[l] >= 0) refresh(l);
+    if (part[l] < 0) continue;
+    for (ResourceId r = 0; r < now[l].size(); ++r) {
+      consumed_[l][r] += part[l] * static_cast<double>(now[l][r].value());
+    }
+    refresh(l);
   }
 }
 

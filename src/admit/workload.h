@@ -42,6 +42,7 @@ enum class Hold : std::uint8_t {
   kDeactivated,     // spec.active: false
   kAdmissionGated,  // annotation admission-gated-by
   kBackoff,         // requeueAt is to come
+  kNotRequeued,     // condition Requeued is False
   kIncomplete,      // members are missing
   kCheckFailed,
 };
@@ -126,6 +127,7 @@ struct Workload {
   bool preemption_gated = false;
   bool pods_ready = true;
   bool deactivated = false;
+  bool orders_anew = false;  // its place in line counts from when it is gone
   std::int64_t created_ns = 0;
   std::int64_t order_ns = 0;  // queue order: creation, or the time of an eviction
   std::int64_t reserved_ns = 0;

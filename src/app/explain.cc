@@ -67,6 +67,7 @@ class Explainer {
 
   std::string run() {
     if (!workload_.placements.empty()) placed();
+    if (workload_.placements.empty() && workload_.waiting.empty()) admitted();
     for (std::size_t w = 0; w < workload_.waiting.size() && w < 3; ++w) {
       if (w > 0 || !workload_.placements.empty()) out_ += '\n';
       waits(plan_.decision.outcomes[workload_.waiting[w]], workload_.help[w]);
@@ -101,6 +102,25 @@ class Explainer {
     return out + fmt::format("; priority {}", workload_.priority);
   }
 
+  // Let in by quota, placed by another scheduler.
+  void admitted() {
+    out_ += safe(workload_.name) + " is admitted\n\n";
+    say("need", safe(need()), out_);
+    queue(0);
+  }
+
+  void queue(int position) {
+    if (workload_.queue.empty()) return;
+    std::string text = workload_.queue;
+    if (position > 0) text += fmt::format(", place {}", position);
+    if (!workload_.flavors.empty() && workload_.waiting.empty())
+      text += ", on " + workload_.flavors;
+    for (const model::QueueUse& use : plan_.decision.queues) {
+      if (use.name == workload_.queue && !use.cohort.empty()) text += "; cohort " + use.cohort;
+    }
+    say("queue", safe(text), out_);
+  }
+
   void placed() {
     const bool all = workload_.waiting.empty();
     out_ += safe(workload_.name) +
@@ -109,6 +129,7 @@ class Explainer {
                                show_count(workload_.pods, "pod"))) +
             (workload_.after_preemption ? ", once its victims are gone\n\n" : "\n\n");
     say("need", safe(need()), out_);
+    queue(0);
     std::size_t shown = 0;
     for (const std::size_t i : workload_.placements) {
       const model::Placement& placement = plan_.decision.placements[i];
@@ -162,6 +183,7 @@ class Explainer {
     wrap_verdict(verdict);
     out_ += '\n';
     say("need", safe(need()), out_);
+    queue(outcome.position);
     if (!outcome.message.empty()) say("because", safe(outcome.message), out_);
     arithmetic(outcome);
     funnel(outcome.certificate);
@@ -186,6 +208,15 @@ class Explainer {
       case model::Reason::kGated:
       case model::Reason::kNoNodes:
       case model::Reason::kPreempted:
+        return false;
+      case model::Reason::kWaitingForQuota:
+      case model::Reason::kExceedsMaxQuota:
+      case model::Reason::kNoMatchingFlavor:
+      case model::Reason::kTopologyPlacementFailed:
+      case model::Reason::kWaitingForPreemptedWorkloads:
+      case model::Reason::kMisconfigured:
+      case model::Reason::kOnHold:
+      case model::Reason::kUnsatisfiedAdmissionChecks:
         return false;
       default:
         return true;

@@ -267,7 +267,7 @@ void print_preempted(const PlanResult& plan, std::size_t max_rows, std::string& 
 }
 
 void print_waiting(const PlanResult& plan, std::size_t max_rows, std::string& out) {
-  Table table({"WAITING", "GPUS", "REASON", "WHAT WOULD HELP"}, 22);
+  Table table({"WAITING", "GPUS", "REASON", "WHAT WOULD HELP"}, 28);
   for (const Workload& workload : plan.workloads) {
     if (workload.was_running) continue;
     // One row for each reason, with the first one's words.

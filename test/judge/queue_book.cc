@@ -457,11 +457,15 @@ void Book::sample() {
   for (auto& [local, past] : consumed_) {
     for (auto& [resource, amount] : past) amount = half_life <= 0 ? 0 : (1 - a) * amount;
   }
+  std::map<std::string, std::map<std::string, std::int64_t>> now;  // whole numbers first
   for (const auto& [name, record] : records_) {
     if (record.place != Place::kHolding || !record.spec.admitted) continue;
     Holding held = holding(name, record);
-    for (const auto& [fr, amount] : held.usage) {
-      consumed_[held.local_queue][fr.resource] += a * static_cast<double>(amount);
+    for (const auto& [fr, amount] : held.usage) now[held.local_queue][fr.resource] += amount;
+  }
+  for (const auto& [local, used] : now) {
+    for (const auto& [resource, amount] : used) {
+      consumed_[local][resource] += a * static_cast<double>(amount);
     }
   }
 }

@@ -84,7 +84,9 @@ class Pair {
       const admit::Workload& w = engine_.workload(id);
       std::string tried;
       for (const auto t : w.progress.tried) tried += std::to_string(t) + " ";
-      std::printf("  %s q%d prio %d order %lld uid %s %s judge %s [%s] %s\n", name.c_str(),
+      std::printf("  %s local %.17g q%d prio %d order %lld uid %s %s judge %s [%s] %s\n",
+                  name.c_str(),
+                  w.local == admit::kNoId ? -1.0 : engine_.ledger().local_usage[w.local],
                   static_cast<int>(w.queue), w.form ? w.priority() : -1,
                   static_cast<long long>(w.order_ns / 1000000000), w.uid.c_str(), place(id).c_str(),
                   judge_.place(name).c_str(), tried.c_str(), w.message.c_str());
