@@ -359,6 +359,7 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
     if (applies) w.checks.push_back(check.name);
   }
   if (w.checks.empty()) set_stage(entry.id, Stage::kAdmitted);
+  w.started = w.checks.empty();
   w.pods_ready = !ledger_.book.config().block_admission;
   if (!w.pods_ready && w.stage == Stage::kAdmitted) ++unready_;
   usage_.charge(entry.id);

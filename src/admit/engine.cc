@@ -184,6 +184,7 @@ void Engine::take_in_holder(WorkloadId id, const model::WorkloadSpec& spec) {
   }
   ledger_.seat(id);
   set_stage(id, spec.admitted ? Stage::kAdmitted : Stage::kReserved);
+  w.started = spec.admitted;
   if (!spec.evicted.empty()) set_stage(id, Stage::kEvicting);
   if (w.stage == Stage::kAdmitted && !w.pods_ready) ++unready_;
 }
@@ -259,6 +260,7 @@ void Engine::gone(WorkloadId id, std::int64_t now_ns) {
   w.site.reset();
   w.progress = {};
   w.checks.clear();
+  w.started = false;
   w.pods_ready = true;
   w.reason = NoReason::kPendingEvaluation;
   if (w.orders_anew) w.order_ns = now_ns;
@@ -314,6 +316,7 @@ void Engine::checks_done(WorkloadId id) {
   w.checks.clear();
   if (w.stage != Stage::kReserved) return;
   set_stage(id, Stage::kAdmitted);
+  w.started = true;
   usage_.settle(id);
 }
 

@@ -61,7 +61,7 @@ void LocalUsage::sample(std::int64_t now_ns) {
   for (const auto& holders : ledger_.holders) {
     for (const WorkloadId id : holders) {
       const Workload& w = ledger_.workloads[id];
-      if (w.stage == Stage::kReserved || w.local == kNoId || part[w.local] < 0) continue;
+      if (!w.started || w.local == kNoId || part[w.local] < 0) continue;
       for (const Use& use : w.uses) {
         now[w.local][ledger_.book.cell(use.cell).resource] += use.amount;
       }

@@ -28,7 +28,8 @@ bool Preemptor::before(const Workload& preemptor, WorkloadId left, WorkloadId ri
   if (a_leaves != b_leaves) return a_leaves;
   const bool a_own = a.queue == preemptor.queue, b_own = b.queue == preemptor.queue;
   if (a_own != b_own) return b_own;
-  if (a.queue == b.queue && a.local != b.local && ledger_.queue_of(a).spec.admission_fair_sharing &&
+  if (a.queue == b.queue && a.local != b.local &&
+      ledger_.queue_of(preemptor).spec.admission_fair_sharing &&
       ledger_.book.config().half_life_s) {
     const double a_used = a.local == kNoId ? 0 : ledger_.local_usage[a.local];
     const double b_used = b.local == kNoId ? 0 : ledger_.local_usage[b.local];

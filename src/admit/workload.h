@@ -126,6 +126,7 @@ struct Workload {
   NoReason reason = NoReason::kPendingEvaluation;
   bool preemption_gated = false;
   bool pods_ready = true;
+  bool started = false;  // admitted, not only with quota reserved; also while it leaves
   bool deactivated = false;
   bool orders_anew = false;  // its place in line counts from when it is gone
   std::int64_t created_ns = 0;

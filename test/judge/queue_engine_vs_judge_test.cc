@@ -7,6 +7,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <map>
+#include <set>
 #include <string>
 
 #include "admit/engine.h"
@@ -56,14 +57,18 @@ class Pair {
     std::string theirs, ours;
     for (const auto& a : judged.admitted) theirs += show(a.workload, a.admission) + "\n";
     for (const auto id : found.admitted) ours += show(id) + "\n";
+    // Who goes is a decision, in which order they are named is not.
+    std::set<std::string> their_victims, our_victims;
     for (const auto& p : judged.preempted) {
-      theirs += p.workload + " by " + p.by + " " + p.reason + "\n";
+      their_victims.insert(p.workload + " by " + p.by + " " + p.reason + "\n");
     }
     for (const auto& e : found.evicted) {
-      ours += engine_.workload(e.id).name + " by " + engine_.workload(e.by).name + " " +
-              std::string(admit::name(e.cause)) + "\n";
+      our_victims.insert(engine_.workload(e.id).name + " by " + engine_.workload(e.by).name + " " +
+                         std::string(admit::name(e.cause)) + "\n");
       leaving_.push_back(e.id);
     }
+    for (const auto& line : their_victims) theirs += line;
+    for (const auto& line : our_victims) ours += line;
     if (theirs != ours) {
       std::string left;
       for (const auto& l : judged.left) {
