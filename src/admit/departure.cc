@@ -32,6 +32,9 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
     if (state == model::CheckState::kRetry) {
       return Departure{.reason = "AdmissionCheck",
                        .message = "the admission check " + check + " asks to try again",
+                       .requeue_at_ns = spec.retry_after_s > 0
+                                            ? now_ns + std::int64_t{spec.retry_after_s} * kSecond
+                                            : 0,
                        .orders_anew = true};
     }
   }
@@ -57,7 +60,11 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
                      .deactivates = true};
   }
   const model::QueueConfig& config = book.config();
-  if (config.wait_for_pods_ready && !spec.pods_ready && ran_s > config.pods_ready_timeout_s) {
+  // Pods that were ready once have a time of their own, from when they were lost.
+  const bool recovers = spec.recovering && spec.unready_ns > 0;
+  const std::int64_t late_s = recovers ? (now_ns - spec.unready_ns) / kSecond : ran_s;
+  const int allowed_s = recovers ? config.recovery_timeout_s : config.pods_ready_timeout_s;
+  if (config.wait_for_pods_ready && !spec.pods_ready && late_s > allowed_s) {
     if (config.backoff_limit && spec.requeues >= *config.backoff_limit) {
       return Departure{.reason = "DeactivatedDueToRequeuingLimitExceeded",
                        .message = "it was put back for late pods as often as is allowed",

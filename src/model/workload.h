@@ -90,6 +90,8 @@ struct WorkloadSpec {
   bool admitted = false;
   bool finished = false;
   bool pods_ready = true;
+  bool recovering = false;       // they were ready once
+  std::int64_t unready_ns = 0;   // since when they are not
   std::int64_t reserved_ns = 0;  // since when it holds quota
   std::int64_t admitted_ns = 0;
   std::string evicted;  // the reason of condition Evicted while it is True
@@ -100,6 +102,7 @@ struct WorkloadSpec {
   int requeues = 0;
   int past_execution_s = 0;
   std::map<std::string, CheckState> checks;
+  int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
   std::vector<std::string> unhealthy_nodes;
 };

@@ -139,10 +139,12 @@ constexpr std::pair<std::string_view, CheckState> kCheckStates[] = {
 struct CheckEntry {
   std::string name;
   CheckState state = CheckState::kAwaited;
+  int retry_after_s = 0;
 };
 constexpr Field<CheckEntry> kCheckEntryFields[] = {
     text::field<&CheckEntry::name>("name"),
     text::field<&CheckEntry::state, text::one_of<kCheckStates>>("state"),
+    text::field<&CheckEntry::retry_after_s>("requeueAfterSeconds"),
 };
 void read_check_entry(const Value& v, CheckEntry& out, Decoder& d) {
   decode_lenient(v, kCheckEntryFields, out, d);
@@ -150,7 +152,12 @@ void read_check_entry(const Value& v, CheckEntry& out, Decoder& d) {
 void read_check_states(const Value& v, WorkloadObject& out, Decoder& d) {
   std::vector<CheckEntry> entries;
   list_of<read_check_entry>(v, entries, d);
-  for (CheckEntry& entry : entries) out.spec.checks[std::move(entry.name)] = entry.state;
+  for (CheckEntry& entry : entries) {
+    if (entry.state == CheckState::kRetry) {
+      out.spec.retry_after_s = std::max(out.spec.retry_after_s, entry.retry_after_s);
+    }
+    out.spec.checks[std::move(entry.name)] = entry.state;
+  }
 }
 
 struct NamedEntry {
@@ -211,6 +218,8 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
       spec.admitted_ns = c.since_ns;
     } else if (c.type == "PodsReady") {
       spec.pods_ready = on;
+      spec.recovering = !on && reason == "WaitForRecovery";
+      spec.unready_ns = on ? 0 : c.since_ns;
     } else if (c.type == "Finished" && on) {
       spec.finished = true;
     } else if (c.type == "Evicted" && on) {

@@ -2,7 +2,7 @@
 #include <optional>
 
 #include "app/words.h"
-#include "engine.h"
+#include "queue_expect.h"
 
 namespace berth::scenario {
 
@@ -53,6 +53,14 @@ class StepChecker {
       case Kind::kExit:
         if (seen_.exit_code == e.number) return std::nullopt;
         return "exit " + std::to_string(seen_.exit_code);
+      case Kind::kAdmitted:
+      case Kind::kEvicted:
+      case Kind::kDomains:
+      case Kind::kPosition:
+      case Kind::kAdmissions:
+      case Kind::kEvictions:
+      case Kind::kQueue:
+        return check_queue_expectation(e, seen_);
     }
     return "an expectation nobody checks";
   }

@@ -27,6 +27,9 @@ struct Observed {
   std::map<std::string, std::map<std::string, std::string>> node_labels;
   std::set<std::string> preempted, broken_budgets;      // in this step
   std::vector<std::string> invalid, warnings, ignored;  // as text
+  std::vector<model::Admission> admissions;             // by queues, in this step
+  std::vector<model::Eviction> evictions;               // the same
+  std::vector<model::QueueUse> queues;
   int exit_code = 0;
 };
 

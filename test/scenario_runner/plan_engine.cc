@@ -4,6 +4,7 @@
 #include "app/plan.h"
 #include "app/plan_table.h"
 #include "engine.h"
+#include "queue_memory.h"
 #include "text/json.h"
 
 namespace berth::scenario {
@@ -19,11 +20,15 @@ class PlanEngine final : public Engine {
     for (const Object& object : step.apply) apply(object);
     BERTH_TRY(objects::Inputs inputs, read());
     carry_over(inputs);
+    queues_.recall(inputs);
     app::PlanOptions options;
     BERTH_TRY(options.policy, app::parse_policy(scenario_.policy));
     options.policy.preemption = scenario_.preemption;
+    BERTH_TRY(options.queue_policy, app::parse_queue_policy(scenario_.queue_policy));
+    options.queue_policy.preemption = scenario_.preemption;
     if (scenario_.cycles > 0) options.cycles = scenario_.cycles;
     options.now_ns = step.at_ns;
+    options.quota_only = scenario_.quota_only;
     const app::PlanResult plan = app::make_plan(inputs, options);
     return observe(plan, inputs, step.at_ns);
   }
@@ -33,9 +38,11 @@ class PlanEngine final : public Engine {
     std::string node;  // empty: evicted
     std::vector<int> gpus;
     std::int64_t started_ns = 0;
+    std::string workload;  // that it was placed with, or empty
   };
 
   void apply(const Object& object) {
+    if (object.kind == "Workload" || object.kind == "Job") queues_.forget(object.name);
     for (Object& known : objects_) {
       if (known.kind == object.kind && known.name == object.name) {
         known = object;
@@ -52,6 +59,7 @@ class PlanEngine final : public Engine {
              (object.kind == gone.kind || (gone.kind == "Node" && object.kind == "GpuNode"));
     });
     held_.erase(gone.name);
+    queues_.forget(gone.name);
     if (objects_.size() < before) return {};
     return invalid("nothing to delete: " + gone.kind + ' ' + gone.name)
         .context(scenario_.path + ":" + std::to_string(gone.line));
@@ -82,18 +90,25 @@ class PlanEngine final : public Engine {
     }
   }
 
-  Observed observe(const app::PlanResult& plan, const objects::Inputs& inputs, std::int64_t now) {
-    Observed out;
-    for (const model::Preemption& victim : plan.decision.preemptions) {
-      out.preempted.insert(victim.pod);
-      if (victim.breaks_budget) out.broken_budgets.insert(victim.pod);
-      held_[victim.pod] = {};
+  void remember(const app::PlanResult& plan, const objects::Inputs& inputs, std::int64_t now) {
+    queues_.remember(plan.decision, inputs, now);
+    for (const model::Preemption& victim : plan.decision.preemptions) held_[victim.pod] = {};
+    std::set<std::string> left;  // workloads that queues evicted
+    for (const model::Eviction& eviction : plan.decision.evictions) {
+      for (const auto& [pod, node] : eviction.pods) held_[pod] = {};
+      if (!queues_.holds(eviction.workload)) left.insert(eviction.workload);
     }
     for (const model::Placement& placement : plan.decision.placements) {
+      if (left.contains(placement.gang)) continue;
       std::vector<int> gpus = placement.gpus;  // a GPU stands there once per share
       gpus.erase(std::unique(gpus.begin(), gpus.end()), gpus.end());
-      held_[placement.pod] = {placement.node, std::move(gpus), now};
+      held_[placement.pod] = {placement.node, std::move(gpus), now, placement.gang};
     }
+  }
+
+  // Pods that run, those of the input and those that queues made.
+  void observe_pods(const app::PlanResult& plan, const objects::Inputs& inputs,
+                    Observed& out) const {
     for (const model::PodSpec& pod : inputs.pods) {
       const std::string name = pod.ns + '/' + pod.name;
       const auto held = held_.find(name);
@@ -105,13 +120,33 @@ class PlanEngine final : public Engine {
         bound.workload = pod.ns + '/' + pod.gang;
       } else if (!pod.owner.empty()) {
         bound.workload = pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1);
+      } else if (held != held_.end()) {
+        bound.workload = held->second.workload;
       }
       out.bound.emplace(name, std::move(bound));
     }
     for (const model::Placement& placement : plan.decision.placements) {
-      const auto it = out.bound.find(placement.pod);
-      if (it != out.bound.end()) it->second.fresh = true;
+      const auto held = held_.find(placement.pod);
+      if (held == held_.end() || held->second.node.empty()) continue;
+      Observed::Bound& bound = out.bound[placement.pod];
+      bound.node = held->second.node;
+      bound.gpus = held->second.gpus;
+      if (bound.workload.empty()) bound.workload = placement.gang;
+      bound.fresh = true;
     }
+  }
+
+  Observed observe(const app::PlanResult& plan, const objects::Inputs& inputs, std::int64_t now) {
+    Observed out;
+    for (const model::Preemption& victim : plan.decision.preemptions) {
+      out.preempted.insert(victim.pod);
+      if (victim.breaks_budget) out.broken_budgets.insert(victim.pod);
+    }
+    remember(plan, inputs, now);
+    observe_pods(plan, inputs, out);
+    out.admissions = plan.decision.admissions;
+    out.evictions = plan.decision.evictions;
+    out.queues = plan.decision.queues;
     for (const model::Outcome& outcome : plan.decision.outcomes) {
       if (outcome.verdict != model::Verdict::kPlaced)
         out.pending.emplace(outcome.workload, outcome);
@@ -134,6 +169,7 @@ class PlanEngine final : public Engine {
   const Scenario& scenario_;
   std::vector<Object> objects_;
   std::map<std::string, Held> held_;
+  QueueMemory queues_;
 };
 
 }  // namespace

@@ -717,8 +717,8 @@ Result<std::vector<Object>> read_shorthand(std::string_view head, std::string_vi
   const std::vector<std::string> words = words_of(head);
   if (words.empty()) return invalid("want a node, pod, gang or budget before the colon");
   const std::string& kind = words.size() > 2 && number_of(words[0]) ? words[1] : words[0];
-  Result<std::vector<Object>> out =
-      invalid("found \"" + kind + "\", want node, pod, gang, budget or yaml");
+  Result<std::vector<Object>> out = invalid(
+      "found \"" + kind + "\", want node, pod, gang, budget, yaml or one of the words of queues");
   if (kind == "node" || kind == "nodes") out = read_nodes(words, body);
   if (kind == "pod" || kind == "pods") out = read_pods(words, body);
   if (kind == "gang") out = read_gang(words, body);

@@ -45,6 +45,13 @@ struct Expectation {
     kBreaks,     // names: evicted against a budget
     kText,       // invalid/warning/ignored "text"
     kExit,
+    kAdmitted,    // of queues, queue_expect.h: name; names: flavors
+    kEvicted,     // name, by names[0], reason
+    kDomains,     // name, word: the pod set, names: "domain=pods"
+    kPosition,    // name, number
+    kAdmissions,  // names, in order
+    kEvictions,   // names
+    kQueue,       // name: a queue; word: what; reason: a resource, text: a flavor
   };
   Kind kind = Kind::kOn;
   std::string name;  // workload or pod
@@ -72,6 +79,8 @@ struct Scenario {
   std::string policy = "fragmentation";
   bool preemption = true;
   int cycles = 0;  // 0: until stable
+  bool quota_only = false;
+  std::string queue_policy;  // rules beyond Kueue
   std::vector<Step> steps;
 };
 

@@ -1,4 +1,6 @@
 #include "line_words.h"
+#include "queue_expect.h"
+#include "queue_shorthand.h"
 #include "scenario.h"
 #include "shorthand.h"
 #include "text/rfc3339.h"
@@ -28,6 +30,26 @@ QuotedLine take_quoted(std::string_view line) {
     out.words = words_of(line);
   }
   return out;
+}
+
+// The kind that the word of a shorthand stands for; other words as they are.
+std::string kind_of(const std::string& word) {
+  static const std::map<std::string, std::string> kKinds = {{"pod", "Pod"},
+                                                            {"node", "Node"},
+                                                            {"budget", "PodDisruptionBudget"},
+                                                            {"gang", "PodGroup"},
+                                                            {"workload", "Workload"},
+                                                            {"job", "Job"},
+                                                            {"queue", "ClusterQueue"},
+                                                            {"local", "LocalQueue"},
+                                                            {"cohort", "Cohort"},
+                                                            {"flavor", "ResourceFlavor"},
+                                                            {"topology", "Topology"},
+                                                            {"check", "AdmissionCheck"},
+                                                            {"class", "WorkloadPriorityClass"},
+                                                            {"namespace", "Namespace"}};
+  const auto it = kKinds.find(word);
+  return it == kKinds.end() ? word : it->second;
 }
 
 bool is_count(const std::string& word) {
@@ -108,6 +130,10 @@ class ScenarioParser {
       scenario_.policy = w[1];
     } else if (line == "no preemption") {
       scenario_.preemption = false;
+    } else if (line == "quota only") {
+      scenario_.quota_only = true;
+    } else if (w.size() == 3 && w[0] == "queue" && w[1] == "policy") {
+      scenario_.queue_policy = w[2];
     } else if (w[0] == "cycles" && w.size() == 2 && number_of(w[1])) {
       scenario_.cycles = *number_of(w[1]);
     } else if (w[0] == "at" && w.size() == 2 && w[1].starts_with('+')) {
@@ -120,9 +146,11 @@ class ScenarioParser {
       scenario_.steps.back().line = line_;
       section_ = Section::kAt;
     } else {
-      return invalid("found \"" + std::string(line) +
-                     "\", want cluster, running, submit, expect, at +TIME, policy NAME, "
-                     "\"no preemption\" or cycles N (other lines are indented)");
+      return invalid(
+          "found \"" + std::string(line) +
+          "\", want cluster, running, submit, expect, at +TIME, policy NAME, "
+          "\"no preemption\", \"quota only\", \"queue policy RULES\" or cycles N (other lines are "
+          "indented)");
     }
     return {};
   }
@@ -132,11 +160,22 @@ class ScenarioParser {
     const std::size_t colon = line.find(": ");
     if (colon == std::string_view::npos) return invalid("want \"what name: items\"");
     const std::string_view head = line.substr(0, colon);
+    const std::string_view body = line.substr(colon + 2);
+    const std::vector<std::string> words = words_of(head);
+    Step& step = scenario_.steps.back();
+    if (!words.empty() && QueueShorthand::knows(words[0])) {
+      BERTH_TRY(std::vector<Object> objects, queues_.read(words, body, step.at_ns));
+      for (Object& object : objects) {
+        object.line = line_;
+        step.apply.push_back(std::move(object));
+      }
+      return {};
+    }
     if (section_ == Section::kRunning && head.find(" on ") == std::string_view::npos) {
       return invalid("a running pod wants \"pod NS/NAME on NODE: ...\"");
     }
-    BERTH_TRY(std::vector<Object> objects, read_shorthand(head, line.substr(colon + 2), line_));
-    for (Object& object : objects) scenario_.steps.back().apply.push_back(std::move(object));
+    BERTH_TRY(std::vector<Object> objects, read_shorthand(head, body, line_));
+    for (Object& object : objects) step.apply.push_back(std::move(object));
     return {};
   }
 
@@ -198,12 +237,7 @@ class ScenarioParser {
   Status read_delete(std::string_view line) {
     const std::vector<std::string> w = words_of(line);
     if (w.size() != 3) return invalid("want \"delete pod NS/NAME\" or \"delete node NAME\"");
-    const std::string kind = w[1] == "pod"      ? "Pod"
-                             : w[1] == "node"   ? "Node"
-                             : w[1] == "budget" ? "PodDisruptionBudget"
-                             : w[1] == "gang"   ? "PodGroup"
-                                                : w[1];
-    scenario_.steps.back().remove.push_back({kind, w[2], line_});
+    scenario_.steps.back().remove.push_back({kind_of(w[1]), w[2], line_});
     return {};
   }
 
@@ -232,6 +266,15 @@ class ScenarioParser {
     const std::vector<std::string>& w = q.words;
     if (w.empty()) return invalid("found nothing to expect");
     if (read_plan_wide(q, line)) return {};
+    Expectation of_queue;
+    BERTH_TRY(const bool queues, read_queue_expectation(w, q.text, of_queue));
+    if (queues) {
+      of_queue.line = line_;
+      of_queue.source = line;
+      if (w[0].find('/') != std::string::npos) last_name_ = w[0];
+      scenario_.steps.back().expect.push_back(std::move(of_queue));
+      return {};
+    }
     if (w[0].find('/') == std::string::npos) return read_proof(last_name_, w, 0, line);
     last_name_ = w[0];
     if (w.size() < 2) return invalid("want what happens to " + w[0]);
@@ -356,6 +399,7 @@ class ScenarioParser {
   int line_ = 0;
   Section section_ = Section::kNone;
   std::string last_name_;
+  QueueShorthand queues_;
   Scenario scenario_;
 };
 

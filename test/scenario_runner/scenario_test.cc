@@ -78,7 +78,7 @@ int register_scenarios() {
 
 const int kScenarios = register_scenarios();
 
-TEST(ScenarioRunner, FindsTheScenarios) { EXPECT_GE(kScenarios, 60); }
+TEST(ScenarioRunner, FindsTheScenarios) { EXPECT_GE(kScenarios, 400); }
 
 TEST(ScenarioRunner, TitlesAreUniqueAndThere) {
   std::set<std::string> titles;
@@ -129,6 +129,84 @@ TEST(ScenarioRunner, NamesTheLineOfABadFile) {
   EXPECT_EQ(only_failure("submit\n  yaml <<END\n  a: 1\nexpect\n  placed 0\n"),
             "x.scn:2: the block does not end: no line \"END\"");
   EXPECT_EQ(only_failure(std::string(kSmall) + "  t/p waits\n").substr(0, 8), "x.scn:7:");
+}
+
+constexpr const char* kQueued = R"(# A workload in a queue.
+cluster
+  queue a: cohort c, 4 GPUs
+  queue b: cohort c, 4 GPUs
+running
+  workload t/old: 1 pod x 5 GPUs, queue a, admitted
+submit
+  workload t/fits: 1 pod x 2 GPUs, queue a
+  workload t/waits: 1 pod x 2 GPUs, queue b
+expect
+)";
+
+TEST(ScenarioRunner, HoldsWhatHoldsOfQueues) {
+  EXPECT_EQ(
+      run_scenario("x.scn", std::string(kQueued) +
+                                "  t/waits admitted on default with 1 pods, queue a uses 5 GPUs\n"
+                                "  queue a borrows, queue b does not borrow, queue a share 125\n"
+                                "  t/fits waits WaitingForQuota \"1 more needed\"\n"
+                                "  t/fits position 1, admitted t/waits, evicted nothing\n"),
+      std::vector<std::string>{});
+}
+
+TEST(ScenarioRunner, NamesWhatQueuesDidInstead) {
+  const std::pair<const char*, const char*> lines[] = {
+      {"queue a uses 4 GPUs", "5"},
+      {"queue b available 4 GPUs", "1"},
+      {"queue a could use 9 GPUs", "8"},
+      {"queue a share 1", "share 125"},
+      {"queue b borrows", "does not borrow"},
+      {"queue b inactive", "active"},
+      {"queue z active", "no queue z"},
+      {"queue a pending 0", "pending 1"},
+      {"t/waits admitted on other", "on default"},
+      {"t/waits admitted with 2 pods", "with 1 pods"},
+      {"t/fits position 2", "position 1"},
+      {"t/waits domains n0=1", "domains nothing"},
+      {"admitted t/fits", "admitted t/waits"},
+      {"evicted t/old", "evicted nothing"},
+      {"t/old evicted by t/fits", "neither admitted nor evicted nor waiting"},
+  };
+  for (const auto& [line, found] : lines) {
+    EXPECT_EQ(only_failure(std::string(kQueued) + "  " + line + "\n"),
+              "x.scn:11: expected \"" + std::string(line) + "\", found: " + found);
+  }
+}
+
+TEST(ScenarioRunner, NamesTheLineOfABadQueue) {
+  EXPECT_EQ(
+      only_failure("cluster\n  queue a: 4 GPUs, colour blue\nexpect\n  placed 0\n").substr(0, 29),
+      "x.scn:2: found \"colour blue\",");
+  EXPECT_EQ(only_failure("submit\n  workload t: 1 pod\nexpect\n  placed 0\n"),
+            "x.scn:2: found \"t\", want NAMESPACE/NAME");
+  EXPECT_EQ(only_failure("submit\n  workload t/w: queue a\nexpect\n  placed 0\n"),
+            "x.scn:2: want how big it is, such as \"2 pods x 4 GPUs\"");
+  EXPECT_EQ(only_failure(std::string(kQueued) + "  queue a shines\n").substr(0, 9), "x.scn:11:");
+}
+
+TEST(ScenarioRunner, RemembersWhatQueuesDid) {
+  EXPECT_EQ(run_scenario("x.scn", std::string(kQueued) + R"(  admitted t/waits
+at +10s
+  delete workload t/old
+expect
+  admitted t/fits
+  queue a uses 2 GPUs, queue b uses 2 GPUs
+at +20s
+  queue b: cohort c, 4 GPUs, drained
+expect
+  t/waits evicted ClusterQueueStopped
+  queue b uses 0 GPUs
+at +30s
+  workload t/other: 1 pod x 2 GPUs, queue a
+expect
+  t/other admitted
+  queue a uses 4 GPUs
+)"),
+            std::vector<std::string>{});
 }
 
 }  // namespace
