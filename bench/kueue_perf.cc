@@ -10,6 +10,7 @@
 // Kueue's rules alone cannot come near the bound: the large class preempts every 1.2 s what needs
 // 0.5 s to run, so the medium class only finishes when the large one has.
 #include <fmt/format.h>
+#include <poll.h>
 #include <sys/resource.h>
 #include <time.h>
 
@@ -19,7 +20,6 @@
 #include <cstring>
 #include <queue>
 #include <string>
-#include <thread>
 
 #include "admit/engine.h"
 #include "decide/node_ground.h"
