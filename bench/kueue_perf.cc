@@ -229,10 +229,13 @@ class Run {
   std::int64_t advance() {
     const std::int64_t next = events_.empty() ? last_ms_ : events_.top().at_ms;
     if (!real_) return std::max(last_ms_, next);
-    std::this_thread::sleep_until(start_ + std::chrono::milliseconds(next));
-    return std::chrono::duration_cast<std::chrono::milliseconds>(std::chrono::steady_clock::now() -
-                                                                 start_)
-        .count();
+    const auto passed = [&] {
+      return std::chrono::duration_cast<std::chrono::milliseconds>(
+                 std::chrono::steady_clock::now() - start_)
+          .count();
+    };
+    if (const auto left = next - passed(); left > 0) poll(nullptr, 0, static_cast<int>(left));
+    return passed();
   }
 
   // True when a job is done.
