@@ -6,7 +6,6 @@ namespace berth::admit {
 
 Line::Line(const Ledger& ledger, QueueId queue)
     : ledger_(&ledger),
-      queue_(queue),
       by_local_(ledger.book.queue(queue).spec.admission_fair_sharing &&
                 ledger.book.config().half_life_s.has_value()) {}
 

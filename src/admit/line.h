@@ -76,7 +76,6 @@ class Line {
   bool better(WorkloadId a, WorkloadId b) const;
 
   const Ledger* ledger_;
-  QueueId queue_;
   bool by_local_;
   std::map<LaneKey, Lane> lanes_;
   std::map<LocalId, Bin> bins_;
