@@ -24,7 +24,7 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
     const auto more = heads_of(root);
     heads.insert(heads.end(), more.begin(), more.end());
   }
-  CycleResult result = run(std::move(heads), now_ns);
+  CycleResult result = run(heads, now_ns);
   result.changed = goes_on(result, fruitless_);
   return result;
 }
@@ -71,7 +71,7 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
   return all;
 }
 
-CycleResult Engine::run(std::vector<WorkloadId> heads, std::int64_t now_ns) {
+CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_ns) {
   CycleResult result;
   if (heads.empty()) return result;
   ++cycle_;

@@ -102,7 +102,7 @@ class Engine {
   void left(QueueId queue, bool held);  // a workload of the queue's tree left
   void touch(NodeId root) { due_[root] = true; }
 
-  CycleResult run(std::vector<WorkloadId> heads, std::int64_t now_ns);
+  CycleResult run(const std::vector<WorkloadId>& heads, std::int64_t now_ns);
   bool goes_on(const CycleResult& result, int& fruitless) const;
   std::vector<WorkloadId> heads_of(NodeId root) const;
   Entry nominate(WorkloadId id);
