@@ -1,0 +1,69 @@
+// The control plane: client -> cache -> decide -> writes, the same on a real cluster and on the
+// embedded one.
+//
+// Everything it knows comes from the API; started again at any moment it goes on. It decides only
+// while it may: `leading` says so and is asked before each cycle and each write, so two controllers
+// never both bind. It binds pods whose schedulerName is one of ours with one write each (a Binding
+// that carries berth.dev/gpus), unsuspends and suspends Jobs of queues, writes status of Workloads
+// and queues only when it changed, and tells people by events.
+//
+// On the loop's thread. A cycle is decide::decide() over what the caches hold; docs/controller.md
+// says when one runs and what is written.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "admit/policy.h"
+#include "base/log.h"
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/random.h"
+#include "kube/client.h"
+#include "schedule/policy.h"
+
+namespace berth::control {
+
+struct ControllerOptions {
+  std::vector<std::string> scheduler_names = {"berth"};
+  schedule::Policy policy;
+  admit::Policy queue_policy;
+  bool manage_queues = true;
+  std::size_t max_writes_at_once = 256;
+  std::int64_t min_cycle_gap_ns = 5'000'000;
+  std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone
+};
+
+struct ControllerSummary {
+  bool synced = false, leading = false;
+  std::uint64_t cycles = 0, bound = 0, evicted = 0, failed_writes = 0;
+  std::size_t pending_pods = 0, running_pods = 0, nodes = 0;
+  std::string trouble;  // why nothing is decided, or empty
+};
+
+// Every decision, for people and for replay.
+class DecisionLog {
+ public:
+  virtual ~DecisionLog() = default;
+  virtual void write(std::string_view json_line) = 0;
+};
+
+class Controller {
+ public:
+  Controller(kube::Client& client, Random random, ControllerOptions options,
+             std::function<bool()> leading, const Logger& log, MetricsRegistry& metrics,
+             DecisionLog* decisions = nullptr);
+  ~Controller();
+  void start();
+  void wake();  // leadership may have changed
+  ControllerSummary summary() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace berth::control

@@ -1,0 +1,30 @@
+// Certificates of our own: a self-signed authority and what it signs, as PEM text (ECDSA P-256).
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "base/clock.h"
+#include "base/result.h"
+
+namespace berth::serve {
+
+struct Certificate {
+  std::string certificate_pem, key_pem;
+};
+
+struct CertificateOptions {
+  std::string common_name;
+  std::vector<std::string> hosts;  // names and addresses; addresses become IP entries
+  std::int64_t not_before_ns = 0;  // wall clock
+  std::int64_t valid_ns = 0;
+};
+
+Result<Certificate> make_authority(const CertificateOptions& options);
+Result<Certificate> make_certificate(const CertificateOptions& options,
+                                     const Certificate& authority);
+// When it ends, on the wall clock.
+Result<std::int64_t> expires_ns(const std::string& certificate_pem);
+
+}  // namespace berth::serve

@@ -1,0 +1,36 @@
+// A Store that forgets: for tests, and for clusters that need not outlive the process. Answers come
+// posted on the loop; fail_after() makes it fail as a full disk does.
+#pragma once
+
+#include <cstdint>
+#include <map>
+
+#include "base/loop.h"
+#include "store/store.h"
+
+namespace berth::store {
+
+class MemoryStore final : public Store {
+ public:
+  explicit MemoryStore(Loop& loop) : loop_(loop) {}
+
+  Result<std::uint64_t> load(const Visit& visit) override;
+  void commit(std::vector<Write> writes, std::uint64_t version,
+              std::function<void(Status)> done) override;
+
+  void fail_after(int commits) { left_ = commits; }
+  void delay(std::int64_t ns) { delay_ns_ = ns; }  // of every answer: a slow disk
+
+ private:
+  struct Entry {
+    std::string value;
+    std::uint64_t version;
+  };
+  Loop& loop_;
+  std::map<std::string, Entry, std::less<>> entries_;
+  std::uint64_t version_ = 0;
+  std::int64_t delay_ns_ = 0;
+  int left_ = -1;  // commits until it fails; -1: never
+};
+
+}  // namespace berth::store
