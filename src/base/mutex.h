@@ -4,7 +4,9 @@
 // stages hold no locks; they are called by one loop, or work on immutable snapshots.
 #pragma once
 
+#include <chrono>
 #include <condition_variable>
+#include <cstdint>
 #include <mutex>
 
 #include "base/thread_annotations.h"
@@ -39,6 +41,12 @@ class CondVar {
     std::unique_lock<std::mutex> held(mutex.mutex_, std::adopt_lock);
     condition_.wait(held);
     held.release();  // the caller's MutexLock still owns it
+  }
+  // As wait(), and returns after so long at the latest.
+  void wait_for(Mutex& mutex, std::int64_t ns) BERTH_REQUIRES(mutex) {
+    std::unique_lock<std::mutex> held(mutex.mutex_, std::adopt_lock);
+    condition_.wait_for(held, std::chrono::nanoseconds(ns));
+    held.release();
   }
   void notify_one() { condition_.notify_one(); }
   void notify_all() { condition_.notify_all(); }
