@@ -31,7 +31,8 @@ struct ApiServerOptions {
   std::int64_t bookmark_ns = 60'000'000'000;
   std::int64_t event_ttl_ns = 3'600'000'000'000;
   std::size_t max_object_bytes = 1'500'000;
-  // How admission webhooks are called: the URL's host, then the request. None: only those without.
+  // How admission webhooks are called: a POST whose target is the whole URL, scheme and host
+  // included. None: a configured webhook is a call that failed.
   kube::Transport* webhooks = nullptr;
 };
 
