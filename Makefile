@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build run test bench soak asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test bench soak asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 TIDY_SECONDS ?= 0
@@ -12,9 +12,14 @@ ctest = ctest --output-on-failure -j $$(nproc) --test-dir
 help:  ## this list
 	@sed -n 's|^\([a-z -]*\):.*## \(.*\)|  make \1\t\2|p' Makefile | expand -t 26
 
-build:  ## the program, build/release/berth, and the benchmarks
+build:  ## the program, build/release/berth
 	@scripts/install-deps build
-	@scripts/configure release -DBERTH_TESTS=OFF
+	@scripts/configure release -DBERTH_TESTS=OFF -DBERTH_BENCH=OFF
+	ninja -C build/release
+
+build-bench:  ## the benchmarks, build/release/bench/
+	@scripts/install-deps build
+	@scripts/configure release -DBERTH_TESTS=OFF -DBERTH_BENCH=ON
 	ninja -C build/release
 
 run: build  ## plan the example cluster (exit code 10 only says that some workloads wait)
@@ -22,11 +27,11 @@ run: build  ## plan the example cluster (exit code 10 only says that some worklo
 
 test:  ## all tests, on the release build
 	@scripts/install-deps build test
-	@scripts/configure release -DBERTH_TESTS=ON
+	@scripts/configure release -DBERTH_TESTS=ON -DBERTH_BENCH=OFF
 	ninja -C build/release
 	$(ctest) build/release
 
-bench: build  ## all benchmarks
+bench: build-bench  ## all benchmarks
 	@for program in build/release/bench/*; do \
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done

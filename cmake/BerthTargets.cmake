@@ -19,9 +19,16 @@ function(berth_library name)
   target_link_libraries(berth_${name} PUBLIC ${ARG_LINK})
   if(BERTH_TESTS AND tests)
     add_executable(${name}_test ${tests})
+    berth_quick_to_compile(${name}_test)
     target_link_libraries(${name}_test PRIVATE berth_${name} ${ARG_TEST_LINK} GTest::gtest_main)
     add_test(NAME ${name} COMMAND ${name}_test)
   endif()
+endfunction()
+
+# For test sources, which are compiled far more often than they are waited for; what they test is in
+# libraries with the preset's own flags.
+function(berth_quick_to_compile target)
+  target_compile_options(${target} PRIVATE -O0 -g0)
 endfunction()
 
 # berth_program(NAME SOURCES LINK a b ... DIR sub): a program at build/<preset>/DIR/NAME.

@@ -1,0 +1,40 @@
+// How the embedded API server calls admission webhooks: berth's own in this process, without a
+// socket; those of others over HTTPS to the URL that their configuration names.
+//
+// The server sends a POST whose target is the whole URL, and reads an AdmissionReview from the
+// answer.
+#pragma once
+
+#include <memory>
+#include <string>
+
+#include "base/loop.h"
+#include "kube/transport.h"
+
+namespace berth::app {
+
+struct OwnWebhookOptions {
+  std::string scheduler_name = "berth";
+  bool manage_all = true;  // every namespace but those of the system, not only labelled ones
+};
+
+class OwnWebhook final : public kube::Transport {
+ public:
+  OwnWebhook(Loop& loop, OwnWebhookOptions options);
+  ~OwnWebhook() override;
+
+  std::string configuration() const;  // the MutatingWebhookConfiguration that names it
+
+  kube::Call send(text::HttpRequest request, const kube::SendOptions& options,
+                  Answered answered) override;
+  kube::Call stream(text::HttpRequest request, const kube::StreamOptions& options,
+                    kube::StreamHandler handler) override;
+  void resume(kube::Call stream) override;
+  void cancel(kube::Call call) override;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace berth::app
