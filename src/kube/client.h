@@ -1,8 +1,11 @@
 // Calls of the Kubernetes API: a verb, a resource, a key; the answer comes to a callback.
 //
-// Retries are done here, and only where they are safe: an idempotent call whose connection broke,
-// and any call that was answered 429, or 503 or 504 with Retry-After, with back-off, jitter and a
-// bound (ClientOptions). Bodies are JSON text. Everything runs on the loop's thread.
+// Retries are done here, and only where they are safe: a read whose connection broke, a call that
+// never left, and any call that was answered 429, or 503 or 504 with Retry-After, with back-off,
+// jitter and bounds (ClientOptions; over time a fifth of all calls). Not retried: urgent calls,
+// whose owner has a deadline, and the 429 of an eviction, which is its answer. Bodies are JSON
+// text. An answer that is no JSON ("ok" of /healthz) is in `message`. Everything runs on the loop's
+// thread; a Done never runs inside the call that asked, and not after cancel() or the Client's end.
 #pragma once
 
 #include <cstdint>
@@ -44,7 +47,7 @@ struct Answer {
   int status = 0;                  // 0: no answer came
   std::string reason;              // "NotFound", "Conflict", ...: of the Status object
   std::string message;             // for people
-  text::Document body;             // of a good answer; null where there was none
+  text::Document body;             // the object; of a failure the Status; null: none, or no JSON
   bool maybe_carried_out = false;  // a write without an answer that may have happened
   std::int64_t retry_after_ns = 0;
   std::vector<std::string> warnings;  // Warning headers

@@ -5,7 +5,14 @@
 // added late is told what is here as additions.
 //
 // Writes of our own are seen at once: absorb() takes the object that the server answered; an event
-// older than it does not take it back. Everything runs on the loop's thread.
+// older than it does not take it back (versions are compared as numbers). absorb_removed() is for
+// an object that is gone, not for one that only began to terminate. Objects of another kind or
+// namespace are ignored, and so are objects that are not here yet where there is a selector:
+// whether it holds is the server's to say. Everything runs on the loop's thread.
+//
+// Handlers may call anything here, also destroy the Informer. An object that was deleted and
+// created again under its name is told as a deletion and an addition. Changes that a handler makes
+// by absorb() are told after those that are on their way.
 //
 // Memory: what `keep` says. kKeys holds namespace, name, uid and version of each object and hands
 // the document to the handlers only: for a consumer that keeps what it decoded. kWhole holds the
@@ -50,7 +57,8 @@ struct InformerOptions {
 
 class Informer {
  public:
-  // before is null for an addition, after for a deletion; then before is the last known state.
+  // before is null for an addition, after for a deletion; then before is the last known state (with
+  // kKeys the one that the deletion brought, if it did). A late handler with kKeys gets keys alone.
   using Handler = std::function<void(const ObjectPtr& before, const ObjectPtr& after)>;
   // The names an object is found by in an index.
   using IndexOf = std::function<std::vector<std::string>(const Object&)>;
@@ -61,9 +69,11 @@ class Informer {
   Informer(const Informer&) = delete;
   Informer& operator=(const Informer&) = delete;
 
-  int add_index(IndexOf index_of);  // before start(); its number. kWhole only.
-  void add_handler(Handler handler);
-  void on_synced(std::function<void()> synced);  // each time a list is complete
+  int add_index(IndexOf index_of);    // before start(); its number. kWhole only.
+  void add_handler(Handler handler);  // late: told before this returns
+  // Each time a list is complete, after its changes were told; at once when one is complete
+  // already.
+  void on_synced(std::function<void()> synced);
   void start();
 
   bool synced() const;
