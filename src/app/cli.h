@@ -3,7 +3,9 @@
 // Everything it touches is passed in, so that tests run whole commands. Exit codes: docs/plan.md.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -21,6 +23,8 @@ struct Terminal {
   bool err_is_terminal = false;
   const WallClock& wall;
   const MonotonicClock& monotonic;
+  // The environment, name by name: kubeconfig paths and the like.
+  std::function<std::optional<std::string>(const std::string&)> environment = {};
 };
 
 // arguments: without the program's name.

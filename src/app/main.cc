@@ -1,6 +1,8 @@
 #include <unistd.h>
 
+#include <cstdlib>
 #include <iostream>
+#include <optional>
 
 #include "app/cli.h"
 #include "base/system_clock.h"
@@ -16,7 +18,12 @@ int main(int argc, char** argv) {
                                 .out_is_terminal = isatty(STDOUT_FILENO) == 1,
                                 .err_is_terminal = isatty(STDERR_FILENO) == 1,
                                 .wall = wall,
-                                .monotonic = monotonic};
+                                .monotonic = monotonic,
+                                .environment = [](const std::string& name) {
+                                  const char* value = std::getenv(name.c_str());
+                                  return value == nullptr ? std::nullopt
+                                                          : std::optional<std::string>(value);
+                                }};
   const int code = berth::app::run_command({argv + 1, argv + argc}, terminal);
   std::cout.flush();
   if (!std::cout) {

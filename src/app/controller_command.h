@@ -1,0 +1,31 @@
+// `berth controller`: the control plane on any Kubernetes cluster, one of several at a time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cli.h"
+
+namespace berth::app {
+
+struct ControllerArguments {
+  std::string kubeconfig, context;  // empty: in the cluster, else the usual kubeconfig
+  std::vector<std::string> scheduler_names = {"berth"};
+  std::string policy = "fragmentation", queue_policy;
+  bool no_preemption = false, no_queues = false;
+  bool no_election = false;
+  std::string lease_namespace = "berth-system";
+  std::string identity;                         // empty: host name and process id
+  std::string decision_log;                     // a file; empty: none
+  std::string metrics_address = "127.0.0.1:0";  // "": none
+  std::string webhook_address;                  // "host:port"; empty: no webhook
+  std::string webhook_url;                      // how the API server reaches it
+  std::string log_level = "info";
+  std::string log_format = "text";
+};
+
+// 0 stopped as asked, 1 it could not go on (the leadership was lost, the cluster refused it), 2 the
+// options are wrong.
+int controller_command(const ControllerArguments& arguments, Terminal& terminal);
+
+}  // namespace berth::app
