@@ -44,7 +44,17 @@ struct ControllerSummary {
   std::string trouble;  // why nothing is decided, or empty
 };
 
-// Every decision, for people and for replay.
+// Every decision, for people and for replay: a line of JSON for each cycle whose answer differs
+// from the last one's:
+//   {"id":"<hex>","cycle":7,"time":"2026-...","inputs":"<hex digest>",
+//    "outcomes":[{"workload":"ns/name","gang":true,"verdict":"wait","reason":"Fragmented",
+//                 "message":"...","pods":2,"placed":0,"queued":false,"queue":"","position":0}],
+//    "placements":[{"pod":"ns/name","node":"n0","gpus":[0,1],"gang":"ns/g","afterPreemption":false}],
+//    "preemptions":[{"pod":"ns/name","node":"n0","by":"ns/name","breaksBudget":false}],
+//    "admissions":[{"workload":"ns/name","queue":"q"}],
+//    "evictions":[{"workload":"ns/name","by":"ns/other","reason":"InClusterQueue"}]}
+// Outcomes are those of everything that waits (also what was told before) and of what was placed in
+// this cycle. The scenario engine on clusters reads it.
 class DecisionLog {
  public:
   virtual ~DecisionLog() = default;
