@@ -90,6 +90,10 @@ struct Gathered {
   }
 };
 
+// Reads one object, or a list of them; version and kind stand in where it does not say.
+void read_object(const text::Value& object, std::string_view version, std::string_view kind,
+                 Origin origin, Gathered& out);
+
 // Cross-object resolution: the second half of ManifestReader::finish().
 Inputs resolve(Gathered&& gathered, const ManifestOptions& options);
 

@@ -81,6 +81,7 @@ constexpr KnownKind kKnownKinds[] = {
      take_object<&Gathered::queue_configs, as_v1<decode_queue_config>>},
     {"config.kueue.x-k8s.io/v1beta2", "Configuration",
      take_object<&Gathered::queue_configs, as_v2<decode_queue_config>>},
+    {"v1", "ConfigMap", take_object<&Gathered::queue_configs, decode_config_map>},
     {"scheduling.volcano.sh/v1beta1", "Queue", take_object<&Gathered::volcano_queues, decode_any>},
     {"scheduling.run.ai/v2", "Queue", take_object<&Gathered::kai_queues, decode_any>},
     {"batch.volcano.sh/v1alpha1", "Job", take_object<&Gathered::volcano_jobs, decode_any>},
@@ -191,9 +192,10 @@ class DocumentReader {
     for (const KnownKind& k : kKnownKinds) {
       if (k.kind == kind && k.version == version) known = &k;
     }
+    if (kind == "ConfigMap" && !holds_queue_config(v)) known = nullptr;
     const std::string shown = shown_name(v, kind, known != nullptr);
     if (known == nullptr) {
-      const std::string versions = versions_read(kind, version);
+      const std::string versions = kind == "ConfigMap" ? "" : versions_read(kind, version);
       out_.ignored.add(Gathered::note(
           origin_, shown, path,
           versions.empty() ? "kind " + unquoted(kind) + " of " + unquoted(version) + " is not read"
@@ -235,6 +237,11 @@ class DocumentReader {
 };
 
 }  // namespace
+
+void read_object(const Value& object, std::string_view version, std::string_view kind,
+                 Origin origin, Gathered& out) {
+  DocumentReader(std::move(origin), out).read(object, version, kind, "", 0);
+}
 
 struct ManifestReader::State {
   ManifestOptions options;

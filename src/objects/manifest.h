@@ -3,7 +3,8 @@
 // Read: Node, Pod, Namespace, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass,
 // PodDisruptionBudget, Job, GpuNode, PodGroups (group.h), Kueue's ResourceFlavor, ClusterQueue,
 // LocalQueue, Cohort, Topology, AdmissionCheck, WorkloadPriorityClass, Workload (kueue.h,
-// kueue_workload.h) and Configuration (kueue_config.h), the Queues of Volcano and KAI, Volcano's
+// kueue_workload.h) and Configuration (kueue_config.h), by itself or in the ConfigMap of an
+// installation, the Queues of Volcano and KAI, Volcano's
 // Job, the upstream Workload (other_queues.h), and lists of any of these. Every other kind is named
 // in ignored. An object with an error is named in invalid, with every error, and the
 // rest goes on. Unknown fields and assumptions are warnings.
@@ -54,6 +55,8 @@ inline constexpr std::size_t kMaxNotes = 1000;
 struct ManifestOptions {
   // Pods made from Jobs, over all Jobs of one input; a Job beyond it is invalid.
   std::size_t max_job_pods = 250'000;
+  // Of a cluster that lives: pods that do not exist yet are made by others, so Jobs make none here.
+  bool live = false;
 };
 
 struct Note {

@@ -206,6 +206,115 @@ void Resolver::queue_gangs() {
   }
 }
 
+// ---- in Kueue's queues ----
+
+// A PodGroup made from an upstream Workload waits in the queue that the Workload names.
+void Resolver::check_workload_refs() {
+  for (const Found<GroupObject>& group : in_.groups) {
+    const GroupObject& object = group.object;
+    if (object.workload.empty() || in_.upstream_workloads.empty()) continue;
+    const auto found = std::find_if(
+        in_.upstream_workloads.begin(), in_.upstream_workloads.end(), [&](const auto& w) {
+          return w.object.meta.ns == object.meta.ns && w.object.meta.name == object.workload;
+        });
+    if (found == in_.upstream_workloads.end()) {
+      in_.warn(group, "spec.workloadRef.workloadName",
+               "found " + quoted(object.workload) + ", want a Workload of the namespace");
+      continue;
+    }
+    if (!object.workload_template.empty() &&
+        !found->object.templates.contains(object.workload_template)) {
+      in_.warn(group, "spec.workloadRef.templateName",
+               "found " + quoted(object.workload_template) + ", want a template of Workload " +
+                   quoted(object.workload));
+    }
+    const std::string queue = label_value(found->object.meta, kQueueLabel);
+    if (!queue.empty()) group_queues_.emplace(qualified(object.meta.ns, object.meta.name), queue);
+  }
+}
+
+// The PodGroup's own label, its Workload's, its pods', or the default of the namespace; "": none.
+std::string Resolver::kueue_queue(const std::string& gang, const std::vector<PodSpec*>& pods,
+                                  std::string& trouble) const {
+  if (const auto own = group_queues_.find(gang); own != group_queues_.end()) return own->second;
+  std::string queue;
+  std::size_t labelled = 0;
+  for (const PodSpec* pod : pods) {
+    const auto label = pod->labels.find(kQueueLabel);
+    if (label == pod->labels.end() || label->second.empty()) continue;
+    ++labelled;
+    if (!queue.empty() && queue != label->second) trouble = "its pods name different queues";
+    queue = label->second;
+  }
+  if (labelled > 0 && labelled < pods.size()) trouble = "some of its pods name no queue";
+  if (!queue.empty() || !default_pods_) return queue;
+  const PodSpec& first = *pods.front();
+  const bool free =
+      first.queue.empty() && (first.owner.empty() || first.owner.starts_with("Replica"));
+  return free && default_queues_.contains(first.ns) && managed(first.ns) ? "default" : "";
+}
+
+void Resolver::queue_kueue_gangs() {
+  std::map<std::string, std::vector<PodSpec*>, std::less<>> members;
+  for (PodSpec& pod : out_.pods) {
+    const bool kueue_group = pod.labels.contains("kueue.x-k8s.io/pod-group-name");
+    if (pod.gang.empty() || pod.queued || kueue_group) continue;
+    members[qualified(pod.ns, pod.gang)].push_back(&pod);
+  }
+  for (const auto& [key, pods] : members) {
+    const auto at = gangs_.find(key);
+    if (at == gangs_.end() || !managed(at->second.ns)) continue;
+    const GangSpec& gang = at->second;
+    model::WorkloadSpec spec;
+    spec.queue = kueue_queue(key, pods, spec.incomplete);
+    if (spec.queue.empty()) continue;
+    const auto& place = gang_places_.at(key);
+    const auto say = [&, this](const std::string& message) {
+      in_.notes.add(Gathered::note(place.first, place.second, "", message));
+    };
+    const auto runs = [](const PodSpec* pod) { return !pod->node_name.empty(); };
+    if (std::any_of(pods.begin(), pods.end(), runs)) {
+      say("it runs already, and no Workload of the input says what quota it holds: it counts "
+          "towards none");
+      continue;
+    }
+    spec.ns = gang.ns;
+    spec.name = gang.name;
+    spec.owner = "PodGroup/" + gang.name;
+    spec.created_ns = gang.created_ns != 0 ? gang.created_ns : pods.front()->created_ns;
+    spec.priority = pods.front()->priority;
+    for (const PodSpec* pod : pods) spec.priority = std::max(spec.priority, pod->priority);
+    if (gang.priority) spec.priority = *gang.priority;
+    if (const auto named = pods.front()->labels.find(kClassLabel);
+        named != pods.front()->labels.end()) {
+      const std::optional<int> value = workload_class(named->second);
+      if (!value) spec.incomplete = "its class " + quoted(named->second) + " is not in the input";
+      spec.priority = value.value_or(spec.priority);
+    }
+    spec.pod_sets = sets_of(gang, pods, out_.queues.config);
+    if (spec.pod_sets.empty()) {
+      say("its pods are of more than " + std::to_string(kMostPodSets) + " kinds");
+      continue;
+    }
+    if (spec.incomplete.empty()) spec.incomplete = lacking(gang, pods);
+    for (PodSpec* pod : pods) {
+      pod->queue = spec.queue;
+      hold(*pod);
+      if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has scheduling gates";
+    }
+    if (!gang.queue.empty() && gang.queue != spec.queue) {
+      in_.warnings.add(Gathered::note(place.first, place.second, mark_path("labels", kQueueLabel),
+                                      "found Kueue's queue " + quoted(spec.queue) + " and queue " +
+                                          quoted(gang.queue) +
+                                          " of another system; Kueue's holds"));
+    }
+    if (!spec.incomplete.empty()) say("it waits: " + spec.incomplete);
+    queued_groups_.insert(key);
+    add_workload(std::move(spec));
+    gangs_.erase(at);
+  }
+}
+
 // Pods of no group: one workload each. Kueue's label is not theirs.
 void Resolver::queue_other_pods() {
   for (PodSpec& pod : out_.pods) {
@@ -293,7 +402,7 @@ void Resolver::expand_task(const Found<VolcanoJob>& job, std::size_t at, const s
   if (pod.spec.priority_class.empty() && !pod.priority) {
     pod.spec.priority_class = job.object.priority_class;
   }
-  if (!settle(job, path, pod)) return;
+  if (!settle(job, path, pod) || options_.live) return;
   std::vector<std::string> warnings;
   volumes_.resolve(pod.claims, pod.spec, warnings);
   for (std::string& warning : warnings) in_.warn(job, path + "spec.volumes", std::move(warning));

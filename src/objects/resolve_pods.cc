@@ -155,7 +155,10 @@ void Resolver::add_pod(Found<PodObject>& found) {
     }
   }
   const std::string key = qualified(pod.ns, pod.name);
-  if (found.object.meta.labels.contains(kQueueLabel)) pod_at_.emplace(key, out_.pods.size());
+  const Meta& meta = found.object.meta;
+  if (meta.labels.contains(kQueueLabel) || !default_queue(meta).empty()) {
+    pod_at_.emplace(key, out_.pods.size());
+  }
   if (pod.gated && !found.object.other_gates) kueue_gated_.insert(key);
   out_.pods.push_back(std::move(pod));
 }
@@ -204,7 +207,7 @@ void Resolver::expand(Found<JobObject>& job, std::vector<PodObject*>& existing,
                                  "the Job is suspended; it has no pods"));
   }
   if (object.wanted() == 0 || !make_job_gang(job, existing)) return;
-  if (!settle(job, "spec.template.", object.pod)) return;
+  if (!settle(job, "spec.template.", object.pod) || options_.live) return;
   const std::size_t room = options_.max_job_pods - in_.counts.job_pods;
   if (static_cast<std::size_t>(object.wanted()) > room) {
     return in_.refuse(job, "spec.parallelism",

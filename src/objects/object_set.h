@@ -1,0 +1,122 @@
+// The objects of a cluster that lives, decoded once per change, and the model's Inputs of them.
+//
+// put() and remove() follow a watch. What decisions need is asked for in two ways:
+// - inputs() resolves everything, as ManifestReader::finish() does for the same objects, except
+//   that Jobs make no pods (their controller does). O(objects).
+// - take_changes() resolves what changed since the last call, for a SnapshotBuilder that is kept.
+//   Fed with all changes it holds what a fresh one fed with inputs() holds, apart from pods of
+//   queues: those depend on too much and come with inputs() alone (in_queue()).
+//
+// Pods that are equal but for name, UID, times and place share one decoded body, found by a seeded
+// 128-bit hash of the document: 10,000 replicas are decoded once. Pods that have ended, and unbound
+// ones of other schedulers, are not kept (ended ones of queues are: their groups count them).
+//
+// On one thread. Not for files: manifest.h is.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "objects/manifest.h"
+#include "objects/pod.h"
+
+namespace berth::objects {
+
+struct ObjectSetOptions {
+  std::vector<std::string> scheduler_names = {};  // whose unbound pods count; empty: everybody's
+  std::uint64_t seed = 0;                         // of the hashes that find equal pods
+};
+
+// What a change means to whoever decides.
+enum class Effect : std::uint8_t {
+  kNone,   // nothing that is modelled
+  kLater,  // the model changes, and nothing can start because of it
+  kNow,    // something may start, or must be told
+};
+
+struct PodBody {  // what equal pods share
+  PodObject object;
+  bool valid = false;
+  std::vector<Note> notes;  // errors, of the first such pod
+};
+
+struct LivePod {
+  std::string ns, name, uid;
+  std::string node;  // empty: not bound
+  std::string gpus;  // the annotation berth.dev/gpus
+  std::string phase;
+  std::int64_t created_ns = 0, started_ns = 0;
+  bool terminating = false, ready = false;
+  bool foreign = false;  // of another scheduler
+  std::uint64_t digest = 0;
+  std::shared_ptr<const PodBody> body;
+
+  bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
+  const std::string& owner() const { return body->object.spec.owner; }
+  const std::string& group() const { return body->object.member.group; }
+};
+
+struct ObjectChanges {
+  bool everything = false;  // what was fed before does not count: start with an empty builder
+  std::vector<model::NodeSpec> nodes;
+  std::vector<std::string> gone_nodes;
+  std::vector<model::GangSpec> gangs;
+  std::vector<std::string> gone_gangs;  // "ns/name"
+  std::vector<model::PodSpec> pods;
+  std::vector<std::string> gone_pods;  // "ns/name"; also those that are invalid now
+  bool budgets_changed = false;
+  std::vector<model::BudgetSpec> budgets;
+  std::vector<Note> refused;  // why pods are invalid
+  bool more = false;          // call again
+};
+
+class ObjectSet {
+ public:
+  explicit ObjectSet(ObjectSetOptions options = {});
+  ~ObjectSet();
+  ObjectSet(const ObjectSet&) = delete;
+  ObjectSet& operator=(const ObjectSet&) = delete;
+
+  // The object as the API has it now; version and kind as its collection has them. A kind that is
+  // not read is ignored.
+  Effect put(std::string_view version, std::string_view kind, const text::Value& object);
+  Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
+                std::string_view name);
+
+  Inputs inputs() const;
+  ObjectChanges take_changes(std::size_t max_pods);
+  void touch_pod(const std::string& key);   // told again with the next changes
+  void settle_pod(const std::string& key);  // the builder has it as it is: do not tell
+  void touch_all();
+
+  const LivePod* pod(std::string_view key) const;  // "ns/name"; null: not kept
+  std::size_t pods() const;
+  std::size_t nodes() const;
+  void for_each_pod(const std::function<void(const std::string&, const LivePod&)>& f) const;
+  void for_each_pod_on(std::string_view node,
+                       const std::function<void(const std::string&, const LivePod&)>& f) const;
+  void for_each_member(const std::string& group,  // "ns/name"
+                       const std::function<void(const std::string&, const LivePod&)>& f) const;
+  bool has_node(std::string_view name) const;
+
+  bool has_queues() const;                    // of any system
+  bool has_cluster_queues() const;            // Kueue's
+  bool in_queue(std::string_view key) const;  // a pod that inputs() alone can resolve
+  bool queues_changed() const;                // since the last inputs_taken()
+  void inputs_taken();
+
+  // Of every object that counts, by kind, name and resourceVersion; the same in every process.
+  std::uint64_t digest() const;
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+}  // namespace berth::objects

@@ -1,0 +1,264 @@
+// What changes tell, step by step, equals what everything tells at once.
+#include "objects/object_set.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "model/snapshot_builder.h"
+#include "text/yaml.h"
+
+namespace berth::objects {
+namespace {
+
+struct World {
+  ObjectSet set{{.scheduler_names = {"berth"}, .seed = 7}};
+  std::unique_ptr<model::SnapshotBuilder> builder = std::make_unique<model::SnapshotBuilder>();
+  int version = 0;
+
+  Effect put(std::string_view api, std::string_view kind, const std::string& yaml) {
+    auto documents = text::parse_yaml(yaml);
+    EXPECT_TRUE(documents.ok()) << yaml;
+    if (!documents.ok() || documents->empty()) return Effect::kNone;
+    return set.put(api, kind, documents->front().root());
+  }
+  Effect pod(const std::string& name, const std::string& meta, const std::string& spec,
+             const std::string& status = "phase: Pending", const std::string& scheduler = "berth") {
+    return put("v1", "Pod",
+               fmt::format("metadata: {{name: {0}, namespace: d, uid: u-{0}, resourceVersion: "
+                           "'{5}', {1}}}\nspec: {{schedulerName: {4}, {2}}}\nstatus: {{{3}}}\n",
+                           name, meta, spec, status, scheduler, ++version));
+  }
+  Effect node(const std::string& name, int gpus, const std::string& more = "") {
+    return put("v1", "Node",
+               fmt::format("metadata: {{name: {0}, labels: {{kubernetes.io/hostname: {0}, "
+                           "nvidia.com/gpu.count: '{1}', nvidia.com/gpu.product: "
+                           "NVIDIA-H100-80GB-HBM3, topology.kubernetes.io/rack: r1{2}}}}}\nstatus: "
+                           "{{allocatable: {{cpu: '64', memory: 512Gi, pods: '110', "
+                           "nvidia.com/gpu: '{1}'}}, conditions: [{{type: Ready, status: "
+                           "'True'}}]}}\n",
+                           name, gpus, more));
+  }
+
+  void feed() {
+    bool more = true;
+    while (more) {
+      ObjectChanges c = set.take_changes(3);
+      if (c.everything) builder = std::make_unique<model::SnapshotBuilder>();
+      for (const auto& name : c.gone_nodes) builder->remove_node(name);
+      for (const auto& node : c.nodes) builder->upsert_node(node);
+      for (const auto& gang : c.gone_gangs) builder->remove_gang(gang);
+      for (const auto& gang : c.gangs) builder->upsert_gang(gang);
+      for (const auto& name : c.gone_pods) builder->remove_pod(name);
+      for (const auto& pod : c.pods) builder->upsert_pod(pod);
+      if (c.budgets_changed) builder->set_budgets(c.budgets);
+      more = c.more;
+    }
+  }
+  std::string fresh() const {
+    model::SnapshotBuilder other;
+    const Inputs inputs = set.inputs();
+    for (const auto& node : inputs.nodes) other.upsert_node(node);
+    for (const auto& gang : inputs.gangs) other.upsert_gang(gang);
+    for (const auto& pod : inputs.pods) other.upsert_pod(pod);
+    other.set_budgets(inputs.budgets);
+    return other.state().dump();
+  }
+};
+
+constexpr const char* kOneGpu =
+    "containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1, cpu: 2}}}]";
+
+TEST(ObjectSet, EffectsOfPods) {
+  World w;
+  w.node("n1", 8);
+  EXPECT_EQ(w.pod("a", "", kOneGpu), Effect::kNow);
+  EXPECT_EQ(w.pod("a", "", kOneGpu), Effect::kNone) << "only the version differs";
+  EXPECT_EQ(w.pod("other", "", kOneGpu, "phase: Pending", "default-scheduler"), Effect::kNone);
+  EXPECT_EQ(w.set.pods(), 1u);
+  const std::string bound = std::string(kOneGpu) + ", nodeName: n1";
+  EXPECT_EQ(w.pod("other", "", bound, "phase: Running", "default-scheduler"), Effect::kLater);
+  EXPECT_EQ(w.pod("a", "annotations: {berth.dev/gpus: '3'}", bound), Effect::kLater);
+  EXPECT_EQ(w.set.pod("d/a")->body, w.set.pod("d/a")->body);
+  w.feed();
+  EXPECT_EQ(w.builder->state().dump(), w.fresh());
+  EXPECT_EQ(w.pod("a", "annotations: {berth.dev/gpus: '3'}", bound, "phase: Succeeded"),
+            Effect::kNow);
+  EXPECT_EQ(w.set.pod("d/a"), nullptr);
+  EXPECT_EQ(w.set.remove("v1", "Pod", "d", "a"), Effect::kNone);
+}
+
+TEST(ObjectSet, EqualPodsShareOneBody) {
+  World w;
+  w.pod("a", "labels: {app: x}", kOneGpu);
+  w.pod("b", "labels: {app: x}", std::string(kOneGpu) + ", nodeName: n1", "phase: Running");
+  w.pod("c", "labels: {app: y}", kOneGpu);
+  EXPECT_EQ(w.set.pod("d/a")->body, w.set.pod("d/b")->body);
+  EXPECT_NE(w.set.pod("d/a")->body, w.set.pod("d/c")->body);
+  EXPECT_EQ(w.set.pod("d/b")->node, "n1");
+}
+
+TEST(ObjectSet, AnInvalidPodIsToldAndLeavesTheModel) {
+  World w;
+  w.node("n1", 8);
+  w.pod("a", "", kOneGpu);
+  w.feed();
+  w.pod("a", "", "containers: [{name: c, resources: {limits: {nvidia.com/gpu: -1}}}]");
+  const ObjectChanges c = w.set.take_changes(10);
+  ASSERT_EQ(c.gone_pods, std::vector<std::string>{"d/a"});
+  ASSERT_FALSE(c.refused.empty());
+  EXPECT_EQ(c.refused[0].object, "Pod d/a");
+}
+
+TEST(ObjectSet, DigestComesBackWithTheObjects) {
+  World w, x;
+  const std::uint64_t empty = w.set.digest();
+  w.node("n1", 8);
+  w.pod("a", "", kOneGpu);
+  x.pod("a", "", kOneGpu);
+  x.node("n1", 8);
+  EXPECT_EQ(w.set.digest(), x.set.digest());
+  EXPECT_NE(w.set.digest(), empty);
+  w.set.remove("v1", "Pod", "d", "a");
+  w.set.remove("v1", "Node", "", "n1");
+  EXPECT_EQ(w.set.digest(), empty);
+}
+
+TEST(ObjectSet, JobsMakeNoPodsAndPodsOfQueuesComeWithInputs) {
+  World w;
+  w.node("n1", 8);
+  w.put("batch/v1", "Job",
+        "metadata: {name: j, namespace: d, annotations: {berth.dev/gang: 'true'}}\n"
+        "spec: {parallelism: 2, template: {spec: {containers: [{name: c}]}}}\n");
+  EXPECT_TRUE(w.set.inputs().pods.empty());
+  w.pod("j-a", "ownerReferences: [{kind: Job, name: j, controller: true}]", kOneGpu);
+  w.feed();
+  EXPECT_EQ(w.builder->state().dump(), w.fresh());
+  EXPECT_FALSE(w.set.in_queue("d/j-a"));
+  w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
+        "metadata: {name: q}\nspec: {namespaceSelector: {}, resourceGroups: []}\n");
+  w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
+  EXPECT_TRUE(w.set.in_queue("d/p"));
+  EXPECT_TRUE(w.set.queues_changed());
+  w.set.inputs_taken();
+  w.pod("plain", "", kOneGpu);
+  EXPECT_FALSE(w.set.queues_changed());
+  const ObjectChanges c = w.set.take_changes(10);
+  ASSERT_EQ(c.pods.size(), 1u);
+  EXPECT_EQ(c.pods[0].name, "plain");
+}
+
+class History {
+ public:
+  explicit History(std::uint64_t seed) : random_(seed) {}
+
+  void step() {
+    const std::string pod = fmt::format("p{}", random_.below(12));
+    const std::string node = fmt::format("n{}", random_.below(4));
+    switch (random_.below(12)) {
+      case 0:
+        w.node(node, static_cast<int>(4 * random_.below(3)),
+               random_.chance(1, 2) ? ", rack: a" : "");
+        break;
+      case 1:
+        w.set.remove("v1", "Node", "", node);
+        break;
+      case 2:
+        gpu_node(node, pod);
+        break;
+      case 3:
+        w.set.remove("v1", "Pod", "d", pod);
+        break;
+      case 4:
+        group();
+        break;
+      case 5:
+        if (random_.chance(1, 3))
+          w.set.remove("scheduling.x-k8s.io/v1alpha1", "PodGroup", "d", "g");
+        if (random_.chance(1, 8)) w.set.touch_all();
+        break;
+      case 6:
+        w.put("v1", "PersistentVolumeClaim",
+              fmt::format("metadata: {{name: c, namespace: d}}\nspec: {{volumeName: {}}}\n",
+                          random_.chance(1, 2) ? "v" : "''"));
+        break;
+      case 7:
+        w.put("v1", "PersistentVolume",
+              "metadata: {name: v, labels: {topology.kubernetes.io/zone: z}}\nspec: {claimRef: "
+              "{namespace: d, name: c}}\n");
+        break;
+      case 8:
+        w.put("policy/v1", "PodDisruptionBudget",
+              fmt::format("metadata: {{name: b, namespace: d}}\nspec: {{minAvailable: 1, selector: "
+                          "{{matchLabels: {{app: x}}}}}}\nstatus: {{disruptionsAllowed: {}}}\n",
+                          random_.below(3)));
+        break;
+      default:
+        put_pod(pod, node);
+    }
+  }
+  void check(int at) {
+    w.feed();
+    ASSERT_EQ(w.builder->state().dump(), w.fresh()) << "step " << at;
+  }
+
+  World w;
+
+ private:
+  void put_pod(const std::string& name, const std::string& node) {
+    std::string meta = random_.chance(1, 2) ? "labels: {app: x" : "labels: {app: y";
+    if (random_.chance(1, 3)) meta += ", scheduling.x-k8s.io/pod-group: g";
+    meta += "}, annotations: {";
+    if (random_.chance(1, 8)) meta += "kueue.x-k8s.io/podset-required-topology: rack, ";
+    const bool bound = random_.chance(1, 2);
+    if (bound && random_.chance(2, 3))
+      meta += fmt::format("berth.dev/gpus: '{}'", random_.below(9));
+    meta += "}";
+    if (random_.chance(1, 10)) meta += ", deletionTimestamp: '2026-01-01T00:00:00Z'";
+    std::string spec = fmt::format(
+        "containers: [{{name: c, resources: {{limits: {{nvidia.com/gpu: {}, cpu: 2}}}}}}]",
+        1 + random_.below(2));
+    if (bound) spec += ", nodeName: " + node;
+    if (random_.chance(1, 5)) {
+      spec += ", volumes: [{name: a, persistentVolumeClaim: {claimName: c}}]";
+    }
+    if (random_.chance(1, 6)) {
+      spec +=
+          ", affinity: {podAntiAffinity: {requiredDuringSchedulingIgnoredDuringExecution: "
+          "[{topologyKey: kubernetes.io/hostname, labelSelector: {matchLabels: {app: x}}}]}}";
+    }
+    constexpr const char* kPhases[] = {"Pending", "Pending", "Running", "Failed"};
+    w.pod(name, meta, spec,
+          fmt::format("phase: {}, startTime: '2026-01-01T00:00:0{}Z'", kPhases[random_.below(4)],
+                      random_.below(2)));
+  }
+  void gpu_node(const std::string& node, const std::string& pod) {
+    w.put("berth.dev/v1alpha1", "GpuNode",
+          fmt::format("metadata: {{name: {}}}\nstatus: {{gpus: [{{index: 0, uuid: GPU-a, model: "
+                      "NVIDIA-H100-80GB-HBM3, memoryMiB: 80000, health: {}}}, {{index: 1, uuid: "
+                      "GPU-b, model: NVIDIA-H100-80GB-HBM3, memoryMiB: 80000, health: "
+                      "Healthy, holders: [u-{}]}}]}}\n",
+                      node, random_.chance(1, 2) ? "Healthy" : "Unhealthy", pod));
+  }
+  void group() {
+    w.put("scheduling.x-k8s.io/v1alpha1", "PodGroup",
+          fmt::format("metadata: {{name: g, namespace: d}}\nspec: {{minMember: {}}}\n",
+                      1 + random_.below(3)));
+  }
+
+  Random random_;
+};
+
+TEST(ObjectSet, ChangesEqualEverythingAtOnce) {
+  for (std::uint64_t seed = 1; seed <= 25; ++seed) {
+    History history(seed);
+    for (int step = 0; step < 80; ++step) {
+      history.step();
+      if (step % 3 == 0) history.check(step);
+      if (testing::Test::HasFatalFailure()) FAIL() << "seed " << seed;
+    }
+  }
+}
+
+}  // namespace
+}  // namespace berth::objects

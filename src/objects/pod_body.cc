@@ -1,0 +1,119 @@
+#include "objects/pod_body.h"
+
+#include <algorithm>
+#include <cstring>
+
+#include "text/rfc3339.h"
+
+namespace berth::objects {
+
+using text::Value;
+
+namespace {
+
+std::uint64_t fnv(std::string_view text, std::uint64_t h = 0xcbf29ce484222325u) {
+  for (const char c : text) h = (h ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return h;
+}
+
+}  // namespace
+
+std::string_view text_in(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = find_in(v, keys);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+std::int64_t time_in(const Value& v, std::initializer_list<std::string_view> keys) {
+  const std::string_view found = text_in(v, keys);
+  if (found.empty()) return 0;
+  const auto parsed = text::parse_rfc3339(found);
+  return parsed.ok() ? *parsed : 0;
+}
+
+std::string_view group_of(std::string_view version) {
+  const std::size_t slash = version.find('/');
+  return slash == std::string_view::npos ? std::string_view{} : version.substr(0, slash);
+}
+
+std::uint64_t object_digest(std::string_view kind, std::string_view key, const Value& object) {
+  std::uint64_t h = fnv(kind);
+  h = fnv("|", h);
+  h = fnv(key, h);
+  h = fnv("|", h);
+  return fnv(text_in(object, {"metadata", "resourceVersion"}), h);
+}
+
+void BodyHash::add(std::string_view text) {
+  mix(text.size() + 0x100);
+  while (text.size() >= 8) {
+    std::uint64_t word = 0;
+    std::memcpy(&word, text.data(), 8);
+    mix(word);
+    text.remove_prefix(8);
+  }
+  std::uint64_t rest = 0;
+  std::memcpy(&rest, text.data(), text.size());
+  mix(rest);
+}
+
+void BodyHash::add(const Value& v) {
+  mix(static_cast<std::uint64_t>(v.kind()));
+  if (v.is_string()) return add(v.string());
+  if (v.is_number()) return add(v.number_text());
+  if (v.is_bool()) return mix(v.as_bool() ? 2 : 1);
+  mix(v.size());
+  for (const Value& item : v.items()) add(item);
+  for (const text::Member& member : v.members()) {
+    if (member.key == "volumeMounts") continue;  // nobody reads them; their names are random
+    add(member.key);
+    add(member.value);
+  }
+}
+
+bool indices_of(std::string_view text, std::vector<int>& out) {
+  if (text.empty()) return true;
+  for (const std::string_view part : split(text, ",")) {
+    std::int64_t index = 0;
+    if (!parse_int(trim(part), index) || index >= model::kMaxGpusPerNode) return false;
+    out.push_back(static_cast<int>(index));
+  }
+  std::sort(out.begin(), out.end());
+  return true;
+}
+
+// Everything that pods of one body have in common.
+BodyHash hash_of_body(const Value& v, std::uint64_t seed) {
+  BodyHash h{seed ^ 0x243f6a8885a308d3u, seed ^ 0x13198a2e03707344u};
+  h.add(text_in(v, {"metadata", "namespace"}));
+  for (const std::string_view key : {"labels", "ownerReferences"}) {
+    const Value* found = find_in(v, {"metadata", key});
+    if (found != nullptr) h.add(*found);
+    h.mix(7);
+  }
+  if (const Value* annotations = find_in(v, {"metadata", "annotations"})) {
+    for (const text::Member& member : annotations->members()) {
+      std::vector<int> ignored;
+      if (member.key == kLastApplied) continue;
+      if (member.key == kGpusAnnotation && indices_of(member.value.string(), ignored)) continue;
+      h.add(member.key);
+      h.add(member.value);
+    }
+  }
+  h.mix(8);
+  const Value* spec = v.find("spec");
+  if (spec == nullptr) return h;
+  for (const text::Member& member : spec->members()) {
+    if (member.key == "nodeName") continue;
+    h.add(member.key);
+    if (member.key != "volumes") {
+      h.add(member.value);
+      continue;
+    }
+    for (const Value& volume : member.value.items()) {
+      if (volume.find("projected") == nullptr) h.add(volume);
+    }
+  }
+  return h;
+}
+
+}  // namespace berth::objects
