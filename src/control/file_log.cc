@@ -1,0 +1,48 @@
+#include "control/file_log.h"
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+namespace berth::control {
+
+FileDecisionLog::FileDecisionLog(std::string path, std::size_t max_bytes)
+    : path_(std::move(path)), max_bytes_(max_bytes) {}
+
+FileDecisionLog::~FileDecisionLog() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+Status FileDecisionLog::open() {
+  if (file_ != nullptr) return {};
+  file_ = std::fopen(path_.c_str(), "ab");
+  if (file_ == nullptr) {
+    return Error(Code::kUnavailable,
+                 "decision log " + path_ + " cannot be opened: " + std::strerror(errno));
+  }
+  std::fseek(file_, 0, SEEK_END);
+  const long at = std::ftell(file_);
+  bytes_ = at < 0 ? 0 : static_cast<std::size_t>(at);
+  return {};
+}
+
+void FileDecisionLog::rotate() {
+  std::fclose(std::exchange(file_, nullptr));
+  const std::string old = path_ + ".1";
+  if (std::rename(path_.c_str(), old.c_str()) != 0) ++failures_;
+}
+
+void FileDecisionLog::write(std::string_view json_line) {
+  if (file_ != nullptr && bytes_ > 0 && bytes_ + json_line.size() + 1 > max_bytes_) rotate();
+  if (file_ == nullptr && !open().ok()) {
+    ++failures_;
+    return;
+  }
+  const bool written =
+      std::fwrite(json_line.data(), 1, json_line.size(), file_) == json_line.size() &&
+      std::fputc('\n', file_) != EOF && std::fflush(file_) == 0;
+  if (!written) ++failures_;
+  bytes_ += json_line.size() + 1;
+}
+
+}  // namespace berth::control

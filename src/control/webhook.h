@@ -1,0 +1,30 @@
+// The admission webhook, as a function: an AdmissionReview in, an AdmissionReview out.
+//
+// Pods that ask for GPUs and name no scheduler (or Kubernetes' default) get ours: on the pod
+// itself, and in every pod template of whatever makes pods, because a Job's template cannot be
+// changed later. A Job with a queue is suspended until it is admitted. Only creations are changed,
+// and updates of templates that make pods anew (Deployment, StatefulSet, CronJob); nothing is ever
+// refused. Which namespaces are looked after says the MutatingWebhookConfiguration's selector.
+//
+// Pure. An object that is not as it should be is let through: the API server judges it.
+#pragma once
+
+#include <string>
+#include <string_view>
+
+#include "base/result.h"
+
+namespace berth::control {
+
+inline constexpr std::string_view kManagedLabel = "berth.dev/managed";
+
+struct WebhookOptions {
+  std::string scheduler_name = "berth";
+  bool suspend_queued_jobs = true;
+  bool every_pod = false;  // also those that ask for no GPU
+};
+
+// Refused: what is no AdmissionReview of admission.k8s.io/v1 with a request.
+Result<std::string> review(std::string_view body, const WebhookOptions& options);
+
+}  // namespace berth::control
