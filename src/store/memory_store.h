@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
+#include <string>
+#include <vector>
 
 #include "base/loop.h"
 #include "store/store.h"
@@ -29,8 +32,9 @@ class MemoryStore final : public Store {
   Loop& loop_;
   std::map<std::string, Entry, std::less<>> entries_;
   std::uint64_t version_ = 0;
-  std::int64_t delay_ns_ = 0;
-  int left_ = -1;  // commits until it fails; -1: never
+  std::int64_t delay_ns_ = 0, due_ns_ = 0;
+  int left_ = -1;                                               // commits until it fails; -1: never
+  std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // answers to nobody are dropped
 };
 
 }  // namespace berth::store

@@ -2,7 +2,12 @@
 //
 // Durable means: after kill -9 of the process every acknowledged batch is there (synchronous=NORMAL
 // in WAL mode keeps the file whole after a power cut, but may lose the last moments; sync_every
-// says FULL). A second process on the same file is refused with an error that names the file.
+// says FULL). A second process on the same file is refused with an error that names the file; so is
+// a file that is damaged, of another program, or of a later version of berth.
+//
+// All batches that wait while a commit runs go into the next one. What waits is bounded: past
+// max_queued_bytes the disk does not keep up, and the store fails as it does on any other error.
+// The destructor writes what waits; answers that were not given by then are given no more.
 #pragma once
 
 #include <memory>
@@ -17,6 +22,7 @@ namespace berth::store {
 struct SqliteOptions {
   std::string path;
   bool sync_every = false;
+  std::size_t max_queued_bytes = 512 * 1024 * 1024;
 };
 
 Result<std::unique_ptr<Store>> open_sqlite(const SqliteOptions& options, Loop& loop,

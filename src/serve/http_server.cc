@@ -1,0 +1,433 @@
+#include "serve/http_server.h"
+
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
+#include <pthread.h>
+#include <sys/epoll.h>
+#include <sys/eventfd.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#include <algorithm>
+#include <array>
+#include <cerrno>
+#include <chrono>
+#include <csignal>
+#include <cstring>
+#include <map>
+#include <optional>
+#include <thread>
+#include <unordered_map>
+
+#include "base/check.h"
+#include "serve/http_connection.h"
+
+namespace berth::serve {
+namespace {
+
+constexpr std::uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
+constexpr int kAcceptsPerTurn = 64;
+constexpr std::int64_t kMillisecond = 1'000'000;
+
+std::int64_t steady_ns() {
+  return std::chrono::duration_cast<std::chrono::nanoseconds>(
+             std::chrono::steady_clock::now().time_since_epoch())
+      .count();
+}
+
+class FileDescriptor {
+ public:
+  explicit FileDescriptor(int fd = -1) : fd_(fd) {}
+  FileDescriptor(FileDescriptor&& other) noexcept : fd_(std::exchange(other.fd_, -1)) {}
+  FileDescriptor& operator=(FileDescriptor&& other) noexcept {
+    reset(std::exchange(other.fd_, -1));
+    return *this;
+  }
+  ~FileDescriptor() { reset(-1); }
+  int get() const { return fd_; }
+  void reset(int fd = -1) {
+    if (fd_ >= 0) ::close(fd_);
+    fd_ = fd;
+  }
+
+ private:
+  int fd_;
+};
+
+Error system_error(std::string what) {
+  return {Code::kUnavailable, std::move(what) + ": " + std::strerror(errno)};
+}
+
+Result<FileDescriptor> listen_on(const std::string& address, std::uint16_t port) {
+  std::string where = address + ":" + std::to_string(port);
+  addrinfo hints{};
+  hints.ai_family = AF_UNSPEC;
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_PASSIVE | AI_NUMERICSERV;
+  addrinfo* found = nullptr;
+  int failed = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
+  if (failed != 0) return invalid("cannot listen on " + where + ": " + gai_strerror(failed));
+  std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
+  FileDescriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return system_error("cannot listen on " + where);
+  int on = 1;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  if (bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), 1'024) != 0) {
+    return system_error("cannot listen on " + where);
+  }
+  return fd;
+}
+
+std::uint16_t port_of(int fd) {
+  sockaddr_storage bound{};
+  socklen_t size = sizeof bound;
+  if (getsockname(fd, reinterpret_cast<sockaddr*>(&bound), &size) != 0) return 0;
+  return bound.ss_family == AF_INET6
+             ? ntohs(reinterpret_cast<const sockaddr_in6*>(&bound)->sin6_port)
+             : ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
+}
+
+struct ServerMetrics {
+  CounterFamily* requests;
+  std::map<int, Counter> by_status;
+  Counter cut_off, turned_away;
+  Gauge connections;
+
+  explicit ServerMetrics(MetricsRegistry& registry)
+      : requests(&registry.counter({.name = "berth_http_requests_total",
+                                    .help = "Requests answered, by status.",
+                                    .labels = {"code"}})),
+        cut_off(registry
+                    .counter({.name = "berth_http_slow_readers_total",
+                              .help = "Connections ended because their reader was too slow."})
+                    .get()),
+        turned_away(registry
+                        .counter({.name = "berth_http_connections_refused_total",
+                                  .help = "Connections beyond the bound, closed at once."})
+                        .get()),
+        connections(
+            registry.gauge({.name = "berth_http_connections", .help = "Open connections."}).get()) {
+  }
+  void count(int status) {
+    auto [at, added] = by_status.try_emplace(status, Counter(nullptr));
+    if (added) at->second = requests->with({std::to_string(status)});
+    at->second.add();
+  }
+};
+
+class EpollServer final : public HttpServer {
+ public:
+  EpollServer(HttpServerOptions options, Handler handler, MetricsRegistry* metrics)
+      : metrics_(metrics == nullptr ? std::nullopt : std::optional<ServerMetrics>(*metrics)) {
+    host_.options = std::move(options);
+    host_.handler = std::move(handler);
+    host_.answered = [this](int status) {
+      if (metrics_) metrics_->count(status);
+    };
+    host_.cut_off = [this] {
+      if (metrics_) metrics_->cut_off.add();
+    };
+  }
+  ~EpollServer() override;
+
+  Status open();  // everything but the thread
+  void go() {
+    thread_ = std::thread([this] { run(); });
+  }
+
+  std::uint16_t port() const override { return port_; }
+  Status set_tls(const TlsFiles& files) override BERTH_EXCLUDES(mutex_);
+  void drain(std::int64_t at_most_ns) override BERTH_EXCLUDES(mutex_);
+
+ private:
+  using Connections = std::unordered_map<std::uint64_t, std::unique_ptr<HttpConnection>>;
+
+  void run();
+  int wait_ms() const;
+  void turn(const epoll_event* events, int count);
+  void accept_some();
+  void add_connection(int fd);
+  void take_events();
+  void special(ServerEvent& event);
+  void after_call(std::uint64_t id, HttpConnection& connection);
+  void sweep();
+  void check_drained();
+  void tell_drained() BERTH_EXCLUDES(mutex_);
+
+  ConnectionHost host_;
+  std::optional<ServerMetrics> metrics_;
+  FileDescriptor listener_, epoll_, wake_, reserve_;
+  std::uint16_t port_ = 0;
+  std::thread thread_;
+
+  // The server's thread alone.
+  Connections connections_;
+  std::uint64_t next_id_ = kFirstConnection;
+  std::vector<std::uint64_t> touched_, again_;
+  std::vector<ServerEvent> events_;
+  bool stopping_ = false;
+  std::int64_t next_sweep_ns_ = 0, sweep_ns_ = 0, drain_until_ns_ = 0;
+  std::int64_t date_second_ = -1;
+
+  Mutex mutex_;
+  CondVar drained_;
+  bool is_drained_ BERTH_GUARDED_BY(mutex_) = false;
+  TlsContext tls_ BERTH_GUARDED_BY(mutex_);
+};
+
+Status EpollServer::open() {
+  if (host_.options.tls) {
+    Status set = set_tls(*host_.options.tls);
+    if (!set.ok()) return set;
+  }
+  BERTH_TRY(listener_, listen_on(host_.options.address, host_.options.port));
+  port_ = port_of(listener_.get());
+  epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
+  wake_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
+  reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  if (epoll_.get() < 0 || wake_.get() < 0) return system_error("HTTP server");
+  for (auto [fd, id] : {std::pair(listener_.get(), kListener), std::pair(wake_.get(), kWake)}) {
+    epoll_event event{};
+    event.events = EPOLLIN;
+    event.data.u64 = id;
+    if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return system_error("HTTP server");
+  }
+  // An eventfd of its own for the queue: exchanges may outlive the server and its wake_.
+  int fd = dup(wake_.get());
+  if (fd < 0) return system_error("HTTP server");
+  auto shared = std::make_shared<FileDescriptor>(fd);
+  host_.queue = std::make_shared<EventQueue>(host_.options.max_backlog_bytes, [shared] {
+    std::uint64_t one = 1;
+    [[maybe_unused]] ssize_t done = ::write(shared->get(), &one, sizeof one);
+  });
+  sweep_ns_ = std::min({1'000 * kMillisecond, host_.options.request_timeout_ns / 2,
+                        host_.options.idle_timeout_ns / 2});
+  sweep_ns_ = std::max(sweep_ns_, 10 * kMillisecond);
+  return {};
+}
+
+EpollServer::~EpollServer() {
+  if (!thread_.joinable()) return;
+  host_.queue->push({});  // kStop
+  thread_.join();
+}
+
+Status EpollServer::set_tls(const TlsFiles& files) {
+  Result<TlsContext> context = make_tls_context(files);
+  if (!context.ok()) return std::move(context).error();
+  MutexLock lock(mutex_);
+  tls_ = std::move(*context);
+  return {};
+}
+
+void EpollServer::drain(std::int64_t at_most_ns) {
+  if (host_.queue->on_owner()) {
+    BERTH_BUG("the server's own thread cannot wait for itself");
+    return;
+  }
+  ServerEvent event;
+  event.kind = ServerEvent::Kind::kDrain;
+  event.at_most_ns = at_most_ns;
+  host_.queue->push(std::move(event));
+  MutexLock lock(mutex_);
+  while (!is_drained_) drained_.wait(mutex_);
+}
+
+int EpollServer::wait_ms() const {
+  if (!again_.empty()) return 0;
+  if (connections_.empty() && drain_until_ns_ == 0) return -1;
+  std::int64_t until = next_sweep_ns_;
+  if (drain_until_ns_ != 0) until = std::min(until, drain_until_ns_);
+  std::int64_t left = (until - steady_ns() + kMillisecond - 1) / kMillisecond;
+  return static_cast<int>(std::max<std::int64_t>(left, 0));
+}
+
+void EpollServer::run() {
+  sigset_t all;
+  sigfillset(&all);
+  pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are for main; and SIGPIPE is for nobody
+  pthread_setname_np(pthread_self(), "berth-http");
+  host_.queue->set_owner();
+  std::array<epoll_event, 256> events;
+  while (!stopping_) {
+    int count = epoll_wait(epoll_.get(), events.data(), static_cast<int>(events.size()), wait_ms());
+    host_.now_ns = steady_ns();
+    auto wall = std::chrono::system_clock::now().time_since_epoch();
+    std::int64_t second = std::chrono::duration_cast<std::chrono::seconds>(wall).count();
+    if (second != std::exchange(date_second_, second)) host_.date = http_date(second);
+    turn(events.data(), count);
+  }
+  connections_.clear();  // tells exchanges that they are alone
+  host_.queue->close();
+  tell_drained();
+}
+
+void EpollServer::turn(const epoll_event* events, int count) {
+  std::vector<std::uint64_t> again = std::exchange(again_, {});
+  for (int i = 0; i < count; ++i) {
+    std::uint64_t id = events[i].data.u64;
+    std::uint32_t ready = events[i].events;
+    if (id == kListener) {
+      accept_some();
+    } else if (id == kWake) {
+      std::uint64_t value = 0;
+      [[maybe_unused]] ssize_t done = ::read(wake_.get(), &value, sizeof value);
+    } else if (auto at = connections_.find(id); at != connections_.end()) {
+      at->second->on_ready((ready & (EPOLLIN | EPOLLRDHUP)) != 0, (ready & EPOLLOUT) != 0,
+                           (ready & (EPOLLERR | EPOLLHUP)) != 0);
+      after_call(id, *at->second);
+    }
+  }
+  for (std::uint64_t id : again) {
+    auto at = connections_.find(id);
+    if (at == connections_.end()) continue;
+    if (at->second->wants_turn()) at->second->on_ready(true, false, false);
+    after_call(id, *at->second);
+  }
+  take_events();
+  if (host_.now_ns >= next_sweep_ns_) sweep();
+  if (host_.draining) check_drained();
+}
+
+void EpollServer::after_call(std::uint64_t id, HttpConnection& connection) {
+  if (connection.closed()) {
+    connections_.erase(id);
+    if (metrics_) metrics_->connections.set(static_cast<double>(connections_.size()));
+  } else if (connection.wants_turn()) {
+    again_.push_back(id);
+  }
+}
+
+// What handlers said; each connection is written to once for all of it. Flushing may make room for
+// requests that wait, whose handlers say more at once: until nobody does.
+void EpollServer::take_events() {
+  while (host_.queue->take(events_)) {
+    std::uint64_t last = kListener;
+    for (ServerEvent& event : events_) {
+      if (event.connection < kFirstConnection) {
+        special(event);
+        continue;
+      }
+      auto at = connections_.find(event.connection);
+      if (at == connections_.end()) continue;
+      at->second->apply(event);
+      if (event.connection != std::exchange(last, event.connection)) touched_.push_back(last);
+    }
+    events_.clear();
+    std::sort(touched_.begin(), touched_.end());
+    touched_.erase(std::unique(touched_.begin(), touched_.end()), touched_.end());
+    for (std::uint64_t id : touched_) {
+      auto at = connections_.find(id);
+      if (at == connections_.end()) continue;
+      at->second->flush();
+      after_call(id, *at->second);
+    }
+    touched_.clear();
+  }
+}
+
+void EpollServer::special(ServerEvent& event) {
+  switch (event.kind) {
+    case ServerEvent::Kind::kStop:
+      stopping_ = true;
+      return;
+    case ServerEvent::Kind::kTellGone:
+      return event.gone();
+    case ServerEvent::Kind::kDrain:
+      break;
+    default:
+      return;
+  }
+  drain_until_ns_ = host_.now_ns + std::max<std::int64_t>(event.at_most_ns, 0);
+  if (host_.draining) return;
+  host_.draining = true;
+  listener_.reset();  // epoll forgets it
+  for (auto& [id, connection] : connections_) {
+    connection->drain();
+    touched_.push_back(id);
+  }
+}
+
+void EpollServer::check_drained() {
+  bool busy = false;
+  for (const auto& [id, connection] : connections_) busy = busy || connection->in_work();
+  if (!busy || host_.now_ns >= drain_until_ns_) tell_drained();
+}
+
+void EpollServer::tell_drained() {
+  MutexLock lock(mutex_);
+  is_drained_ = true;
+  drained_.notify_all();
+}
+
+void EpollServer::sweep() {
+  next_sweep_ns_ = host_.now_ns + sweep_ns_;
+  std::vector<std::uint64_t> over;
+  for (auto& [id, connection] : connections_) {
+    connection->tick();
+    if (connection->closed()) over.push_back(id);
+  }
+  for (std::uint64_t id : over) after_call(id, *connections_.at(id));
+  take_events();
+}
+
+void EpollServer::accept_some() {
+  for (int i = 0; i < kAcceptsPerTurn && listener_.get() >= 0; ++i) {
+    int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    if (fd >= 0) {
+      add_connection(fd);
+      continue;
+    }
+    if (errno != EMFILE && errno != ENFILE) return;
+    // No descriptor left: one is kept to take the connection and close it, or we would be woken
+    // for it for ever.
+    reserve_.reset();
+    FileDescriptor refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    bool nobody = refused.get() < 0;
+    refused.reset();
+    reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (metrics_) metrics_->turned_away.add();
+    if (nobody) return;
+  }
+}
+
+void EpollServer::add_connection(int fd) {
+  if (connections_.size() >= host_.options.max_connections) {
+    ::close(fd);
+    if (metrics_) metrics_->turned_away.add();
+    return;
+  }
+  int on = 1;
+  setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof on);
+  setsockopt(fd, SOL_SOCKET, SO_KEEPALIVE, &on, sizeof on);
+  int idle_s = 60;
+  setsockopt(fd, IPPROTO_TCP, TCP_KEEPIDLE, &idle_s, sizeof idle_s);
+  TlsContext context;
+  {
+    MutexLock lock(mutex_);
+    context = tls_;
+  }
+  std::uint64_t id = next_id_++;
+  auto connection = std::make_unique<HttpConnection>(host_, id, fd, std::move(context));
+  epoll_event event{};
+  event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
+  event.data.u64 = id;
+  if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return;
+  connections_.emplace(id, std::move(connection));
+  if (metrics_) metrics_->connections.set(static_cast<double>(connections_.size()));
+}
+
+}  // namespace
+
+Result<std::unique_ptr<HttpServer>> HttpServer::start(HttpServerOptions options, Handler handler,
+                                                      MetricsRegistry* metrics) {
+  auto server = std::make_unique<EpollServer>(std::move(options), std::move(handler), metrics);
+  Status opened = server->open();
+  if (!opened.ok()) return std::move(opened).error();
+  server->go();
+  return std::unique_ptr<HttpServer>(std::move(server));
+}
+
+}  // namespace berth::serve

@@ -1,0 +1,231 @@
+#include "store/sqlite_store.h"
+
+#include <sqlite3.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdlib>
+#include <filesystem>
+#include <fstream>
+
+#include "base/random.h"
+#include "store/store_suite_for_test.h"
+
+namespace berth::store {
+namespace {
+
+class SqliteStoreTest : public testing::Test {
+ protected:
+  SqliteStoreTest() {
+    std::string pattern = testing::TempDir() + "berth-store-XXXXXX";
+    dir_ = mkdtemp(pattern.data());
+    path_ = dir_ + "/store.db";
+  }
+  ~SqliteStoreTest() override { std::filesystem::remove_all(dir_); }
+
+  std::string refusal() {  // why the file is not opened; empty: it is
+    auto opened = open_sqlite({path_}, on_.loop);
+    return opened.ok() ? "" : opened.error().to_string();
+  }
+  void foreign(const char* sql) {
+    sqlite3* db = nullptr;
+    ASSERT_EQ(sqlite3_open(path_.c_str(), &db), SQLITE_OK);
+    ASSERT_EQ(sqlite3_exec(db, sql, nullptr, nullptr, nullptr), SQLITE_OK) << sqlite3_errmsg(db);
+    sqlite3_close(db);
+  }
+
+  std::string dir_, path_;
+  StoreLoop on_;
+};
+
+TEST_F(SqliteStoreTest, KeepsTheSuite) {
+  for (bool sync : {false, true}) {
+    SqliteOptions options{path_ + (sync ? "-full" : ""), sync};
+    check_store(
+        [&](Loop& loop) {
+          auto opened = open_sqlite(options, loop);
+          return opened.ok() ? std::move(*opened) : nullptr;
+        },
+        true);
+  }
+}
+
+TEST_F(SqliteStoreTest, RefusesFilesThatAreNotItsOwn) {
+  struct {
+    const char* what;
+    std::function<void()> make;
+    const char* says;
+  } cases[] = {
+      {"text", [&] { std::ofstream(path_) << std::string(5'000, 'x'); }, "not a berth store"},
+      {"another program", [&] { foreign("CREATE TABLE t(a); INSERT INTO t VALUES(1);"); },
+       "another program"},
+      {"another id", [&] { foreign("PRAGMA application_id=7; CREATE TABLE t(a);"); },
+       "another program"},
+      {"a later format",
+       [&] {
+         EXPECT_EQ(refusal(), "");
+         foreign("PRAGMA user_version=2;");
+       },
+       "format 2"},
+      {"no latest version",
+       [&] {
+         EXPECT_EQ(refusal(), "");
+         foreign("DELETE FROM latest;");
+       },
+       "damaged"},
+      {"no directory", [&] { path_ = dir_ + "/none/store.db"; }, "unable to open"},
+      {"a directory", [&] { path_ = dir_; }, "unable to open"},
+      {"no name", [&] { path_ = ""; }, "path"},
+  };
+  for (auto& c : cases) {
+    SCOPED_TRACE(c.what);
+    std::filesystem::remove(path_);
+    c.make();
+    std::string said = refusal();
+    EXPECT_NE(said.find(c.says), std::string::npos) << said;
+    EXPECT_NE(said.find(path_), std::string::npos) << said;
+  }
+}
+
+TEST_F(SqliteStoreTest, RefusesADamagedFileOrReadsItRight) {
+  {
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok());
+    std::vector<Write> writes;
+    for (int i = 0; i < 500; ++i)
+      writes.push_back({"k" + std::to_string(i), std::string(300, 'v')});
+    ASSERT_TRUE(commit_and_wait(on_, **store, writes, 1).ok());
+  }
+  std::ifstream in(path_, std::ios::binary);
+  const std::string whole((std::istreambuf_iterator<char>(in)), {});
+  ASSERT_GT(whole.size(), 100'000u);
+  Random random(11);
+  int refused = 0;
+  for (int i = 0; i < 30; ++i) {
+    std::string bytes = whole;
+    if (i % 3 == 0) bytes.resize(random.below(bytes.size()));
+    for (std::uint64_t n = 40; i % 3 != 0 && n > 0; --n) {
+      bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
+    }
+    std::filesystem::remove(path_ + "-wal");
+    std::ofstream(path_, std::ios::binary) << bytes;
+    auto store = open_sqlite({path_}, on_.loop);
+    if (!store.ok()) {
+      ++refused;
+      continue;
+    }
+    [[maybe_unused]] auto version = (*store)->load([](auto, auto, auto) {});  // no crash
+  }
+  EXPECT_GT(refused, 5);
+}
+
+TEST_F(SqliteStoreTest, OneOwnerAtATime) {
+  // The other process is there before the file is opened, so that it has nothing of ours.
+  int ends[2];
+  ASSERT_EQ(pipe(ends), 0);
+  pid_t child = fork();
+  if (child == 0) {
+    char go = 0;
+    if (read(ends[0], &go, 1) != 1) _exit(2);
+    _exit(refusal() == path_ + ": in use by another process" ? 0 : 1);
+  }
+  auto first = open_sqlite({path_}, on_.loop);
+  ASSERT_TRUE(first.ok());
+  EXPECT_EQ(refusal(), path_ + ": in use by another process");
+  ASSERT_EQ(write(ends[1], "g", 1), 1);
+  int status = -1;
+  ASSERT_EQ(waitpid(child, &status, 0), child);
+  EXPECT_EQ(status, 0);
+  close(ends[0]);
+  close(ends[1]);
+  EXPECT_TRUE(commit_and_wait(on_, **first, {{"a", "1"}}, 1).ok());
+  first->reset();
+  EXPECT_EQ(refusal(), "");
+}
+
+TEST_F(SqliteStoreTest, TooMuchWaitingFailsForGood) {
+  auto store = open_sqlite({path_, false, 100'000}, on_.loop);
+  ASSERT_TRUE(store.ok());
+  EXPECT_TRUE(commit_and_wait(on_, **store, {{"a", "1"}}, 1).ok());
+  Status large = commit_and_wait(on_, **store, {{"b", std::string(200'000, 'x')}}, 2);
+  ASSERT_FALSE(large.ok());
+  EXPECT_EQ(large.error().code(), Code::kExhausted);
+  EXPECT_FALSE(commit_and_wait(on_, **store, {{"c", "1"}}, 3).ok());
+  EXPECT_EQ(load_all(**store).version, 1u);
+}
+
+// Writes batches until it is killed, and says through the pipe which versions were acknowledged.
+[[noreturn]] void write_until_killed(const std::string& path, std::uint64_t seed, int pipe_end) {
+  StoreLoop on;
+  auto store = open_sqlite({path}, on.loop);
+  if (!store.ok()) _exit(1);
+  Random random(seed);
+  std::uint64_t version = load_all(**store).version;
+  std::size_t outstanding = 0;
+  std::function<void()> more = [&] {
+    while (outstanding < 50) {
+      ++version;
+      ++outstanding;
+      // Every batch appends "n/<version>" and rewrites one of a few keys in two places.
+      std::string spot = std::to_string(random.below(20)), value = std::to_string(version);
+      std::vector<Write> writes = {{"n/" + value, std::string(random.below(3'000), 'x')},
+                                   {"left/" + spot, value},
+                                   {"right/" + spot, value}};
+      (*store)->commit(std::move(writes), version, [&, acknowledged = version](Status status) {
+        if (!status.ok()) _exit(2);
+        if (write(pipe_end, &acknowledged, sizeof acknowledged) != sizeof acknowledged) _exit(3);
+        --outstanding;
+        more();
+      });
+    }
+  };
+  on.loop.post(more);
+  on.loop.run();
+  _exit(4);
+}
+
+TEST_F(SqliteStoreTest, EverythingAcknowledgedSurvivesAKill) {
+  Random random(20'26);
+  std::uint64_t acknowledged = 0;
+  for (int round = 0; round < 6; ++round) {
+    int ends[2];
+    ASSERT_EQ(pipe(ends), 0);
+    pid_t child = fork();
+    if (child == 0) {
+      close(ends[0]);
+      write_until_killed(path_, random.next(), ends[1]);
+    }
+    close(ends[1]);
+    // Killed at a moment that the seed says, in terms of what it did and not of time.
+    std::uint64_t until = acknowledged + 1 + random.below(400), last = acknowledged, seen = 0;
+    while (seen < until && read(ends[0], &seen, sizeof seen) == sizeof seen) {
+      ASSERT_EQ(seen, last + 1) << "acknowledged out of order";
+      last = seen;
+    }
+    kill(child, SIGKILL);
+    while (read(ends[0], &seen, sizeof seen) == sizeof seen) last = seen;
+    close(ends[0]);
+    int status = 0;
+    ASSERT_EQ(waitpid(child, &status, 0), child);
+    ASSERT_TRUE(WIFSIGNALED(status)) << status;
+    acknowledged = last;
+
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok()) << store.error().to_string();
+    Loaded found = load_all(**store);
+    EXPECT_GE(found.version, acknowledged);
+    for (std::uint64_t v = 1; v <= found.version; ++v) {
+      ASSERT_TRUE(found.entries.contains("n/" + std::to_string(v))) << "a gap";
+    }
+    EXPECT_FALSE(found.entries.contains("n/" + std::to_string(found.version + 1)));
+    for (int spot = 0; spot < 20; ++spot) {
+      EXPECT_EQ(found.entries["left/" + std::to_string(spot)],
+                found.entries["right/" + std::to_string(spot)]);
+    }
+    acknowledged = found.version;
+  }
+}
+
+}  // namespace
+}  // namespace berth::store
