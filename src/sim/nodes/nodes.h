@@ -5,6 +5,10 @@
 // until it is deleted) and ends as sim.berth.dev/exit-code says. Deleted pods end gracefully. A pod
 // that its node cannot hold is refused as a kubelet does (UnexpectedAdmissionError,
 // TopologyAffinityError, OutOfcpu). Devices follow the annotation berth.dev/gpus where it is there.
+// docs/fleet.md says all of it.
+//
+// Writes: a pod costs one when it runs and one when it ends (or is gone); a node one for its Lease
+// in each heartbeat; a GpuNode at most one in publish_ns for its holders, at once for its health.
 //
 // State comes from the API and the fleet alone. On the loop's thread, in real or virtual time.
 #pragma once
@@ -27,6 +31,10 @@ struct NodesOptions {
   std::int64_t heartbeat_ns = 10'000'000'000;  // node leases
   std::int64_t default_run_ns = 0;             // of pods without an annotation; 0: until deleted
   std::size_t max_writes_at_once = 64;
+  std::int64_t publish_ns = 1'000'000'000;     // holders of GPUs are told that late
+  std::int64_t reboot_ns = 60'000'000'000;     // of a reboot without `for`
+  std::int64_t telemetry_ns = 15'000'000'000;  // metrics of GPUs
+  std::int64_t backoff_ns = 10'000'000'000;    // first restart of a container; doubled, at most 5 m
 };
 
 struct NodesSummary {
@@ -39,8 +47,8 @@ class Nodes {
         const Logger* log = nullptr, MetricsRegistry* metrics = nullptr);
   ~Nodes();
   void start();
-  bool registered() const;          // every node is there
-  void inject(const Fault& fault);  // now; its `at` is not looked at
+  bool registered() const;          // every node is there, and its GpuNode
+  void inject(const Fault& fault);  // now; its `at` is not looked at. Unknown nodes: nothing
   NodesSummary summary() const;
 
  private:
