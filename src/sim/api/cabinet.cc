@@ -1,0 +1,158 @@
+#include "sim/api/cabinet.h"
+
+#include <utility>
+
+namespace berth::sim::api {
+
+ObjectPtr Shelf::latest(std::string_view key) const {
+  const auto found = entries.find(key);
+  return found == entries.end() ? nullptr : found->second.latest;
+}
+
+ObjectPtr Shelf::committed(std::string_view key) const {
+  const auto found = entries.find(key);
+  return found == entries.end() ? nullptr : found->second.committed;
+}
+
+Cabinet::Cabinet(store::Store& store, std::size_t history, std::size_t history_bytes)
+    : store_(store),
+      max_history_(history),
+      max_bytes_(history_bytes),
+      self_(std::make_shared<Cabinet*>(this)) {}
+
+Shelf& Cabinet::add_shelf(const std::string& name, const KindPtr& kind) {
+  std::unique_ptr<Shelf>& shelf = shelves_[name];
+  if (!shelf) {
+    shelf = std::make_unique<Shelf>();
+    shelf->name = name;
+    shelf->floor = committed_;
+  }
+  if (kind) shelf->kind = kind;
+  return *shelf;
+}
+
+Shelf* Cabinet::find_shelf(std::string_view name) {
+  const auto found = shelves_.find(name);
+  return found == shelves_.end() ? nullptr : found->second.get();
+}
+
+void Cabinet::restore(Shelf& shelf, const ObjectPtr& object) {
+  Entry& entry = shelf.entries[object_key(object->ns, object->name)];
+  if (!entry.committed) ++objects_;
+  entry.committed = entry.latest = object;
+}
+
+void Cabinet::set_start(std::uint64_t version) {
+  latest_ = committed_ = version;
+  for (auto& [name, shelf] : shelves_) shelf->floor = version;
+}
+
+void Cabinet::put(Shelf& shelf, ObjectPtr object, Done done) {
+  write(shelf, std::move(object), false, std::move(done));
+}
+
+void Cabinet::remove(Shelf& shelf, ObjectPtr tombstone, Done done) {
+  write(shelf, std::move(tombstone), true, std::move(done));
+}
+
+void Cabinet::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
+  const std::string key = object_key(object->ns, object->name);
+  shelf.entries[key].latest = gone ? nullptr : object;
+  std::vector<store::Write> writes(1);
+  writes[0].key = shelf.name + "/" + key;
+  writes[0].remove = gone;
+  if (!gone) writes[0].value = object->json;
+  const std::uint64_t version = object->version;
+  store_.commit(std::move(writes), version,
+                [weak = std::weak_ptr<Cabinet*>(self_), at = &shelf, object = std::move(object),
+                 gone, done = std::move(done)](const Status& status) {
+                  const auto self = weak.lock();
+                  if (!self) return;
+                  Cabinet& cabinet = **self;
+                  if (status.ok()) {
+                    cabinet.arrived(*at, object, gone);
+                  } else if (!std::exchange(cabinet.broken_, true) && cabinet.told_broken_) {
+                    cabinet.told_broken_(status.error());
+                  }
+                  if (done) done(status);
+                });
+}
+
+void Cabinet::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
+  committed_ = object->version;
+  const auto found = shelf.entries.find(object_key(object->ns, object->name));
+  if (found == shelf.entries.end()) return;  // cannot be: writes make the entry
+  Entry& entry = found->second;
+  Change change;
+  change.version = object->version;
+  change.prev = std::move(entry.committed);
+  change.now = object;
+  change.type = gone           ? Change::Type::kDeleted
+                : !change.prev ? Change::Type::kAdded
+                               : Change::Type::kModified;
+  if (gone) {
+    entry.committed = nullptr;
+    if (change.prev) --objects_;
+    if (!entry.latest) shelf.entries.erase(found);
+  } else {
+    entry.committed = object;
+    if (!change.prev) ++objects_;
+  }
+  bytes_ += object->json.size();
+  order_.push_back(&shelf);
+  shelf.history.push_back(change);
+  trim();
+  if (listener_) listener_(shelf, change);
+}
+
+void Cabinet::trim() {
+  while (!order_.empty() && (order_.size() > max_history_ || bytes_ > max_bytes_)) {
+    Shelf& shelf = *order_.front();
+    order_.pop_front();
+    shelf.floor = shelf.history.front().version;
+    bytes_ -= shelf.history.front().now->json.size();
+    shelf.history.pop_front();
+  }
+}
+
+void Cabinet::forget_history() {
+  order_.clear();
+  bytes_ = 0;
+  for (auto& [name, shelf] : shelves_) {
+    shelf->history.clear();
+    shelf->floor = committed_;
+  }
+}
+
+std::vector<ObjectPtr> Cabinet::range(const Shelf& shelf, std::string_view first,
+                                      std::string_view last, std::uint64_t version) const {
+  // What later changes did, undone: the first change of a key after the version knows what was
+  // there before.
+  std::map<std::string, ObjectPtr, std::less<>> undone;
+  for (auto change = shelf.history.rbegin();
+       change != shelf.history.rend() && change->version > version; ++change) {
+    std::string key = object_key(change->now->ns, change->now->name);
+    if (key < first || (!last.empty() && key >= last)) continue;
+    undone[std::move(key)] = change->prev;
+  }
+  std::vector<ObjectPtr> found;
+  auto old = undone.begin();
+  for (auto at = shelf.entries.lower_bound(first); at != shelf.entries.end(); ++at) {
+    if (!last.empty() && at->first >= last) break;
+    for (; old != undone.end() && old->first < at->first; ++old) {
+      if (old->second) found.push_back(old->second);
+    }
+    if (old != undone.end() && old->first == at->first) {
+      if (old->second) found.push_back(old->second);
+      ++old;
+    } else if (at->second.committed) {
+      found.push_back(at->second.committed);
+    }
+  }
+  for (; old != undone.end(); ++old) {
+    if (old->second) found.push_back(old->second);
+  }
+  return found;
+}
+
+}  // namespace berth::sim::api

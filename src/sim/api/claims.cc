@@ -1,0 +1,98 @@
+// PersistentVolumeClaims are bound at once: to the volume they name, or to one made for them.
+#include "sim/api/server.h"
+#include "text/json_writer.h"
+
+namespace berth::sim::api {
+
+namespace {
+
+std::string volume_json(const Object& claim, const Value& root, const std::string& name) {
+  text::JsonWriter out;
+  out.begin_object();
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", name);
+  out.end_object();
+  out.key("spec");
+  out.begin_object();
+  const Value* storage = at(root, {"spec", "resources", "requests", "storage"});
+  out.key("capacity");
+  out.begin_object();
+  if (storage != nullptr) out.field("storage", *storage);
+  out.end_object();
+  if (const Value* modes = at(root, {"spec", "accessModes"})) out.field("accessModes", *modes);
+  out.field("persistentVolumeReclaimPolicy", "Delete");
+  if (const Value* named = at(root, {"spec", "storageClassName"})) {
+    out.field("storageClassName", *named);
+  }
+  out.key("hostPath");
+  out.begin_object();
+  out.field("path", "/var/lib/berth/volumes/" + name);
+  out.end_object();
+  out.key("claimRef");
+  out.begin_object();
+  out.field("kind", "PersistentVolumeClaim");
+  out.field("apiVersion", "v1");
+  out.field("namespace", claim.ns);
+  out.field("name", claim.name);
+  out.field("uid", claim.uid);
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+}  // namespace
+
+void Server::claim_changed(const Change& change) {
+  if (change.type == Change::Type::kDeleted || change.now->terminating) {
+    if (change.type != Change::Type::kDeleted) return;
+    const std::string volume = "pvc-" + change.now->uid;
+    const TypePtr volumes = registry.find("", "v1", "persistentvolumes");
+    if (volumes && volumes->shelf->latest(volume)) {
+      delete_object(volumes, volume, {}, [](const MaybeError&, const Deleted&) {});
+    }
+    return;
+  }
+  Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  const std::string key = object_key(change.now->ns, change.now->name);
+  if (change.now->json.find("\"phase\":\"Bound\"") != std::string::npos) return;
+  const ObjectPtr claim = claims->latest(key);
+  if (!claim || claim->uid != change.now->uid) return;
+  Tree read;
+  const auto parsed = read.parse(claim->json);
+  if (!parsed.ok() || string_at(parsed.value(), {"status", "phase"}) == "Bound") return;
+  std::string volume(string_at(parsed.value(), {"spec", "volumeName"}));
+  const bool made = volume.empty();
+  if (made) {
+    volume = "pvc-" + claim->uid;
+    create_basic("", "persistentvolumes", "", volume_json(*claim, parsed.value(), volume));
+  }
+  Shelf* volumes = cabinet.find_shelf("persistentvolumes");
+  if (volumes == nullptr || !volumes->latest(volume)) return;  // the one it names may still come
+  rewrite(*volumes, volume, [&](Tree& tree, const Value& root) {
+    Value bound = tree.with_path(root, {"status", "phase"}, tree.str("Bound"));
+    if (at(bound, {"spec", "claimRef"}) == nullptr) {
+      bound = tree.with_path(bound, {"spec", "claimRef"},
+                             tree.object({{"kind", tree.str("PersistentVolumeClaim")},
+                                          {"apiVersion", tree.str("v1")},
+                                          {"namespace", tree.str(claim->ns)},
+                                          {"name", tree.str(claim->name)},
+                                          {"uid", tree.str(claim->uid)}}));
+    }
+    return bound;
+  });
+  rewrite(*claims, key, [&](Tree& tree, const Value& root) {
+    Value bound = tree.with_path(root, {"spec", "volumeName"}, tree.str(volume));
+    bound = tree.with_path(bound, {"status", "phase"}, tree.str("Bound"));
+    if (const Value* modes = at(root, {"spec", "accessModes"})) {
+      bound = tree.with_path(bound, {"status", "accessModes"}, *modes);
+    }
+    if (const Value* storage = at(root, {"spec", "resources", "requests"})) {
+      bound = tree.with_path(bound, {"status", "capacity"}, *storage);
+    }
+    return bound;
+  });
+}
+
+}  // namespace berth::sim::api

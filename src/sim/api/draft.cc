@@ -1,0 +1,202 @@
+// The way of a write: decoded, admitted, validated, tracked, committed, answered.
+#include <utility>
+
+#include "sim/api/server.h"
+#include "text/json_writer.h"
+
+namespace berth::sim::api {
+
+namespace {
+
+constexpr std::string_view kBodyTypes = "application/json, application/yaml";
+
+std::string strict_message(const Kind& kind, const std::vector<std::string>& problems) {
+  std::string message = kind.kind + " in version " + quoted(kind.version) +
+                        " cannot be handled as a " + kind.kind + ": strict decoding error: ";
+  for (std::size_t i = 0; i < problems.size(); ++i) {
+    if (i > 0) message += ", ";
+    message += problems[i];
+  }
+  return message;
+}
+
+MaybeError check_kind(const Kind& kind, const Value& object) {
+  const std::string_view api = string_at(object, {"apiVersion"});
+  const std::string_view found = string_at(object, {"kind"});
+  if (!api.empty() && api != kind.api_version()) {
+    return bad_request("the API version in the data (" + std::string(api) +
+                       ") does not match the expected API version (" + kind.api_version() + ")");
+  }
+  if (!found.empty() && found != kind.kind) {
+    return bad_request(std::string(found) + " in version " + quoted(kind.version) +
+                       " cannot be handled as a " + kind.kind + ": the kinds differ");
+  }
+  return std::nullopt;
+}
+
+}  // namespace
+
+MaybeError Server::check_fields(Request& request, const std::vector<std::string>& problems) const {
+  if (problems.empty() || request.field_check == FieldCheck::kIgnore) return std::nullopt;
+  if (request.field_check == FieldCheck::kStrict) {
+    return bad_request(strict_message(*request.type->kind, problems));
+  }
+  for (const std::string& problem : problems) request.warn(problem);
+  return std::nullopt;
+}
+
+MaybeError Server::decode_body(Request& request, Tree& tree, Value& out) const {
+  const auto header = text::find_header(request.http.headers, "Content-Type");
+  const std::string_view media = media_type(header.value_or("application/json"));
+  const bool yaml = media == "application/yaml";
+  if (!media.empty() && media != "application/json" && !yaml) {
+    return unsupported_media_type(kBodyTypes);
+  }
+  if (request.http.body.size() > options.max_object_bytes * 2) {
+    ApiError error = bad_request("Request entity too large: limit is " +
+                                 std::to_string(options.max_object_bytes * 2));
+    error.code = 413;
+    error.reason = "RequestEntityTooLarge";
+    return error;
+  }
+  auto body = parse_body(request.http.body, yaml);
+  const Kind& kind = *request.type->kind;
+  if (!body.ok()) {
+    return bad_request(
+        "the object provided is unrecognized (must be of type " + kind.kind +
+        "): couldn't get version/kind; json parse error: " + body.error().to_string());
+  }
+  const std::vector<std::string> duplicates = std::move(body.value().duplicates);
+  out = tree.keep(std::move(body.value().object));
+  if (!out.is_object()) {
+    return bad_request("the object provided is unrecognized (must be of type " + kind.kind +
+                       "): couldn't get version/kind; json parse error: json: cannot unmarshal " +
+                       std::string(text::name(out.kind())) + " into Go value of type struct");
+  }
+  if (auto error = check_kind(kind, out)) return error;
+  return check_fields(request, duplicates);
+}
+
+MaybeError Server::normalize_draft(Draft& draft) {
+  const Kind& kind = *draft.type->kind;
+  auto normal = normalize(kind, draft.object);
+  if (!normal.ok()) {
+    return bad_request(kind.kind + " in version " + quoted(kind.version) +
+                       " cannot be handled as a " + kind.kind + ": " + normal.error().to_string());
+  }
+  if (auto error = check_fields(*draft.request, normal.value().unknown)) return error;
+  draft.object = draft.tree.keep(std::move(normal.value().object));
+  return std::nullopt;
+}
+
+MaybeError Server::load_live(Draft& draft) {
+  draft.live = draft.type->shelf->latest(draft.key());
+  if (!draft.live) return not_found(draft.type->resource(), draft.name);
+  const auto parsed = draft.tree.parse(draft.live->json);
+  if (!parsed.ok()) return internal_error(parsed.error().to_string());
+  draft.live_value = to_served(*draft.type, draft.tree, parsed.value());
+  return std::nullopt;
+}
+
+void Server::carry_out(const DraftPtr& draft) {
+  if (auto error = admit_builtin(*draft)) return draft->request->fail(*error);
+  const Value before = draft->object;
+  mutate_by_webhooks(draft, [this, draft, before](const MaybeError& refused) {
+    if (refused) return draft->request->fail(*refused);
+    const Kind& kind = *draft->type->kind;
+    // Admission has changed it: a value is 16 bytes that say where its members are.
+    if (draft->object.members().data() != before.members().data()) {
+      auto normal = normalize(kind, draft->object);
+      if (!normal.ok()) return draft->request->fail(internal_error(normal.error().to_string()));
+      draft->object = draft->tree.keep(std::move(normal.value().object));
+    }
+    if (!draft->checked) {
+      std::vector<Cause> causes =
+          draft->create()
+              ? validate(kind, draft->object)
+              : validate_update(kind, draft->live_value, draft->object, draft->subresource);
+      if (!causes.empty()) {
+        return draft->request->fail(
+            invalid_object(kind.group, kind.kind, draft->name, std::move(causes)));
+      }
+    }
+    validate_by_webhooks(draft, [this, draft](const MaybeError& denied) {
+      if (denied) return draft->request->fail(*denied);
+      commit(draft);
+    });
+  });
+}
+
+void Server::answer_stored(Request& request, int status, const ObjectPtr& object) {
+  request.answer(status, render_for(request, *object, loop.wall().now_ns()));
+}
+
+void Server::commit(const DraftPtr& draft) {
+  Request& request = *draft->request;
+  Shelf& shelf = *draft->type->shelf;
+  if (shelf.latest(draft->key()) != draft->live) {
+    if (draft->again && ++draft->tries < 20) return draft->again();
+    return request.fail(draft->create() ? already_exists(draft->type->resource(), draft->name)
+                                        : modified(draft->type->resource(), draft->name));
+  }
+  const Kind& kind = *draft->type->kind;
+  const ManagerOptions manager{request.manager, now_text(), draft->subresource, false};
+  if (!draft->checked) {
+    draft->object = draft->tree.keep(track_update(kind, draft->live_value, draft->object, manager));
+  }
+  const int status = draft->create() ? 201 : 200;
+  if (!draft->create() && same_apart_from_managers(draft->live_value, draft->object)) {
+    if (draft->answer) return draft->answer(draft->live);
+    return answer_stored(request, status, draft->live);
+  }
+  const Value stored = to_stored(*draft->type, draft->tree, draft->object);
+  if (request.dry_run) {
+    const ObjectPtr shown =
+        make_object(*shelf.kind, draft->tree, stored, draft->live ? draft->live->version : 0);
+    if (draft->answer) return draft->answer(shown);
+    return answer_stored(request, status, shown);
+  }
+  if (cabinet.broken()) return request.fail(internal_error("the store failed"));
+  const ObjectPtr object = make_object(*shelf.kind, draft->tree, stored, cabinet.reserve());
+  const auto done = [this, draft, object, status](const Status& committed) {
+    if (!committed.ok()) {
+      return draft->request->fail(internal_error(committed.error().to_string()));
+    }
+    if (draft->answer) return draft->answer(object);
+    answer_stored(*draft->request, status, object);
+  };
+  if (!draft->create() && finished(*draft->type, draft->object)) {
+    cabinet.remove(shelf, object, done);
+  } else {
+    cabinet.put(shelf, object, done);
+  }
+}
+
+void Server::rewrite(Shelf& shelf, const std::string& key, const Edit& edit,
+                     std::function<void()> done) {
+  const ObjectPtr live = shelf.latest(key);
+  if (!live || cabinet.broken()) {
+    if (done) done();
+    return;
+  }
+  Tree tree;
+  const auto parsed = tree.parse(live->json);
+  const std::optional<Value> edited =
+      parsed.ok() ? edit(tree, parsed.value()) : std::optional<Value>();
+  const TypePtr type = registry.of_shelf(shelf);
+  if (!edited || !type) {
+    if (done) done();
+    return;
+  }
+  const ObjectPtr object = make_object(*shelf.kind, tree, *edited, cabinet.reserve());
+  const auto told = [done = std::move(done)](const Status&) {
+    if (done) done();
+  };
+  if (finished(*type, *edited)) {
+    cabinet.remove(shelf, object, told);
+  } else {
+    cabinet.put(shelf, object, told);
+  }
+}
+
+}  // namespace berth::sim::api

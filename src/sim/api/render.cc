@@ -1,0 +1,225 @@
+#include "sim/api/render.h"
+
+#include "sim/api/event_forms.h"
+#include "text/json_writer.h"
+
+namespace berth::sim::api {
+
+Value to_served(const Type& type, Tree& tree, const Value& stored) {
+  if (type.events_api) return event_from_core(tree, stored);
+  if (type.shelf == nullptr || type.kind == type.shelf->kind) return stored;
+  return tree.with(stored, "apiVersion", tree.str(type.kind->api_version()));
+}
+
+Value to_stored(const Type& type, Tree& tree, const Value& served) {
+  if (type.events_api) return event_to_core(tree, served);
+  if (type.shelf == nullptr || type.kind == type.shelf->kind) return served;
+  return tree.with(served, "apiVersion", tree.str(type.shelf->kind->api_version()));
+}
+
+std::string render_object(const Type& type, const Object& object) {
+  if (type.kind == type.shelf->kind) return object.json;
+  Tree tree;
+  const auto parsed = tree.parse(object.json);
+  if (!parsed.ok()) return object.json;
+  return print_object(type.kind->kind, type.kind->api_version(),
+                      to_served(type, tree, parsed.value()));
+}
+
+namespace {
+
+void write_partial(const Request& request, const Value& root, text::JsonWriter& out) {
+  out.begin_object();
+  out.field("kind", "PartialObjectMetadata");
+  out.field("apiVersion", "meta.k8s.io/" + request.table_version);
+  out.key("metadata");
+  const Value* meta = at(root, {"metadata"});
+  out.value(meta ? *meta : Value());
+  out.end_object();
+}
+
+void write_row(const Request& request, const Value& root, std::int64_t now_ns,
+               text::JsonWriter& out) {
+  out.begin_object();
+  out.key("cells");
+  write_cells(*request.type->kind, root, now_ns, out);
+  if (request.include_object == "Object") {
+    out.field("object", root);
+  } else if (request.include_object != "None") {
+    out.key("object");
+    write_partial(request, root, out);
+  }
+  out.end_object();
+}
+
+void begin_table(const Request& request, text::JsonWriter& out) {
+  out.begin_object();
+  out.field("kind", "Table");
+  out.field("apiVersion", "meta.k8s.io/" + request.table_version);
+}
+
+void write_columns_of(const Request& request, bool columns, text::JsonWriter& out) {
+  out.key("columnDefinitions");
+  if (columns) {
+    write_columns(*request.type->kind, out);
+  } else {
+    out.null();
+  }
+}
+
+// Calls with the object in the served version, parsed.
+template <class Use>
+void with_value(const Type& type, const Object& object, const Use& use) {
+  Tree tree;
+  const auto parsed = tree.parse(object.json);
+  if (!parsed.ok()) return;
+  use(to_served(type, tree, parsed.value()));
+}
+
+std::string table_of_one(const Request& request, const Value& root, std::int64_t now_ns,
+                         bool columns) {
+  text::JsonWriter out;
+  begin_table(request, out);
+  out.key("metadata");
+  out.begin_object();
+  out.field("resourceVersion", string_at(root, {"metadata", "resourceVersion"}));
+  out.end_object();
+  write_columns_of(request, columns, out);
+  out.key("rows");
+  out.begin_array();
+  write_row(request, root, now_ns, out);
+  out.end_array();
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string value_in_shape(const Request& request, const Value& root, std::int64_t now_ns,
+                           bool columns) {
+  if (request.shape == Shape::kTable) return table_of_one(request, root, now_ns, columns);
+  if (request.shape == Shape::kPartial) {
+    text::JsonWriter out;
+    write_partial(request, root, out);
+    return std::move(out).take();
+  }
+  return print_object(string_at(root, {"kind"}), string_at(root, {"apiVersion"}), root);
+}
+
+void append_list_meta(const ListAnswer& meta, std::string& out) {
+  out += "\"metadata\":{\"resourceVersion\":\"" + std::to_string(meta.version) + "\"";
+  if (!meta.next.empty()) {
+    out += ",\"continue\":\"" + meta.next + "\"";
+    if (meta.remain > 0) out += ",\"remainingItemCount\":" + std::to_string(meta.remain);
+  }
+  out += "}";
+}
+
+std::string list_of_rows(const Request& request, const std::vector<ObjectPtr>& objects,
+                         const ListAnswer& meta, std::int64_t now_ns) {
+  std::string out =
+      "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + request.table_version + "\",";
+  append_list_meta(meta, out);
+  text::JsonWriter columns;
+  write_columns(*request.type->kind, columns);
+  out += ",\"columnDefinitions\":" + columns.text() + ",\"rows\":[";
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    if (i > 0) out += ',';
+    with_value(*request.type, *objects[i], [&](const Value& root) {
+      text::JsonWriter row;
+      write_row(request, root, now_ns, row);
+      out += row.text();
+    });
+  }
+  out += "]}\n";
+  return out;
+}
+
+}  // namespace
+
+std::string render_for(const Request& request, const Object& object, std::int64_t now_ns,
+                       bool columns) {
+  if (request.shape == Shape::kObject) return render_object(*request.type, object);
+  std::string out;
+  with_value(*request.type, object,
+             [&](const Value& root) { out = value_in_shape(request, root, now_ns, columns); });
+  return out;
+}
+
+std::string render_value_for(const Request& request, const Value& served, std::int64_t now_ns) {
+  if (string_at(served, {"kind"}) != request.type->kind->kind) {
+    return print_object(string_at(served, {"kind"}), string_at(served, {"apiVersion"}), served);
+  }
+  return value_in_shape(request, served, now_ns, true);
+}
+
+std::string render_list(const Request& request, const std::vector<ObjectPtr>& objects,
+                        const ListAnswer& meta, std::int64_t now_ns) {
+  if (request.shape == Shape::kTable) return list_of_rows(request, objects, meta, now_ns);
+  const Type& type = *request.type;
+  const bool partial = request.shape == Shape::kPartial;
+  std::string out = "{\"kind\":";
+  text::append_json_string(out, partial ? "PartialObjectMetadataList" : type.kind->list_kind);
+  out += ",\"apiVersion\":";
+  text::append_json_string(
+      out, partial ? "meta.k8s.io/" + request.table_version : type.kind->api_version());
+  out += ',';
+  append_list_meta(meta, out);
+  out += ",\"items\":[";
+  std::size_t bytes = out.size() + 8;
+  for (const ObjectPtr& object : objects) bytes += object->json.size() + 1;
+  if (!partial) out.reserve(bytes);
+  for (std::size_t i = 0; i < objects.size(); ++i) {
+    const Object& object = *objects[i];
+    if (i > 0) out += ',';
+    if (partial) {
+      with_value(type, object, [&](const Value& root) {
+        text::JsonWriter item;
+        write_partial(request, root, item);
+        out += item.text();
+      });
+    } else if (type.kind == type.shelf->kind) {
+      // Built-in lists say the kind of their items once, at the top.
+      if (type.kind->custom) {
+        out += object.json;
+      } else {
+        out += '{';
+        out.append(object.json, object.head);
+      }
+    } else {
+      out += render_object(type, object);
+    }
+  }
+  out += "]}\n";
+  return out;
+}
+
+std::string render_bookmark(const Request& request, std::uint64_t version, bool initial_end) {
+  text::JsonWriter out;
+  if (request.shape == Shape::kTable) {
+    begin_table(request, out);
+  } else {
+    out.begin_object();
+    const bool partial = request.shape == Shape::kPartial;
+    out.field("kind", partial ? "PartialObjectMetadata" : request.type->kind->kind);
+    out.field("apiVersion", partial ? "meta.k8s.io/v1" : request.type->kind->api_version());
+  }
+  out.key("metadata");
+  out.begin_object();
+  out.field("resourceVersion", std::to_string(version));
+  if (initial_end && request.shape != Shape::kTable) {
+    out.key("annotations");
+    out.begin_object();
+    out.field("k8s.io/initial-events-end", "true");
+    out.end_object();
+  }
+  out.end_object();
+  if (request.shape == Shape::kTable) {
+    write_columns_of(request, false, out);
+    out.key("rows");
+    out.begin_array();
+    out.end_array();
+  }
+  out.end_object();
+  return std::move(out).take();
+}
+
+}  // namespace berth::sim::api

@@ -1,0 +1,37 @@
+// Stored objects as answers: in the version, and in the shape, that was asked for. Pure.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "sim/api/object.h"
+#include "sim/api/registry.h"
+#include "sim/api/request.h"
+
+namespace berth::sim::api {
+
+// The object in the version of the type, as a value. Stored versions pass through unchanged.
+Value to_served(const Type& type, Tree& tree, const Value& stored);
+Value to_stored(const Type& type, Tree& tree, const Value& served);
+
+// Whole, with kind and apiVersion. Cost: a copy; other versions are parsed and printed.
+std::string render_object(const Type& type, const Object& object);
+// As the request wants it: object, table of one row, or metadata alone.
+std::string render_for(const Request& request, const Object& object, std::int64_t now_ns,
+                       bool columns = true);
+// A value that is not stored (dry run, Scale); always the object itself unless it is of the type.
+std::string render_value_for(const Request& request, const Value& served, std::int64_t now_ns);
+
+struct ListAnswer {
+  std::uint64_t version = 0;
+  std::string next;         // continue
+  std::int64_t remain = 0;  // remainingItemCount; 0 is not said
+};
+std::string render_list(const Request& request, const std::vector<ObjectPtr>& objects,
+                        const ListAnswer& meta, std::int64_t now_ns);
+
+// The object of a BOOKMARK; initial_end marks the end of the initial events.
+std::string render_bookmark(const Request& request, std::uint64_t version, bool initial_end);
+
+}  // namespace berth::sim::api

@@ -1,0 +1,66 @@
+// One request as the server understands it, and how it is answered.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "serve/exchange.h"
+#include "sim/api/api_error.h"
+#include "sim/api/registry.h"
+#include "text/http.h"
+
+namespace berth::sim::api {
+
+enum class Shape : std::uint8_t { kObject, kTable, kPartial };  // of the answer
+enum class FieldCheck : std::uint8_t { kWarn, kStrict, kIgnore };
+
+struct Request {
+  text::HttpRequest http;
+  text::HttpTarget target;
+  std::shared_ptr<serve::Exchange> exchange;
+
+  TypePtr type;
+  std::string ns, name, subresource;
+  Shape shape = Shape::kObject;
+  std::string table_version = "v1";
+  std::string include_object = "Metadata";  // of tables
+  FieldCheck field_check = FieldCheck::kWarn;
+  bool dry_run = false;
+  bool stale = false;   // a fault: read what was there some time ago
+  std::string manager;  // fieldManager, or from the User-Agent
+  std::string user = "kubernetes-admin";
+  std::vector<std::string> warnings;
+
+  std::string_view query(std::string_view key) const {
+    return target.get(key).value_or(std::string_view{});
+  }
+  bool query_true(std::string_view key) const {
+    const std::string_view value = query(key);
+    return value == "true" || value == "1" || value == "True" || value == "t";
+  }
+  const std::string& method() const { return http.method; }
+
+  void warn(std::string text);
+  void answer(int status, std::string json);
+  void answer_text(int status, std::string text);
+  void fail(const ApiError& error);
+  text::HttpResponse head(int status, std::string_view content_type) const;
+
+ private:
+  bool answered_ = false;
+};
+using RequestPtr = std::shared_ptr<Request>;
+
+// What the Accept header allows of an answer; 406 when nothing of it can be made.
+std::optional<ApiError> read_accept(Request& request);
+// fieldValidation, dryRun, fieldManager: the options that all writes have.
+std::optional<ApiError> read_write_options(Request& request);
+
+// "application/json" of "application/json; charset=utf-8".
+std::string_view media_type(std::string_view header);
+
+}  // namespace berth::sim::api

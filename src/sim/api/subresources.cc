@@ -1,0 +1,171 @@
+// Scale, reviews, tokens, and what simulated pods cannot do.
+#include <utility>
+
+#include "sim/api/server.h"
+#include "text/json_writer.h"
+#include "text/patch.h"
+
+namespace berth::sim::api {
+
+namespace {
+
+// The selector of a workload as text: "a=b,c in (d,e)".
+std::string selector_text(const Value* selector) {
+  if (selector == nullptr) return {};
+  if (selector->is_string()) return std::string(selector->string());
+  text::Decoder decoder;
+  text::Selector read;
+  text::decode_label_selector(*selector, read, decoder);
+  return decoder.ok() ? text::print_label_selector(read) : std::string{};
+}
+
+Value scale_of(Tree& tree, const Kind& kind, const Value& object) {
+  Value meta = tree.object({});
+  for (const std::string_view key :
+       {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
+    if (const Value* value = at(object, {"metadata", key})) meta = tree.with(meta, key, *value);
+  }
+  const Value* wanted = find_path(object, kind.scale.spec_replicas);
+  const Value* present = find_path(object, kind.scale.status_replicas);
+  Value spec = tree.object({});
+  if (wanted != nullptr && wanted->as_int64().value_or(0) != 0) {
+    spec = tree.with(spec, "replicas", *wanted);
+  }
+  Value status =
+      tree.object({{"replicas", present && present->is_number() ? *present : tree.num(0)}});
+  const Value* selector = find_path(object, kind.custom && !kind.scale.label_selector.empty()
+                                                ? kind.scale.label_selector
+                                                : ".spec.selector");
+  const std::string text = selector_text(selector);
+  if (!text.empty()) status = tree.with(status, "selector", tree.str(text));
+  return tree.object({{"kind", tree.str("Scale")},
+                      {"apiVersion", tree.str("autoscaling/v1")},
+                      {"metadata", meta},
+                      {"spec", spec},
+                      {"status", status}});
+}
+
+void answer_scale(Request& request, int status, const Kind& kind, Tree& tree, const Value& object) {
+  const Value scale = scale_of(tree, kind, object);
+  request.answer(status, print_object("Scale", "autoscaling/v1", scale));
+}
+
+MaybeError read_scale_body(const Request& request, Tree& tree, const Value& live, Value& out) {
+  const bool patched = request.method() == "PATCH";
+  const auto parsed = tree.parse(request.http.body);
+  if (!parsed.ok()) return bad_request(parsed.error().to_string());
+  if (!patched) {
+    out = parsed.value();
+    return std::nullopt;
+  }
+  const auto header = text::find_header(request.http.headers, "Content-Type");
+  const std::string_view media = media_type(header.value_or(std::string_view{}));
+  auto made = media == "application/json-patch+json"
+                  ? text::apply_json_patch(live, parsed.value())
+                  : text::apply_merge_patch(live, parsed.value());
+  if (!made.ok()) return bad_request(made.error().to_string());
+  out = tree.keep(std::move(made).value());
+  return std::nullopt;
+}
+
+}  // namespace
+
+void Server::scale(const RequestPtr& request) {
+  auto draft = std::make_shared<Draft>();
+  draft->request = request;
+  draft->type = request->type;
+  draft->ns = request->ns;
+  draft->name = request->name;
+  const Kind& kind = *request->type->kind;
+  if (auto error = load_live(*draft)) return request->fail(*error);
+  Tree& tree = draft->tree;
+  if (request->method() == "GET") {
+    return answer_scale(*request, 200, kind, tree, draft->live_value);
+  }
+  if (request->method() != "PUT" && request->method() != "PATCH") {
+    return request->fail(method_not_allowed({}, ""));
+  }
+  if (auto error = read_write_options(*request)) return request->fail(*error);
+  Value scale;
+  if (auto error =
+          read_scale_body(*request, tree, scale_of(tree, kind, draft->live_value), scale)) {
+    return request->fail(*error);
+  }
+  const std::string_view version = string_at(scale, {"metadata", "resourceVersion"});
+  if (!version.empty() && version != std::to_string(draft->live->version)) {
+    return request->fail(modified(request->type->resource(), request->name));
+  }
+  const std::int64_t replicas = int_at(scale, {"spec", "replicas"}, 0);
+  if (replicas < 0) {
+    return request->fail(invalid_object("autoscaling", "Scale", request->name,
+                                        {invalid_value("spec.replicas", std::to_string(replicas),
+                                                       "must be greater than or equal to 0")}));
+  }
+  draft->object =
+      tree.keep(with_path(draft->live_value, kind.scale.spec_replicas, tree.num(replicas)));
+  draft->subresource = "scale";
+  draft->object = tree.keep(for_update(kind, draft->live_value, draft->object));
+  draft->answer = [request, draft_kind = request->type->kind](const ObjectPtr& stored) {
+    Tree read;
+    const auto parsed = read.parse(stored->json);
+    if (!parsed.ok()) return request->fail(internal_error(parsed.error().to_string()));
+    answer_scale(*request, 200, *draft_kind, read, parsed.value());
+  };
+  carry_out(draft);
+}
+
+void Server::review(const RequestPtr& request) {
+  if (request->method() != "POST") return request->fail(method_not_allowed({}, ""));
+  Tree tree;
+  Value body;
+  if (auto error = decode_body(*request, tree, body)) return request->fail(*error);
+  const Kind& kind = *request->type->kind;
+  Value status;
+  if (kind.kind == "TokenReview") {
+    const bool right =
+        string_at(body, {"spec", "token"}) == options.admin_token && !options.admin_token.empty();
+    if (right) {
+      const Value group = tree.str("system:masters");
+      status = tree.object({{"authenticated", tree.boolean(true)},
+                            {"user", tree.object({{"username", tree.str(request->user)},
+                                                  {"groups", tree.array({&group, 1})}})}});
+    } else {
+      status = tree.object({{"user", tree.object({})}});
+    }
+  } else if (kind.kind == "SelfSubjectReview") {
+    status = tree.object({{"userInfo", tree.object({{"username", tree.str(request->user)}})}});
+  } else if (kind.kind == "SelfSubjectRulesReview") {
+    const Value all = tree.str("*");
+    const Value any = tree.array({&all, 1});
+    const Value rule = tree.object({{"verbs", any}, {"apiGroups", any}, {"resources", any}});
+    const Value urls = tree.object({{"verbs", any}, {"nonResourceURLs", any}});
+    status = tree.object({{"resourceRules", tree.array({&rule, 1})},
+                          {"nonResourceRules", tree.array({&urls, 1})},
+                          {"incomplete", tree.boolean(false)}});
+  } else {
+    status = tree.object({{"allowed", tree.boolean(true)}});
+  }
+  Value answer = tree.with(body, "status", status);
+  request->answer(201, print_object(kind.kind, kind.api_version(), answer));
+}
+
+void Server::token_request(const RequestPtr& request) {
+  const ObjectPtr account = request->type->shelf->committed(object_key(request->ns, request->name));
+  if (!account) return request->fail(not_found(request->type->resource(), request->name));
+  request->fail(
+      bad_request("tokens of service accounts are not issued by the embedded cluster; "
+                  "use the token of its kubeconfig"));
+}
+
+void Server::refuse_stream(const RequestPtr& request) {
+  if (!request->type->shelf->committed(object_key(request->ns, request->name))) {
+    return request->fail(not_found(request->type->resource(), request->name));
+  }
+  const std::string what = request->subresource == "log" ? "logs" : request->subresource;
+  request->fail(bad_request("pod " + quoted(request->name) +
+                            " is simulated: it runs no process, "
+                            "so there is nothing for " +
+                            what + " to show or reach"));
+}
+
+}  // namespace berth::sim::api
