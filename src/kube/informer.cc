@@ -1,6 +1,8 @@
 #include "kube/informer.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "kube/answer.h"
 #include "kube/copy_store.h"
@@ -139,7 +141,7 @@ struct Informer::State : std::enable_shared_from_this<Informer::State> {
 };
 
 void Informer::State::heard() {
-  last_heard = now();
+  last_heard = std::max<std::int64_t>(now(), 1);
   if (metrics) metrics->last_heard.set(static_cast<double>(loop.wall().now_ns()) * 1e-9);
 }
 

@@ -86,8 +86,8 @@ NextStep Reflector::list(const char* why) {
 NextStep Reflector::watch(const char* why) {
   phase_ = Phase::kWatching;
   recording_ = !unordered_start(version_);
-  opened_ = 0;
-  heard_ = 0;
+  opened_ = -1;
+  heard_ = -1;
   heard_count_ = 0;
   opened_version_ = version_;
   NextStep next;
@@ -217,7 +217,7 @@ ReflectorStep Reflector::watch_failed(std::int64_t now, const WireFailure& failu
     // The list at the last version comes first: the cache may well have something newer.
     step.change.begin = true;
     const bool useful = heard_count_ > 0 || now - opened_ >= options_.very_short_ns;
-    step.next = opened_ != 0 && useful ? sync("expired") : wait(now, "expired", &Reflector::sync);
+    step.next = opened_ >= 0 && useful ? sync("expired") : wait(now, "expired", &Reflector::sync);
     return step;
   }
   if (failure.status == 429 || failure.refused) {
@@ -297,11 +297,11 @@ ReflectorStep Reflector::check_initial(std::int64_t now) {
   ReflectorStep step;
   if (phase_ != Phase::kInitial) return step;
   const std::int64_t quiet = now - heard_;
-  if (heard_ != 0 && quiet < options_.initial_silence_ns) {
+  if (heard_ >= 0 && quiet < options_.initial_silence_ns) {
     step.next.check_ns = options_.initial_silence_ns - quiet;
     return step;
   }
-  watch_list_known_bad_ = heard_ != 0;  // it answered, and never came to the end
+  watch_list_known_bad_ = heard_ >= 0;  // it answered, and never came to the end
   step.change.begin = true;
   step.next = list("fallback");
   return step;

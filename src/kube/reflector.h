@@ -126,8 +126,8 @@ class Reflector {
   bool recording_ = true;
   bool absent_ = false;
   int failures_ = 0;
-  std::int64_t opened_ = 0;        // when the watch was answered
-  std::int64_t heard_ = 0;         // when it last said something
+  std::int64_t opened_ = -1;       // when the watch was answered; -1: not yet
+  std::int64_t heard_ = -1;        // when it last said something
   std::uint64_t heard_count_ = 0;  // events of this watch
   std::string version_;
   std::string opened_version_;  // version_ when this watch began
