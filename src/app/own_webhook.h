@@ -18,12 +18,22 @@ struct OwnWebhookOptions {
   bool manage_all = true;  // every namespace but those of the system, not only labelled ones
 };
 
+struct WebhookPlace {
+  std::string url;
+  std::string ca_bundle_base64;  // empty: nothing to check it by
+  bool manage_all = true;
+};
+// The MutatingWebhookConfiguration "berth" that sends creations of pods and of what makes pods
+// there. A webhook that does not answer stops nobody (failurePolicy Ignore): its pods are then the
+// default scheduler's.
+std::string webhook_configuration(const WebhookPlace& place);
+
 class OwnWebhook final : public kube::Transport {
  public:
   OwnWebhook(Loop& loop, OwnWebhookOptions options);
   ~OwnWebhook() override;
 
-  std::string configuration() const;  // the MutatingWebhookConfiguration that names it
+  std::string configuration() const;  // that names it
 
   kube::Call send(text::HttpRequest request, const kube::SendOptions& options,
                   Answered answered) override;

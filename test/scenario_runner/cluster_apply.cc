@@ -1,0 +1,93 @@
+#include "cluster_apply.h"
+
+#include <fmt/format.h>
+
+#include "text/json.h"
+#include "text/patch.h"
+
+namespace berth::scenario {
+
+namespace {
+
+std::string text_at(const text::Value& root, std::string_view key) {
+  const text::Value* value = root.find(key);
+  return value == nullptr ? std::string() : std::string(value->string());
+}
+
+std::string plural_of(const std::string& kind) {
+  std::string out;
+  for (const char c : kind) out += c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  if (out.ends_with("s")) return out + "es";
+  if (out.ends_with("y")) return out.substr(0, out.size() - 1) + "ies";
+  return out + "s";
+}
+
+// The changes that a pod's spec needs, as members of a merge patch.
+std::string pod_changes(const text::Value& spec, std::vector<int>& priorities) {
+  std::string out;
+  if (text_at(spec, "schedulerName").empty()) out += R"("schedulerName":"berth")";
+  const text::Value* priority = spec.find("priority");
+  if (priority != nullptr && text_at(spec, "priorityClassName").empty()) {
+    const int value = static_cast<int>(priority->as_int64().value_or(0));
+    priorities.push_back(value);
+    out += fmt::format(R"({}"priority":null,"priorityClassName":"{}")", out.empty() ? "" : ",",
+                       priority_class_name(value));
+  }
+  return out;
+}
+
+}  // namespace
+
+kube::Resource resource_of(const std::string& api_version, const std::string& kind,
+                           bool namespaced) {
+  const std::size_t slash = api_version.find('/');
+  const bool core = slash == std::string::npos;
+  return {core ? "" : api_version.substr(0, slash),
+          core ? api_version : api_version.substr(slash + 1), plural_of(kind), kind, namespaced};
+}
+
+std::string priority_class_name(int priority) {
+  return priority < 0 ? fmt::format("scn-minus-{}", -static_cast<std::int64_t>(priority))
+                      : fmt::format("scn-{}", priority);
+}
+
+std::string priority_class(int priority) {
+  return fmt::format(
+      R"({{"apiVersion":"scheduling.k8s.io/v1","kind":"PriorityClass","metadata":{{"name":"{}"}},)"
+      R"("value":{}}})",
+      priority_class_name(priority), priority);
+}
+
+Result<Prepared> prepare(const Object& object) {
+  BERTH_TRY(const text::Document document, text::parse_json(object.json));
+  const text::Value& root = document.root();
+  Prepared out;
+  const std::size_t slash = object.name.find('/');
+  const bool namespaced = slash != std::string::npos;
+  out.key = namespaced ? kube::Key{object.name.substr(0, slash), object.name.substr(slash + 1)}
+                       : kube::Key{"", object.name};
+  out.resource = resource_of(text_at(root, "apiVersion"), object.kind, namespaced);
+  std::string patch = R"({"status":null,"metadata":{"creationTimestamp":null,"uid":null,)"
+                      R"("resourceVersion":null,"ownerReferences":null})";
+  if (const text::Value* spec = root.find("spec"); spec != nullptr) {
+    if (object.kind == "Pod") {
+      patch += R"(,"spec":{)" + pod_changes(*spec, out.priorities) + "}";
+    } else if (object.kind == "Job") {
+      const text::Value* pod = spec->find("template");
+      const text::Value* pod_spec = pod == nullptr ? nullptr : pod->find("spec");
+      if (pod_spec != nullptr) {
+        patch +=
+            R"(,"spec":{"template":{"spec":{)" + pod_changes(*pod_spec, out.priorities) + "}}}";
+      }
+    }
+  }
+  BERTH_TRY(const text::Document change, text::parse_json(patch + "}"));
+  BERTH_TRY(const text::Document body, text::apply_merge_patch(root, change.root()));
+  out.body = text::to_json(body.root());
+  if (const text::Value* status = root.find("status"); status != nullptr) {
+    out.status = R"({"status":)" + text::to_json(*status) + "}";
+  }
+  return out;
+}
+
+}  // namespace berth::scenario

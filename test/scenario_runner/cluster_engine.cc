@@ -1,0 +1,343 @@
+#include "cluster_engine.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "app/cli.h"
+#include "app/user_crds.h"
+#include "cluster_apply.h"
+#include "objects/manifest.h"
+#include "text/json.h"
+#include "text/rfc3339.h"
+#include "text/yaml.h"
+
+namespace berth::scenario {
+
+namespace {
+
+class SilentSink final : public LogSink {
+ public:
+  void write(LogLevel, std::string_view) override {}
+};
+
+// The last word of the controller about everything that waits.
+class LastDecision final : public control::DecisionLog {
+ public:
+  void write(std::string_view line) override {
+    auto read = text::parse_json(line);
+    if (!read.ok()) return;
+    for (const text::Value& eviction : list(read->root(), "preemptions")) {
+      preempted.insert(word(eviction, "pod"));
+    }
+    last = std::move(*read);
+    ++lines;
+  }
+
+  std::map<std::string, model::Outcome> waiting() const {
+    std::map<std::string, model::Outcome> out;
+    for (const text::Value& entry : list(last.root(), "outcomes")) {
+      model::Outcome outcome;
+      outcome.workload = word(entry, "workload");
+      outcome.message = word(entry, "message");
+      outcome.pods = number(entry, "pods");
+      outcome.placed = number(entry, "placed");
+      outcome.position = number(entry, "position");
+      for (const auto verdict : {model::Verdict::kPlaced, model::Verdict::kWait,
+                                 model::Verdict::kNever, model::Verdict::kPartial}) {
+        if (name(verdict) == word(entry, "verdict")) outcome.verdict = verdict;
+      }
+      for (int r = 0; r < static_cast<int>(model::Reason::kCount); ++r) {
+        const auto reason = static_cast<model::Reason>(r);
+        if (name(reason) == word(entry, "reason")) outcome.reason = reason;
+      }
+      if (outcome.verdict != model::Verdict::kPlaced) out[outcome.workload] = outcome;
+    }
+    return out;
+  }
+
+  std::uint64_t lines = 0;
+  std::set<std::string> preempted;  // in this step
+
+ private:
+  static std::span<const text::Value> list(const text::Value& root, std::string_view key) {
+    const text::Value* value = root.find(key);
+    return value == nullptr ? std::span<const text::Value>() : value->items();
+  }
+  static std::string word(const text::Value& root, std::string_view key) {
+    const text::Value* value = root.find(key);
+    return value == nullptr ? std::string() : std::string(value->string());
+  }
+  static int number(const text::Value& root, std::string_view key) {
+    const text::Value* value = root.find(key);
+    return value == nullptr ? 0 : static_cast<int>(value->as_int64().value_or(0));
+  }
+
+  text::Document last;
+};
+
+std::string_view text_of(const text::Value& root, std::initializer_list<std::string_view> path) {
+  const text::Value* value = &root;
+  for (const std::string_view key : path) {
+    value = value->find(key);
+    if (value == nullptr) return {};
+  }
+  return value->string();
+}
+
+}  // namespace
+
+struct ClusterEngine::State {
+  State(const Scenario& what, kube::Client& with, Loop& on, Pump& by)
+      : scenario(what),
+        client(with),
+        loop(on),
+        pump(by),
+        log(sink, on.wall(), LogOptions{.level = LogLevel::kError}) {}
+
+  const Scenario& scenario;
+  kube::Client& client;
+  Loop& loop;
+  Pump& pump;
+  SilentSink sink;
+  Logger log;
+  MetricsRegistry metrics;
+  LastDecision decisions;
+  std::uint64_t changes = 0;
+  std::unique_ptr<kube::Informer> pods;
+  std::unique_ptr<sim::WorkControllers> work;
+  std::unique_ptr<control::Controller> controller;
+  std::set<std::string> namespaces, classes;
+  std::map<std::string, kube::Resource> applied;    // by kind, of everything the scenario wrote
+  std::map<std::string, std::string> bound_before;  // pod -> node
+  std::set<std::string> removed;                    // pods that the step deletes
+
+  // ---- calls that wait -----------------------------------------------------------------------
+  Result<kube::Answer> await(const std::function<void(kube::Client::Done)>& call) {
+    std::optional<kube::Answer> answer;
+    call([&](kube::Answer got) { answer = std::move(got); });
+    if (!pump.until([&] { return answer.has_value(); })) {
+      return Error(Code::kUnavailable, "the API server did not answer");
+    }
+    return std::move(*answer);
+  }
+
+  Status write(const Prepared& object) {
+    BERTH_TRY(kube::Answer answer, await([&](kube::Client::Done done) {
+                client.create(object.resource, object.key.ns, object.body, {}, std::move(done));
+              }));
+    if (answer.conflict()) {
+      BERTH_TRY(answer, await([&](kube::Client::Done done) {
+                  client.patch(object.resource, object.key, kube::PatchType::kMerge, object.body,
+                               {}, std::move(done));
+                }));
+    }
+    if (!answer.ok()) return answer.error().context(object.resource.kind + " " + object.key.name);
+    if (object.status.empty()) return {};
+    BERTH_TRY(answer, await([&](kube::Client::Done done) {
+                client.patch(object.resource, object.key, kube::PatchType::kMerge, object.status,
+                             {.subresource = "status"}, std::move(done));
+              }));
+    // A kind without the subresource keeps its status in the object.
+    if (answer.not_found()) {
+      BERTH_TRY(answer, await([&](kube::Client::Done done) {
+                  client.patch(object.resource, object.key, kube::PatchType::kMerge, object.status,
+                               {}, std::move(done));
+                }));
+    }
+    if (!answer.ok()) {
+      return answer.error().context(object.resource.kind + " " + object.key.name + " status");
+    }
+    return {};
+  }
+
+  Status need_namespace(const std::string& ns) {
+    if (ns.empty() || !namespaces.insert(ns).second) return {};
+    Prepared made;
+    made.resource = kube::resources::namespaces();
+    made.key.name = ns;
+    made.body =
+        fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})", ns);
+    return write(made);
+  }
+
+  Status apply(const Object& object) {
+    BERTH_TRY(Prepared prepared, prepare(object));
+    BERTH_CHECK(need_namespace(prepared.key.ns));
+    for (const int priority : prepared.priorities) {
+      if (!classes.insert(priority_class_name(priority)).second) continue;
+      Prepared made;
+      made.resource = kube::resources::priority_classes();
+      made.key.name = priority_class_name(priority);
+      made.body = priority_class(priority);
+      BERTH_CHECK(write(made));
+    }
+    if (object.kind == "Namespace") namespaces.insert(object.name);
+    applied.emplace(prepared.resource.group + "/" + object.kind, prepared.resource);
+    return write(prepared);
+  }
+
+  Status remove(const Deletion& gone) {
+    std::vector<std::string> kinds = {gone.kind};
+    if (gone.kind == "Node") kinds.push_back("GpuNode");
+    bool any = false;
+    for (const auto& [known, resource] : applied) {
+      if (std::find(kinds.begin(), kinds.end(), resource.kind) == kinds.end()) continue;
+      const std::size_t slash = gone.name.find('/');
+      const kube::Key key = slash == std::string::npos ? kube::Key{"", gone.name}
+                                                       : kube::Key{gone.name.substr(0, slash),
+                                                                   gone.name.substr(slash + 1)};
+      BERTH_TRY(const kube::Answer answer, await([&](kube::Client::Done done) {
+                  client.remove(resource, key, {}, std::move(done));
+                }));
+      any = any || answer.ok();
+    }
+    if (gone.kind == "Pod") removed.insert(gone.name);
+    if (any) return {};
+    return invalid("nothing to delete: " + gone.kind + ' ' + gone.name)
+        .context(scenario.path + ":" + std::to_string(gone.line));
+  }
+
+  // ---- the kubelet -----------------------------------------------------------------------------
+  void on_pod(const kube::ObjectPtr& after) {
+    ++changes;
+    if (after == nullptr) return;
+    const text::Value& root = after->root();
+    if (text_of(root, {"spec", "nodeName"}).empty()) return;
+    if (!text_of(root, {"metadata", "deletionTimestamp"}).empty()) {
+      client.remove(kube::resources::pods(), after->key, {.uid = after->uid, .grace_seconds = 0},
+                    [](const kube::Answer&) {});
+      return;
+    }
+    if (text_of(root, {"status", "phase"}) != "Pending") return;
+    const std::string now = text::format_rfc3339(loop.wall().now_ns() / kSecond * kSecond);
+    const std::string body = fmt::format(
+        R"({{"status":{{"phase":"Running","startTime":"{}","conditions":[{{"type":"Ready",)"
+        R"("status":"True","lastTransitionTime":"{}"}}]}}}})",
+        now, now);
+    client.patch(kube::resources::pods(), after->key, kube::PatchType::kStrategic, body,
+                 {.subresource = "status"}, [](const kube::Answer&) {});
+  }
+
+  // ---- what is to be seen ----------------------------------------------------------------------
+  Result<objects::Inputs> read() {
+    objects::ManifestReader reader;
+    int index = 0;
+    for (const auto& [known, resource] : applied) {
+      BERTH_TRY(const kube::Answer answer, await([&](kube::Client::Done done) {
+                  client.list(resource, {}, std::move(done));
+                }));
+      if (!answer.ok()) return answer.error().context(resource.plural);
+      const text::Value* items = answer.body.root().find("items");
+      if (items == nullptr) continue;
+      for (const text::Value& item : items->items()) {
+        // Items of a list do not say what they are.
+        const std::string head = fmt::format(R"({{"apiVersion":"{}","kind":"{}")",
+                                             resource.api_version(), resource.kind);
+        std::string json = head;
+        for (const text::Member& member : item.members()) {
+          if (member.key == "apiVersion" || member.key == "kind") continue;
+          json += ",\"" + std::string(member.key) + "\":" + text::to_json(member.value);
+        }
+        BERTH_TRY(const text::Document document, text::parse_json(json + "}"));
+        reader.add(scenario.path, ++index, document);
+      }
+    }
+    return reader.finish();
+  }
+
+  Observed observe(const objects::Inputs& inputs) {
+    Observed out;
+    std::map<std::string, std::string> bound_now;
+    for (const model::PodSpec& pod : inputs.pods) {
+      if (pod.node_name.empty()) continue;
+      const std::string name = pod.ns + '/' + pod.name;
+      Observed::Bound bound;
+      bound.node = pod.node_name;
+      bound.gpus = pod.gpu_indices;
+      bound.gpus.erase(std::unique(bound.gpus.begin(), bound.gpus.end()), bound.gpus.end());
+      if (!pod.gang.empty()) {
+        bound.workload = pod.ns + '/' + pod.gang;
+      } else if (!pod.owner.empty()) {
+        bound.workload = pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1);
+      }
+      const auto before = bound_before.find(name);
+      bound.fresh = before == bound_before.end();
+      bound_now[name] = pod.node_name;
+      out.bound.emplace(name, std::move(bound));
+    }
+    for (const auto& [name, node] : bound_before) {
+      if (!bound_now.contains(name) && !removed.contains(name)) out.preempted.insert(name);
+    }
+    out.pending = decisions.waiting();
+    for (const model::NodeSpec& node : inputs.nodes) {
+      out.node_labels[node.name] = {node.labels.begin(), node.labels.end()};
+    }
+    bound_before = std::move(bound_now);
+    return out;
+  }
+};
+
+ClusterEngine::ClusterEngine(const Scenario& scenario, kube::Client& client, Loop& loop, Pump& pump)
+    : state_(std::make_unique<State>(scenario, client, loop, pump)) {}
+
+ClusterEngine::~ClusterEngine() = default;
+
+Status ClusterEngine::start() {
+  State& s = *state_;
+  s.namespaces = {"default", "kube-system"};
+  BERTH_CHECK(text::read_yaml(app::user_crds(), [&](const text::Document& document) -> Status {
+    const std::string name(text_of(document.root(), {"metadata", "name"}));
+    if (name.empty()) return {};
+    BERTH_TRY(const kube::Answer answer, s.await([&](kube::Client::Done done) {
+      s.client.patch(kube::resources::custom_resource_definitions(), {"", name},
+                     kube::PatchType::kApply, text::to_json(document.root()),
+                     {.manager = "scenario", .force = true}, std::move(done));
+    }));
+    return answer.ok() ? Status() : Status(answer.error().context(name));
+  }));
+  s.applied.emplace("/Pod", kube::resources::pods());
+  kube::InformerOptions options;
+  options.resource = kube::resources::pods();
+  s.pods = std::make_unique<kube::Informer>(s.client, Random(1).split("pods"), options);
+  s.pods->add_handler([state = state_.get()](const kube::ObjectPtr&, const kube::ObjectPtr& after) {
+    state->on_pod(after);
+  });
+  s.pods->start();
+  s.work = std::make_unique<sim::WorkControllers>(s.client, Random(2));
+  s.work->start();
+  return {};
+}
+
+Result<Observed> ClusterEngine::run(const Step& step) {
+  State& s = *state_;
+  s.pump.go_to(step.at_ns);
+  s.decisions.preempted.clear();
+  s.removed.clear();
+  const bool first = s.controller == nullptr;
+  if (first) {
+    // What a scenario says to be running is there before anybody decides.
+    for (const Object& object : step.apply) BERTH_CHECK(s.apply(object));
+    for (const auto& pod : s.pods->all()) {
+      const std::string_view node = text_of(pod->root(), {"spec", "nodeName"});
+      if (!node.empty()) s.bound_before[pod->key.to_string()] = node;
+    }
+    control::ControllerOptions options;
+    BERTH_TRY(options.policy, app::parse_policy(s.scenario.policy));
+    options.policy.preemption = s.scenario.preemption;
+    BERTH_TRY(options.queue_policy, app::parse_queue_policy(s.scenario.queue_policy));
+    options.queue_policy.preemption = s.scenario.preemption;
+    s.controller = std::make_unique<control::Controller>(
+        s.client, Random(3), options, [] { return true; }, s.log, s.metrics, &s.decisions);
+    s.controller->start();
+  } else {
+    for (const Deletion& gone : step.remove) BERTH_CHECK(s.remove(gone));
+    for (const Object& object : step.apply) BERTH_CHECK(s.apply(object));
+  }
+  s.pump.settle([&s] { return s.changes + s.decisions.lines + s.controller->summary().cycles; });
+  BERTH_TRY(const objects::Inputs inputs, s.read());
+  return s.observe(inputs);
+}
+
+}  // namespace berth::scenario

@@ -1,0 +1,54 @@
+// Carries a scenario out on a cluster through its API: the manifests are applied, the controller
+// decides, a kubelet of the engine lets bound pods run, and what the API then holds is observed.
+//
+// Equal on every cluster: what is above the Transport. The embedded one runs in virtual time on a
+// SteppedLoop; the real one is any API server that a kubeconfig names.
+//
+// What a plan assumes and a cluster does differ in places (the priority of a pod comes from a
+// class, an evicted pod is gone rather than pending, creation times are the server's): scenarios
+// that depend on such things are listed in test/scenarios/plan-only.txt.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/controller.h"
+#include "engine.h"
+#include "kube/client.h"
+#include "kube/informer.h"
+#include "sim/work/work_controllers.h"
+
+namespace berth::scenario {
+
+// How time passes for an engine.
+class Pump {
+ public:
+  virtual ~Pump() = default;
+  // Runs the loop until done() holds; false: it did not within a generous bound.
+  virtual bool until(const std::function<bool()>& done) = 0;
+  // Runs the loop until nothing happens any more: changes() stands still for a while.
+  virtual void settle(const std::function<std::uint64_t()>& changes) = 0;
+  virtual void go_to(std::int64_t wall_ns) = 0;  // where time can be chosen
+};
+
+// The part above the transport.
+class ClusterEngine {
+ public:
+  ClusterEngine(const Scenario& scenario, kube::Client& client, Loop& loop, Pump& pump);
+  ~ClusterEngine();
+
+  Status start();  // kinds are installed, caches filled, the controller runs
+  Result<Observed> run(const Step& step);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+std::unique_ptr<Engine> make_embedded_engine(const Scenario& scenario);
+// The cluster must be empty: the engine deletes nothing that it did not make.
+std::unique_ptr<Engine> make_real_engine(const Scenario& scenario, const std::string& kubeconfig);
+
+}  // namespace berth::scenario

@@ -1,0 +1,65 @@
+#include <optional>
+
+#include "cluster_engine.h"
+#include "sim/api/api_server.h"
+#include "sim/api/local_transport.h"
+#include "store/memory_store.h"
+
+namespace berth::scenario {
+
+namespace {
+
+// A cluster in virtual time; the same in every run.
+class EmbeddedEngine final : public Engine, private Pump {
+ public:
+  explicit EmbeddedEngine(const Scenario& scenario)
+      : clock_(kStart),
+        loop_(clock_),
+        store_(loop_),
+        api_(loop_, store_, Random(1)),
+        transport_(loop_, api_),
+        client_(transport_, loop_, Random(2)),
+        engine_(scenario, client_, loop_, *this) {}
+
+  Result<Observed> run(const Step& step) override {
+    if (!started_) {
+      started_ = true;
+      BERTH_CHECK(api_.start());
+      BERTH_CHECK(engine_.start());
+    }
+    return engine_.run(step);
+  }
+
+ private:
+  bool until(const std::function<bool()>& done) override {
+    return loop_.run_until(done, 60 * kSecond);
+  }
+  void settle(const std::function<std::uint64_t()>& changes) override {
+    constexpr int kMostWindows = 40;
+    for (int i = 0; i < kMostWindows; ++i) {
+      const std::uint64_t before = changes();
+      loop_.run_for(kSecond / 2);
+      if (changes() == before) return;
+    }
+  }
+  void go_to(std::int64_t wall_ns) override {
+    if (wall_ns > clock_.now_ns()) loop_.run_for(wall_ns - clock_.now_ns());
+  }
+
+  FakeClock clock_;
+  SteppedLoop loop_;
+  store::MemoryStore store_;
+  sim::ApiServer api_;
+  sim::LocalTransport transport_;
+  kube::Client client_;
+  ClusterEngine engine_;
+  bool started_ = false;
+};
+
+}  // namespace
+
+std::unique_ptr<Engine> make_embedded_engine(const Scenario& scenario) {
+  return std::make_unique<EmbeddedEngine>(scenario);
+}
+
+}  // namespace berth::scenario
