@@ -14,6 +14,9 @@ using BeastError = boost::beast::error_code;
 
 constexpr std::size_t kReserve = 64 * 1024;  // a stranger's Content-Length reserves no more
 
+}  // namespace
+
+// Named, because g++ warns of members of unnamed types in unity builds.
 class BeastReader final : public http::basic_parser<true> {
  public:
   ParsedRequest parsed;
@@ -48,8 +51,6 @@ class BeastReader final : public http::basic_parser<true> {
   }
   void on_finish_impl(BeastError&) override {}
 };
-
-}  // namespace
 
 struct HttpParser::Reader {
   std::size_t max_head, max_body;
