@@ -1,0 +1,243 @@
+#!/usr/bin/env python3
+"""A throw-away control plane on loopback: etcd and kube-apiserver, and kube-controller-manager on wish.
+
+As a command it runs another one against it:
+
+    cluster.py run [--controllers LIST] [--keep] -- COMMAND...   KUBECONFIG, BERTH_ETCD and PATH are set
+    cluster.py serve [--controllers LIST]                        until a signal or the end of input
+
+As a module: `with Cluster() as cluster:` and then cluster.kubeconfig, cluster.url, cluster.token,
+cluster.bin. Ports are free ones; data lives in a temporary folder that goes with the cluster. One token
+per user of USERS, so that an audit log says who did what; all of them may do everything.
+"""
+import argparse
+import base64
+import http.client
+import json
+import os
+import shutil
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "load"]
+READY_SECONDS = 180  # a loaded machine takes its time
+
+
+def tools(*programs):
+    """The folder with the pinned programs; builds what is missing."""
+    out = subprocess.run([os.path.join(HERE, "build-tools"), *programs], check=True,
+                         stdout=subprocess.PIPE, text=True)
+    return out.stdout.strip()
+
+
+def free_ports(count):
+    """Nobody keeps them for us: whoever starts a server on one has to be ready to try another."""
+    sockets = [socket.socket() for _ in range(count)]
+    for s in sockets:
+        s.bind(("127.0.0.1", 0))
+    ports = [s.getsockname()[1] for s in sockets]
+    for s in sockets:
+        s.close()
+    return ports
+
+
+class NotReady(Exception):
+    pass
+
+
+class Cluster:
+    def __init__(self, controllers=None, api_flags=(), audit=False, keep=False):
+        programs = ["etcd", "kube-apiserver"]
+        if controllers:
+            programs.append("kube-controller-manager")
+        self.bin = tools(*programs)
+        self.controllers, self.api_flags, self.audit, self.keep = controllers, list(api_flags), audit, keep
+        memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
+        self.folder = tempfile.mkdtemp(prefix="kubernetes-", dir=memory)
+        self.processes = []
+        self.url = self.etcd = ""
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def token(self, user="admin"):
+        return f"token-of-{user}"
+
+    @property
+    def kubeconfig(self):
+        return self.path("admin.kubeconfig")
+
+    def kubeconfig_of(self, user):
+        return self.path(f"{user}.kubeconfig")
+
+    def __enter__(self):
+        try:
+            for attempt in range(3):
+                try:
+                    return self.start()
+                except NotReady:
+                    self.stop_processes()
+                    if attempt == 2:
+                        raise
+        except BaseException:
+            self.stop()
+            raise
+
+    def __exit__(self, *_):
+        self.stop()
+
+    def spawn(self, program, *flags):
+        log = open(self.path(program + ".log"), "ab")
+        process = subprocess.Popen([os.path.join(self.bin, program), *flags], stdout=log, stderr=log,
+                                   stdin=subprocess.DEVNULL, cwd=self.folder)
+        log.close()
+        self.processes.append((program, process))
+        return process
+
+    def start(self):
+        shutil.rmtree(self.path("etcd"), ignore_errors=True)
+        client, peer, api = free_ports(3)
+        self.etcd, self.url = f"http://127.0.0.1:{client}", f"https://127.0.0.1:{api}"
+        peer_url = f"http://127.0.0.1:{peer}"
+        self.spawn("etcd", "--data-dir", self.path("etcd"), "--listen-client-urls", self.etcd,
+                   "--advertise-client-urls", self.etcd, "--listen-peer-urls", peer_url,
+                   "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}",
+                   "--unsafe-no-fsync", "--log-level", "warn")
+        self.write_files()
+        self.spawn("kube-apiserver", *self.api_server_flags(api))
+        self.wait_ready(api)
+        self.write_kubeconfigs()
+        if self.controllers:
+            self.spawn("kube-controller-manager", "--kubeconfig",
+                       self.kubeconfig_of("kube-controller-manager"), "--leader-elect=false",
+                       "--service-account-private-key-file", self.path("sa.key"),
+                       "--use-service-account-credentials=false", "--secure-port=0",
+                       f"--controllers={self.controllers}")
+        return self
+
+    def write_files(self):
+        with open(self.path("tokens.csv"), "w", encoding="utf-8") as f:
+            for user in USERS:
+                f.write(f'{self.token(user)},{user},{user},"system:masters"\n')
+        if not os.path.exists(self.path("sa.key")):
+            subprocess.run(["openssl", "genrsa", "-out", self.path("sa.key"), "2048"], check=True,
+                           stderr=subprocess.DEVNULL)
+        with open(self.path("audit.yaml"), "w", encoding="utf-8") as f:
+            f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
+                    "- level: None\n  verbs: [get, list, watch]\n- level: Metadata\n")
+
+    def api_server_flags(self, port):
+        # Without a controller-manager nobody makes service accounts or removes the taint of new nodes,
+        # so the plugins that need them are off.
+        flags = [f"--etcd-servers={self.etcd}", "--bind-address=127.0.0.1", f"--secure-port={port}",
+                 "--advertise-address=127.0.0.1", f"--cert-dir={self.path('certificates')}",
+                 f"--service-account-key-file={self.path('sa.key')}",
+                 f"--service-account-signing-key-file={self.path('sa.key')}",
+                 "--service-account-issuer=https://kubernetes.default.svc",
+                 "--authorization-mode=AlwaysAllow", "--anonymous-auth=false",
+                 f"--token-auth-file={self.path('tokens.csv')}", "--endpoint-reconciler-type=none",
+                 "--max-requests-inflight=0", "--max-mutating-requests-inflight=0",
+                 "--enable-priority-and-fairness=false",
+                 "--disable-admission-plugins=ServiceAccount,TaintNodesByCondition",
+                 "--service-cluster-ip-range=10.96.0.0/16"]
+        if self.audit:
+            flags += [f"--audit-policy-file={self.path('audit.yaml')}",
+                      f"--audit-log-path={self.path('audit.log')}"]
+        return flags + self.api_flags
+
+    def get(self, port, path):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=30)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {self.token()}"})
+            return connection.getresponse().status
+        except (OSError, http.client.HTTPException):
+            return 0
+        finally:
+            connection.close()
+
+    def wait_ready(self, port):
+        end = time.monotonic() + READY_SECONDS
+        # The namespace "default" is made after /readyz says yes.
+        for path in ("/readyz", "/api/v1/namespaces/default"):
+            while self.get(port, path) != 200:
+                for program, process in self.processes:
+                    if process.poll() is not None:
+                        raise NotReady(f"{program} ended: {self.tail(program)}")
+                if time.monotonic() > end:
+                    raise NotReady(f"no {path} after {READY_SECONDS} s: {self.tail('kube-apiserver')}")
+                time.sleep(0.1)
+
+    def tail(self, program):
+        with open(self.path(program + ".log"), encoding="utf-8", errors="replace") as f:
+            return "".join(f.readlines()[-15:])
+
+    def write_kubeconfigs(self):
+        with open(self.path("certificates", "apiserver.crt"), "rb") as f:
+            authority = base64.b64encode(f.read()).decode()
+        for user in USERS:
+            config = {
+                "apiVersion": "v1", "kind": "Config", "current-context": "test",
+                "clusters": [{"name": "test", "cluster": {
+                    "server": self.url, "certificate-authority-data": authority}}],
+                "users": [{"name": user, "user": {"token": self.token(user)}}],
+                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}]}
+            with open(self.kubeconfig_of(user), "w", encoding="utf-8") as f:
+                json.dump(config, f, indent=1)
+
+    def environment(self):
+        return {**os.environ, "KUBECONFIG": self.kubeconfig, "BERTH_ETCD": self.etcd,
+                "PATH": self.bin + os.pathsep + os.environ.get("PATH", "")}
+
+    def stop_processes(self):
+        for _, process in reversed(self.processes):
+            if process.poll() is None:
+                process.terminate()
+                try:
+                    process.wait(5)
+                except subprocess.TimeoutExpired:
+                    process.kill()
+                    process.wait()
+        self.processes = []
+
+    def stop(self):
+        self.stop_processes()
+        if self.keep:
+            print(f"kept {self.folder}", file=sys.stderr)
+        else:
+            shutil.rmtree(self.folder, ignore_errors=True)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
+    parser.add_argument("what", choices=["run", "serve"])
+    parser.add_argument("--controllers", help="run kube-controller-manager with these ('*': all)")
+    parser.add_argument("--keep", action="store_true", help="leave data and logs behind")
+    parser.add_argument("command", nargs=argparse.REMAINDER)
+    options = parser.parse_args()
+    # A stopped test must not leave servers behind: the signal becomes an exception, `with` does the rest.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
+    command = [c for i, c in enumerate(options.command) if (i, c) != (0, "--")]
+    if options.what == "run" and not command:
+        parser.error("no command")
+    with Cluster(controllers=options.controllers, keep=options.keep) as cluster:
+        if options.what == "run":
+            return subprocess.run(command, env=cluster.environment()).returncode
+        print(json.dumps({"kubeconfig": cluster.kubeconfig, "url": cluster.url, "etcd": cluster.etcd,
+                          "bin": cluster.bin}), flush=True)
+        try:
+            sys.stdin.read()
+        except KeyboardInterrupt:
+            pass
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())
