@@ -3,9 +3,8 @@
 // Everything it touches is passed in, so that tests run whole commands. Exit codes: docs/plan.md.
 #pragma once
 
-#include <functional>
 #include <iosfwd>
-#include <optional>
+#include <map>
 #include <string>
 #include <vector>
 
@@ -23,8 +22,7 @@ struct Terminal {
   bool err_is_terminal = false;
   const WallClock& wall;
   const MonotonicClock& monotonic;
-  // The environment, name by name: kubeconfig paths and the like.
-  std::function<std::optional<std::string>(const std::string&)> environment = {};
+  std::map<std::string, std::string> environment = {};  // kubeconfig paths and the like
 };
 
 // arguments: without the program's name.

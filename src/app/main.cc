@@ -1,11 +1,25 @@
 #include <unistd.h>
 
-#include <cstdlib>
 #include <iostream>
-#include <optional>
+#include <map>
+#include <string>
 
 #include "app/cli.h"
 #include "base/system_clock.h"
+
+namespace {
+
+std::map<std::string, std::string> environment_of(char** entries) {
+  std::map<std::string, std::string> out;
+  for (; *entries != nullptr; ++entries) {
+    const std::string entry = *entries;
+    const std::size_t equals = entry.find('=');
+    if (equals != std::string::npos) out.emplace(entry.substr(0, equals), entry.substr(equals + 1));
+  }
+  return out;
+}
+
+}  // namespace
 
 int main(int argc, char** argv) {
   std::ios::sync_with_stdio(false);
@@ -19,11 +33,7 @@ int main(int argc, char** argv) {
                                 .err_is_terminal = isatty(STDERR_FILENO) == 1,
                                 .wall = wall,
                                 .monotonic = monotonic,
-                                .environment = [](const std::string& name) {
-                                  const char* value = std::getenv(name.c_str());
-                                  return value == nullptr ? std::nullopt
-                                                          : std::optional<std::string>(value);
-                                }};
+                                .environment = environment_of(environ)};
   const int code = berth::app::run_command({argv + 1, argv + argc}, terminal);
   std::cout.flush();
   if (!std::cout) {

@@ -310,6 +310,32 @@ Status ClusterEngine::start() {
   return {};
 }
 
+void ClusterEngine::clean_up() {
+  State& s = *state_;
+  s.controller.reset();
+  s.work.reset();
+  const auto remove_all = [&](const kube::Resource& resource, const std::string& ns,
+                              const std::string& query) {
+    const text::HttpRequest request{.method = "DELETE",
+                                    .target = kube::Client::collection_path(resource, ns) + query,
+                                    .headers = {},
+                                    .body = {}};
+    (void)s.await([&](kube::Client::Done done) { s.client.raw(request, {}, std::move(done)); });
+  };
+  for (const auto& [known, resource] : s.applied) {
+    if (resource.kind == "Namespace") continue;
+    if (!resource.namespaced) {
+      remove_all(resource, "", "");
+      continue;
+    }
+    for (const std::string& ns : s.namespaces) {
+      remove_all(resource, ns, resource.kind == "Pod" ? "?gracePeriodSeconds=0" : "");
+    }
+  }
+  remove_all(kube::resources::priority_classes(), "", "");
+  s.pump.until([&] { return s.pods->size() == 0; });
+}
+
 Result<Observed> ClusterEngine::run(const Step& step) {
   State& s = *state_;
   s.pump.go_to(step.at_ns);

@@ -41,6 +41,7 @@ class ClusterEngine {
 
   Status start();  // kinds are installed, caches filled, the controller runs
   Result<Observed> run(const Step& step);
+  void clean_up();  // deletes what it made, but kinds
 
  private:
   struct State;
@@ -48,7 +49,7 @@ class ClusterEngine {
 };
 
 std::unique_ptr<Engine> make_embedded_engine(const Scenario& scenario);
-// The cluster must be empty: the engine deletes nothing that it did not make.
+// The cluster must be empty; what the engine made is deleted at its end.
 std::unique_ptr<Engine> make_real_engine(const Scenario& scenario, const std::string& kubeconfig);
 
 }  // namespace berth::scenario
