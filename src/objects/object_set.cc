@@ -293,7 +293,7 @@ struct ObjectSet::State {
 
   Effect changed(std::string_view version, std::string_view kind, std::string_view ns,
                  std::string_view name) {
-    const std::string group(group_of(version));
+    const std::string group(api_group(version));
     if (kind == "Node" || kind == "GpuNode") {
       dirty_nodes.emplace(name);
       // Whether the devices that its pods name are there.
@@ -660,6 +660,13 @@ void ObjectSet::for_each_member(
     const std::function<void(const std::string&, const LivePod&)>& f) const {
   const auto it = state_->members.find(group);
   if (it == state_->members.end()) return;
+  for (const std::string& key : it->second) f(key, state_->pods.at(key));
+}
+void ObjectSet::for_each_owned(
+    const std::string& owner,
+    const std::function<void(const std::string&, const LivePod&)>& f) const {
+  const auto it = state_->owned.find(owner);
+  if (it == state_->owned.end()) return;
   for (const std::string& key : it->second) f(key, state_->pods.at(key));
 }
 bool ObjectSet::has_node(std::string_view name) const {

@@ -103,6 +103,8 @@ class ObjectSet {
                        const std::function<void(const std::string&, const LivePod&)>& f) const;
   void for_each_member(const std::string& group,  // "ns/name"
                        const std::function<void(const std::string&, const LivePod&)>& f) const;
+  void for_each_owned(const std::string& owner,  // "ns/Job/x"
+                      const std::function<void(const std::string&, const LivePod&)>& f) const;
   bool has_node(std::string_view name) const;
 
   bool has_queues() const;                    // of any system

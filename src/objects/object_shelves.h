@@ -130,7 +130,7 @@ inline Shelf* queue_shelf(Shelves& s, std::string_view group, std::string_view k
 }
 
 inline Shelf* shelf_for(Shelves& s, std::string_view version, std::string_view kind) {
-  const std::string_view group = group_of(version);
+  const std::string_view group = api_group(version);
   if (kind == "Node") return &s.nodes;
   if (kind == "GpuNode") return &s.gpu_nodes;
   if (kind == "Job") return group == "batch" ? static_cast<Shelf*>(&s.jobs) : &s.volcano_jobs;
@@ -144,7 +144,7 @@ inline Shelf* shelf_for(Shelves& s, std::string_view version, std::string_view k
 
 inline std::string key_on_shelf(std::string_view version, std::string_view ns,
                                 std::string_view name) {
-  std::string key(group_of(version));
+  std::string key(api_group(version));
   return key.append("|").append(ns).append("/").append(name);
 }
 

@@ -30,7 +30,7 @@ std::int64_t time_in(const Value& v, std::initializer_list<std::string_view> key
   return parsed.ok() ? *parsed : 0;
 }
 
-std::string_view group_of(std::string_view version) {
+std::string_view api_group(std::string_view version) {
   const std::size_t slash = version.find('/');
   return slash == std::string_view::npos ? std::string_view{} : version.substr(0, slash);
 }

@@ -16,7 +16,7 @@ inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-app
 
 std::string_view text_in(const text::Value& v, std::initializer_list<std::string_view> keys);
 std::int64_t time_in(const text::Value& v, std::initializer_list<std::string_view> keys);
-std::string_view group_of(std::string_view version);  // "" of "v1"
+std::string_view api_group(std::string_view version);  // "" of "v1"
 // By kind, key and resourceVersion; the same in every process.
 std::uint64_t object_digest(std::string_view kind, std::string_view key, const text::Value& object);
 

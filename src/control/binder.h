@@ -1,0 +1,66 @@
+// Puts pods on nodes and sends them away: the writes behind World's beliefs, and what comes of
+// them.
+//
+// A binding is written once. Without a clear answer the pod is read again until the API says what
+// became of it; meanwhile it counts as bound where we wanted it. Members of a gang are written when
+// nobody has to leave any of their nodes first. On the loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <string>
+
+#include "base/log.h"
+#include "base/loop.h"
+#include "control/notices.h"
+#include "control/world.h"
+#include "control/writer.h"
+#include "kube/informer.h"
+
+namespace berth::control {
+
+class Binder {
+ public:
+  Binder(Loop& loop, World& world, Writer& writer, Notices& notices, kube::Informer& pods,
+         const Logger& log, MetricsRegistry& metrics, std::function<void()> want_cycle);
+
+  // Believed at once, written when its node is clear.
+  void place(const std::string& pod, Assumed where);
+  // Writes what waited and need not any more.
+  void flush();
+  // Deletes the pod, telling why by a condition. False: it is not there, or on its way already.
+  bool send_away(const std::string& pod, std::string_view reason, const std::string& message);
+  // The pod did not get where we sent it: it, or its whole gang, waits longer each time.
+  void back_off(const std::string& name);
+  // Doubts, and what waits for too long.
+  void tick(std::int64_t bind_timeout_ns);
+  void clear();
+
+  std::uint64_t bound() const { return bound_; }
+  std::uint64_t evicted() const { return evicted_; }
+  int failures_of(const std::string& name) const;
+
+ private:
+  struct Trouble {
+    int count = 0;
+    std::int64_t last = 0;
+  };
+  void write(const std::string& pod);
+  void answered(const std::string& pod, const std::string& uid, const kube::Answer& answer);
+  void look_again(const std::string& pod, const std::string& uid);
+  void remove(const std::string& pod, const std::string& uid);
+
+  Loop& loop_;
+  World& world_;
+  Writer& writer_;
+  Notices& notices_;
+  kube::Informer& pods_;
+  const Logger& log_;
+  std::function<void()> want_cycle_;
+  Counter bound_metric_, evicted_metric_, lost_metric_;
+  std::map<std::string, Trouble> troubles_;  // by gang or pod
+  std::uint64_t bound_ = 0, evicted_ = 0;
+};
+
+}  // namespace berth::control

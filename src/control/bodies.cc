@@ -1,0 +1,235 @@
+#include "control/bodies.h"
+
+#include <fmt/format.h>
+
+#include "text/json_writer.h"
+#include "text/rfc3339.h"
+
+namespace berth::control {
+
+using text::JsonWriter;
+
+std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
+
+std::string gpus_text(const std::vector<int>& gpus) {
+  return fmt::format("{}", fmt::join(gpus, ","));
+}
+
+std::string binding_body(std::string_view ns, std::string_view name, const Assumed& to) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("apiVersion", "v1");
+  out.field("kind", "Binding");
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", name);
+  out.field("namespace", ns);
+  if (!to.uid.empty()) out.field("uid", to.uid);
+  if (!to.gpus.empty()) {
+    out.key("annotations");
+    out.begin_object();
+    out.field("berth.dev/gpus", gpus_text(to.gpus));
+    out.end_object();
+  }
+  out.end_object();
+  out.key("target");
+  out.begin_object();
+  out.field("apiVersion", "v1");
+  out.field("kind", "Node");
+  out.field("name", to.node);
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string pod_condition_patch(std::string_view type, std::string_view status,
+                                std::string_view reason, std::string_view message,
+                                std::int64_t now_ns) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("status");
+  out.begin_object();
+  out.key("conditions");
+  out.begin_array();
+  out.begin_object();
+  out.field("type", type);
+  out.field("status", status);
+  out.field("reason", reason);
+  out.field("message", message);
+  out.field("lastTransitionTime", text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
+  out.end_object();
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string suspend_patch(bool suspend) {
+  return suspend ? R"({"spec":{"suspend":true}})" : R"({"spec":{"suspend":false}})";
+}
+
+std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
+                       std::string_view reason, std::string_view action, std::string_view note,
+                       std::int64_t now_ns) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("apiVersion", "events.k8s.io/v1");
+  out.field("kind", "Event");
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", name);
+  out.field("namespace", regarding.ns.empty() ? "default" : regarding.ns);
+  out.end_object();
+  const std::int64_t micro = now_ns / 1000 % 1'000'000;
+  const std::string second = text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000);
+  out.field("eventTime", fmt::format("{}.{:06}Z", second.substr(0, second.size() - 1), micro));
+  out.field("reportingController", "berth.dev/controller");
+  out.field("reportingInstance", "berth");
+  out.field("action", action);
+  out.field("reason", reason);
+  out.field("type", type);
+  out.field("note", note.substr(0, 1024));
+  out.key("regarding");
+  out.begin_object();
+  out.field("apiVersion", regarding.version);
+  out.field("kind", regarding.kind);
+  if (!regarding.ns.empty()) out.field("namespace", regarding.ns);
+  out.field("name", regarding.name);
+  if (!regarding.uid.empty()) out.field("uid", regarding.uid);
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+// ---- the decision log ----
+
+namespace {
+
+class LineDigest {
+ public:
+  void add(std::string_view text) {
+    for (const char c : text) add_byte(static_cast<unsigned char>(c));
+    add_byte(0);
+  }
+  void add(std::int64_t number) {
+    for (int i = 0; i < 8; ++i) add_byte(static_cast<unsigned char>(number >> (8 * i)));
+  }
+  std::uint64_t value() const { return h_; }
+
+ private:
+  void add_byte(unsigned char c) { h_ = (h_ ^ c) * 0x100000001b3u; }
+  std::uint64_t h_ = 0xcbf29ce484222325u;
+};
+
+void write_outcome(JsonWriter& out, const model::Outcome& o) {
+  out.begin_object();
+  out.field("workload", o.workload);
+  out.field("gang", o.gang);
+  out.field("verdict", model::name(o.verdict));
+  out.field("reason", model::name(o.reason));
+  out.field("message", o.message);
+  out.field("pods", o.pods);
+  out.field("placed", o.placed);
+  out.field("queued", o.queued);
+  out.field("queue", o.queue);
+  out.field("position", o.position);
+  out.end_object();
+}
+
+void write_placement(JsonWriter& out, const model::Placement& p) {
+  out.begin_object();
+  out.field("pod", p.pod);
+  out.field("node", p.node);
+  out.key("gpus");
+  out.begin_array();
+  for (const int gpu : p.gpus) out.value(gpu);
+  out.end_array();
+  out.field("gang", p.gang);
+  out.field("afterPreemption", p.after_preemption);
+  out.end_object();
+}
+
+template <class List, class F>
+void write_list(JsonWriter& out, std::string_view name, const List& list, std::size_t most, F one) {
+  out.key(name);
+  out.begin_array();
+  for (std::size_t i = 0; i < list.size() && i < most; ++i) one(out, list[i]);
+  out.end_array();
+}
+
+}  // namespace
+
+std::uint64_t decision_digest(const model::Decision& d) {
+  LineDigest h;
+  for (const auto& o : d.outcomes) {
+    h.add(o.workload);
+    h.add(static_cast<std::int64_t>(o.verdict));
+    h.add(static_cast<std::int64_t>(o.reason));
+    h.add(o.message);
+    h.add(o.placed);
+    h.add(o.position);
+  }
+  for (const auto& p : d.placements) {
+    h.add(p.pod);
+    h.add(p.node);
+    for (const int gpu : p.gpus) h.add(gpu);
+  }
+  for (const auto& p : d.preemptions) {
+    h.add(p.pod);
+    h.add(p.by);
+  }
+  for (const auto& a : d.admissions) {
+    h.add(a.workload);
+    h.add(a.queue);
+  }
+  for (const auto& e : d.evictions) {
+    h.add(e.workload);
+    h.add(e.reason);
+  }
+  return h.value();
+}
+
+std::string decision_line(const DecisionLine& line, const model::Decision& d) {
+  JsonWriter out;
+  out.begin_object();
+  LineDigest id;
+  id.add(static_cast<std::int64_t>(decision_digest(d)));
+  id.add(static_cast<std::int64_t>(line.inputs));
+  id.add(static_cast<std::int64_t>(line.cycle));
+  out.field("id", hex(id.value()));
+  out.field("cycle", line.cycle);
+  out.field("time", text::format_rfc3339(line.now_ns));
+  out.field("inputs", hex(line.inputs));
+  write_list(out, "outcomes", d.outcomes, line.max_outcomes, write_outcome);
+  if (d.outcomes.size() > line.max_outcomes) {
+    out.field("outcomesLeftOut", d.outcomes.size() - line.max_outcomes);
+  }
+  write_list(out, "placements", d.placements, SIZE_MAX, write_placement);
+  write_list(out, "preemptions", d.preemptions, SIZE_MAX,
+             [](JsonWriter& w, const model::Preemption& p) {
+               w.begin_object();
+               w.field("pod", p.pod);
+               w.field("node", p.node);
+               w.field("by", p.by);
+               w.field("breaksBudget", p.breaks_budget);
+               w.end_object();
+             });
+  write_list(out, "admissions", d.admissions, SIZE_MAX,
+             [](JsonWriter& w, const model::Admission& a) {
+               w.begin_object();
+               w.field("workload", a.workload);
+               w.field("queue", a.queue);
+               w.end_object();
+             });
+  write_list(out, "evictions", d.evictions, SIZE_MAX, [](JsonWriter& w, const model::Eviction& e) {
+    w.begin_object();
+    w.field("workload", e.workload);
+    w.field("by", e.by);
+    w.field("reason", e.reason);
+    w.end_object();
+  });
+  out.end_object();
+  return std::move(out).take();
+}
+
+}  // namespace berth::control

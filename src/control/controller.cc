@@ -1,0 +1,583 @@
+#include "control/controller.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "control/binder.h"
+#include "control/bodies.h"
+#include "control/group_status.h"
+#include "control/kueue_lease.h"
+#include "control/notices.h"
+#include "control/queue_keeper.h"
+#include "control/watches.h"
+#include "control/world.h"
+#include "control/writer.h"
+#include "decide/queueing.h"
+#include "text/yaml.h"
+
+namespace berth::control {
+
+using text::Value;
+
+namespace {
+
+constexpr std::int64_t kTick = 1'000'000'000;
+constexpr std::int64_t kQueueClock = 10 * kTick;  // rules of time: back-offs, timeouts
+constexpr int kMostQueueCycles = 1'000;           // in one of ours
+constexpr int kMostRejections = 8;                // of one gang, then it waits as long as it may
+constexpr std::size_t kMostGroupsAtOnce = 100;
+
+std::string_view field_text(const Value& v, std::string_view outer, std::string_view key) {
+  const Value* at = v.find(outer);
+  const Value* found = at == nullptr ? nullptr : at->find(key);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+// A kubelet that cannot hold what we sent it.
+bool refused_by_node(const Value& pod) {
+  if (field_text(pod, "status", "phase") != "Failed") return false;
+  if (field_text(pod, "spec", "nodeName").empty()) return false;
+  const std::string_view reason = field_text(pod, "status", "reason");
+  return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" ||
+         reason == "NodeAffinity" || reason.starts_with("OutOf") || reason == "AdmissionFailed" ||
+         reason == "ResourceAllocationFailed";
+}
+
+}  // namespace
+
+struct Controller::State {
+  State(kube::Client& client_in, Random random, ControllerOptions options_in,
+        std::function<bool()> leading_in, const Logger& log_in, MetricsRegistry& metrics_in,
+        DecisionLog* decisions_in)
+      : client(client_in),
+        loop(client_in.loop()),
+        options(std::move(options_in)),
+        leading(std::move(leading_in)),
+        log(log_in),
+        decisions(decisions_in),
+        world(options.scheduler_names, random.split("bodies").next(), options.policy),
+        writer(client, leading, options.max_writes_at_once, metrics_in),
+        notices(loop, random.split("events"), writer),
+        watches(
+            client, random.split("watches"), metrics_in,
+            [this](const kube::Resource& r, const kube::ObjectPtr& before,
+                   const kube::ObjectPtr& after) { changed(r, before, after); },
+            [this] { want_cycle(); }),
+        binder(loop, world, writer, notices, watches.pods(), log, metrics_in,
+               [this] { want_cycle(); }),
+        keeper(loop, world, writer, notices,
+               {watches.jobs(), watches.workloads(), watches.cluster_queues(),
+                watches.local_queues(), watches.pods()},
+               [this](const std::string& pod, const std::string& reason,
+                      const std::string& message) { binder.send_away(pod, reason, message); }),
+        cycles_metric(
+            metrics_in
+                .counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
+                .get()),
+        duration_metric(metrics_in
+                            .histogram({.name = "berth_controller_cycle_seconds",
+                                        .help = "How long a decision cycle takes.",
+                                        .buckets = {0.0001, 0.001, 0.005, 0.02, 0.1, 0.5, 2, 10}})
+                            .get()),
+        rejected_metric(metrics_in
+                            .counter({.name = "berth_controller_rejected_total",
+                                      .help = "Pods that a kubelet refused."})
+                            .get()) {}
+
+  ~State() {
+    if (cycle_timer != 0) loop.cancel(cycle_timer);
+    if (tick_timer != 0) loop.cancel(tick_timer);
+  }
+
+  std::int64_t now() const { return loop.monotonic().ticks_ns(); }
+
+  void changed(const kube::Resource& resource, const kube::ObjectPtr& before,
+               const kube::ObjectPtr& after);
+  objects::Effect pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
+  void config_changed(const kube::ObjectPtr& after);
+  void rejected(const std::string& pod, const std::string& gang, const Value& object);
+  void want_cycle();
+  void tick();
+  void cycle();
+  bool may_decide();
+  void lose_lead();
+  bool manages_queues() const;
+  model::Decision decide_queues(objects::Inputs& inputs);
+  void carry_out(const model::Decision& decision);
+  void tell(const model::Decision& decision);
+  void undo_partial_gangs(const model::Decision& decision);
+  void write_down(const model::Decision& decision);
+  void keep_groups();
+
+  kube::Client& client;
+  Loop& loop;
+  const ControllerOptions options;
+  std::function<bool()> leading;
+  const Logger& log;
+  DecisionLog* decisions;
+  World world;
+  Writer writer;
+  Notices notices;
+  Watches watches;
+  Binder binder;
+  QueueKeeper keeper;
+  Counter cycles_metric;
+  Histogram duration_metric;
+  Counter rejected_metric;
+
+  KueueLease kueue;
+  Loop::Timer cycle_timer = 0, tick_timer = 0;
+  std::int64_t last_end = INT64_MIN / 2, last_took = 0;
+  std::int64_t paused_until = 0;
+  int pauses = 0;
+  bool led = false, wanted = false, said_kueue = false;
+  bool room = false;  // may have grown since queues were decided
+  std::int64_t queues_at = INT64_MIN / 2;
+  std::uint64_t cycles = 0;
+  std::uint64_t last_digest = 0;
+  std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
+  std::map<std::string, std::int64_t> partial_since;
+  std::set<std::string> dirty_groups;  // ns/name
+  std::size_t waiting = 0;             // pods, as of the last cycle
+  std::string trouble = "starting";
+};
+
+// ---- what the API tells ----
+
+void Controller::State::changed(const kube::Resource& resource, const kube::ObjectPtr& before,
+                                const kube::ObjectPtr& after) {
+  using objects::Effect;
+  const kube::Key& key = (after ? after : before)->key;
+  if (resource.kind == "Pod") {
+    if (pod_changed(before, after) == Effect::kNow) want_cycle();
+    return;
+  }
+  if (resource.kind == "ConfigMap") return config_changed(after);
+  if (resource.kind == "Lease") {
+    if (after) {
+      kueue.seen(after->root(), now());
+    } else {
+      kueue.gone();
+    }
+    return want_cycle();
+  }
+  const std::string version = resource.api_version();
+  const Effect effect = after ? world.objects().put(version, resource.kind, after->root())
+                              : world.objects().remove(version, resource.kind, key.ns, key.name);
+  if (resource.kind == "Node" || resource.kind == "GpuNode") room = room || effect == Effect::kNow;
+  if (resource.kind == "PodGroup") dirty_groups.insert(key.ns + '/' + key.name);
+  if (effect == Effect::kNow) want_cycle();
+}
+
+objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
+                                               const kube::ObjectPtr& after) {
+  using objects::Effect;
+  const kube::Key& key = (after ? after : before)->key;
+  const std::string name = key.ns + '/' + key.name;
+  const objects::LivePod* old = world.objects().pod(name);
+  const bool held_room = old != nullptr && !old->node.empty();
+  if (old != nullptr && !old->group().empty()) dirty_groups.insert(key.ns + '/' + old->group());
+  Effect effect = Effect::kNone;
+  if (after) {
+    const bool refused = refused_by_node(after->root());
+    const bool was_ours = old != nullptr && !old->foreign && !old->finished();
+    const std::string gang = refused && was_ours ? world.gang_of(name) : std::string();
+    effect = world.objects().put("v1", "Pod", after->root());
+    if (refused && was_ours) rejected(name, gang, after->root());
+  } else {
+    effect = world.objects().remove("v1", "Pod", key.ns, key.name);
+    notices.forget(name);
+  }
+  const objects::LivePod* live = world.objects().pod(name);
+  const bool holds_room = live != nullptr && !live->node.empty() && !live->finished();
+  if (live != nullptr && !live->group().empty()) dirty_groups.insert(key.ns + '/' + live->group());
+  if (world.assumed(name) != nullptr && world.confirm(name)) effect = Effect::kNone;
+  if (held_room && !holds_room) {
+    room = true;
+    if (world.sweep_leaving()) binder.flush();
+  }
+  return effect;
+}
+
+void Controller::State::config_changed(const kube::ObjectPtr& after) {
+  constexpr std::string_view kVersion = "config.kueue.x-k8s.io/v1beta2";
+  bool read = false;
+  if (after) {
+    const std::string_view yaml =
+        field_text(after->root(), "data", "controller_manager_config.yaml");
+    auto documents = text::parse_yaml(yaml);
+    if (documents.ok() && !documents->empty()) {
+      const Value& root = documents->front().root();
+      const Value* version = root.find("apiVersion");
+      world.objects().put(version == nullptr ? kVersion : version->string(), "Configuration", root);
+      read = true;
+    } else {
+      log.warn("Kueue's Configuration cannot be read", {{"configmap", after->key.to_string()}});
+    }
+  }
+  if (!read) world.objects().remove(kVersion, "Configuration", "", "");
+  want_cycle();
+}
+
+// The kubelet refused it: its gang starts over, later each time.
+void Controller::State::rejected(const std::string& pod, const std::string& gang,
+                                 const Value& object) {
+  rejected_metric.add();
+  const std::string reason(field_text(object, "status", "reason"));
+  log.warn("a kubelet refused a pod", {{"pod", pod},
+                                       {"gang", gang},
+                                       {"reason", reason},
+                                       {"node", field_text(object, "spec", "nodeName")}});
+  if (gang.empty() || !leading()) return;
+  std::vector<std::string> others;
+  const model::ClusterState& state = world.builder().state();
+  if (const auto index = world.builder().find_gang(gang)) {
+    state.for_each_in_gang(*index, [&](model::PodId id) {
+      const std::string& name = state.pod(id).info->name;
+      const objects::LivePod* live = world.objects().pod(name);
+      if (name != pod && live != nullptr && !live->node.empty() && !live->owner().empty()) {
+        others.push_back(name);
+      }
+    });
+  }
+  binder.back_off(gang);
+  if (binder.failures_of(gang) > kMostRejections) {
+    const std::size_t slash = gang.find('/');
+    notices.event({"v1", "PodGroup", gang.substr(0, slash), gang.substr(slash + 1), ""}, "Warning",
+                  "Rejected", "Scheduling",
+                  fmt::format("kubelets refused its pods {} times, the last for {}",
+                              binder.failures_of(gang), reason));
+  }
+  for (const std::string& other : others) {
+    binder.send_away(other, "Rejected", "a kubelet refused " + pod + ": " + reason);
+  }
+}
+
+// ---- when ----
+
+void Controller::State::want_cycle() {
+  wanted = true;
+  if (cycle_timer != 0) return;
+  const std::int64_t gap = std::max(options.min_cycle_gap_ns, 4 * last_took);
+  const std::int64_t due = std::max(last_end + gap, paused_until);
+  cycle_timer = loop.after(std::max<std::int64_t>(0, due - now()), [this] {
+    cycle_timer = 0;
+    if (wanted) cycle();
+  });
+}
+
+void Controller::State::tick() {
+  tick_timer = loop.after(kTick, [this] { tick(); });
+  const bool leads = leading();
+  if (leads != led) want_cycle();
+  if (!leads || !watches.synced()) return;
+  binder.tick(options.bind_timeout_ns);
+  if (world.end_holds(now())) want_cycle();
+  if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
+  if (world.objects().has_queues() && now() - queues_at >= kQueueClock) want_cycle();
+  keep_groups();
+}
+
+bool Controller::State::manages_queues() const {
+  return options.manage_queues && world.objects().has_queues() && !kueue.live(now());
+}
+
+void Controller::State::lose_lead() {
+  led = false;
+  writer.clear();
+  world.forget_everything();
+  keeper.clear();
+  binder.clear();
+  notices.clear();
+  partial_since.clear();
+}
+
+bool Controller::State::may_decide() {
+  if (!leading()) {
+    if (led) lose_lead();
+    trouble = "another controller leads";
+    return false;
+  }
+  led = true;
+  if (!watches.synced()) {
+    const auto missing = watches.missing();
+    trouble = "not read yet: " + (missing.empty() ? std::string("nothing") : missing.front());
+    return false;
+  }
+  if (writer.silent() >= 3 && writer.in_flight() == 0 && now() >= paused_until) {
+    // The server is away: ask it again, less and less often.
+    pauses = std::min(pauses + 1, 5);
+    paused_until = now() + (kTick << pauses);
+  } else if (writer.silent() == 0) {
+    pauses = 0;
+  }
+  if (now() < paused_until && writer.silent() > 0) {
+    trouble = "the API server does not answer writes";
+  } else {
+    trouble.clear();
+  }
+  if (options.manage_queues && kueue.live(now())) {
+    trouble = "queues are left to Kueue, which is running: its lease is held by " + kueue.holder();
+    if (!said_kueue) log.warn("queues are left to Kueue", {{"lease", kueue.holder()}});
+    said_kueue = true;
+  }
+  return true;
+}
+
+// ---- a cycle ----
+
+void Controller::State::cycle() {
+  wanted = false;
+  const std::int64_t begin = now();
+  if (!may_decide()) {
+    last_end = now();
+    return;
+  }
+  ++cycles;
+  cycles_metric.add();
+  std::vector<objects::Note> refused;
+  world.refresh(refused);
+  for (const objects::Note& note : refused) {
+    const std::size_t space = note.object.find(' ');
+    const std::string pod = note.object.substr(space == std::string::npos ? 0 : space + 1);
+    const objects::LivePod* live = world.objects().pod(pod);
+    if (live != nullptr && live->node.empty() && !live->foreign) {
+      notices.waits(pod, live->uid, "Invalid", note.path + ": " + note.message);
+    }
+  }
+  const bool queues = world.objects().has_queues() &&
+                      (world.objects().queues_changed() || (room && keeper.pending() > 0) ||
+                       now() - queues_at >= kQueueClock);
+  std::optional<objects::Inputs> inputs;
+  if (queues) inputs = world.inputs();
+  if (manages_queues()) {
+    for (auto& [pod, where] : keeper.take_places(options.bind_timeout_ns)) {
+      binder.place(pod, std::move(where));
+    }
+  }
+  model::Decision decision = world.decide(loop.wall().now_ns());
+  carry_out(decision);
+  if (inputs && manages_queues()) {
+    model::Decision more = decide_queues(*inputs);
+    for (const model::Placement& p : keeper.keep(*inputs, more)) {
+      const objects::LivePod* live = world.objects().pod(p.pod);
+      if (live == nullptr || !live->node.empty()) continue;
+      binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
+    }
+    queue_outcomes.clear();
+    for (const model::Outcome& o : more.outcomes) queue_outcomes.push_back(o);
+    std::move(more.placements.begin(), more.placements.end(),
+              std::back_inserter(decision.placements));
+    decision.admissions = std::move(more.admissions);
+    decision.evictions = std::move(more.evictions);
+    room = false;
+    queues_at = now();
+    if (!decision.admissions.empty()) want_cycle();
+  } else if (!world.objects().has_queues()) {
+    queue_outcomes.clear();
+  } else if (inputs) {
+    queues_at = now();
+  }
+  decision.outcomes.insert(decision.outcomes.end(), queue_outcomes.begin(), queue_outcomes.end());
+  binder.flush();
+  tell(decision);
+  undo_partial_gangs(decision);
+  write_down(decision);
+  last_end = now();
+  last_took = last_end - begin;
+  duration_metric.observe(static_cast<double>(last_took) * 1e-9);
+}
+
+model::Decision Controller::State::decide_queues(objects::Inputs& inputs) {
+  world.believe(inputs);
+  model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
+  for (const auto& node : inputs.nodes) builder.upsert_node(node);
+  for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);
+  for (const auto& pod : inputs.pods) builder.upsert_pod(pod);
+  builder.set_budgets(inputs.budgets);
+  schedule::Placer placer(options.policy);
+  placer.learn_present(builder.state());
+  const std::int64_t wall = loop.wall().now_ns();
+  decide::QueueSetting setting{.inputs = inputs.queues,
+                               .nodes = inputs.nodes,
+                               .pods = inputs.pods,
+                               .quota_only = false,
+                               .policy = options.queue_policy};
+  decide::Queueing queueing(setting, builder, placer, wall);
+  model::Decision out;
+  // Those that are told to leave hold their quota until they have: nothing goes beyond that here.
+  for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
+    if (!queueing.cycle(wall, out)) break;
+  }
+  queueing.report(out);
+  return out;
+}
+
+void Controller::State::carry_out(const model::Decision& decision) {
+  for (const model::Preemption& victim : decision.preemptions) {
+    binder.send_away(victim.pod, "PreemptionByScheduler",
+                     "preempted to make room for " + victim.by);
+  }
+  std::map<std::string, std::pair<int, std::set<std::string>>> gangs;
+  for (const model::Placement& p : decision.placements) {
+    const objects::LivePod* live = world.objects().pod(p.pod);
+    if (live == nullptr || !live->node.empty()) continue;
+    binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
+    if (p.gang.empty()) continue;
+    auto& [pods, nodes] = gangs[p.gang];
+    ++pods;
+    nodes.insert(p.node);
+  }
+  for (const auto& [gang, what] : gangs) {
+    const std::size_t slash = gang.find('/');
+    notices.event({"v1", "PodGroup", gang.substr(0, slash), gang.substr(slash + 1), ""}, "Normal",
+                  "Scheduled", "Binding",
+                  fmt::format("{} pods placed on {} nodes", what.first, what.second.size()));
+  }
+}
+
+void Controller::State::tell(const model::Decision& decision) {
+  waiting = 0;
+  for (const model::Outcome& o : decision.outcomes) {
+    if (o.verdict == model::Verdict::kPlaced) continue;
+    waiting += static_cast<std::size_t>(std::max(0, o.pods - o.placed));
+    if (o.queued) continue;  // its Workload says it
+    const std::string_view reason = model::name(o.reason);
+    const auto one = [&](const std::string& pod) {
+      const objects::LivePod* live = world.objects().pod(pod);
+      if (live == nullptr || !live->node.empty() || live->terminating) return;
+      if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
+      notices.waits(pod, live->uid, reason, o.message);
+    };
+    if (!o.gang) {
+      one(o.workload);
+      continue;
+    }
+    const auto gang = world.builder().find_gang(o.workload);
+    if (!gang) continue;
+    std::vector<std::string> members;
+    const model::ClusterState& state = world.builder().state();
+    state.for_each_in_gang(*gang, [&](model::PodId id) {
+      if (state.pod(id).slot == model::kPending) members.push_back(state.pod(id).info->name);
+    });
+    for (const std::string& pod : members) one(pod);
+  }
+}
+
+// A gang of which some members run and the others find no place: after a while those that run make
+// way, unless nobody would make them again.
+void Controller::State::undo_partial_gangs(const model::Decision& decision) {
+  std::set<std::string> partial;
+  const model::ClusterState& state = world.builder().state();
+  for (const model::Outcome& o : decision.outcomes) {
+    if (!o.gang || o.queued || o.verdict == model::Verdict::kPlaced) continue;
+    const auto index = world.builder().find_gang(o.workload);
+    if (!index) continue;
+    std::vector<std::string> bound;
+    state.for_each_in_gang(*index, [&](model::PodId id) {
+      const model::PodEntry& pod = state.pod(id);
+      if (pod.slot >= 0 && world.assumed(pod.info->name) == nullptr)
+        bound.push_back(pod.info->name);
+    });
+    const int min_member = state.gang(*index).min_member;
+    if (bound.empty() || static_cast<int>(bound.size()) >= min_member) continue;
+    partial.insert(o.workload);
+    const auto [since, fresh] = partial_since.emplace(o.workload, now());
+    if (fresh || now() - since->second < options.bind_timeout_ns) continue;
+    log.warn("a gang is partly bound for too long: it starts over",
+             {{"gang", o.workload}, {"bound", bound.size()}, {"min", min_member}});
+    since->second = now();
+    binder.back_off(o.workload);
+    for (const std::string& pod : bound) {
+      const objects::LivePod* live = world.objects().pod(pod);
+      if (live == nullptr || live->owner().empty()) continue;
+      binder.send_away(pod, "GangIncomplete",
+                       "its gang " + o.workload + " does not fit as a whole");
+    }
+  }
+  std::erase_if(partial_since, [&](const auto& entry) { return !partial.contains(entry.first); });
+}
+
+void Controller::State::write_down(const model::Decision& decision) {
+  if (decisions == nullptr) return;
+  const std::uint64_t digest = decision_digest(decision);
+  if (digest == last_digest) return;
+  last_digest = digest;
+  decisions->write(decision_line(
+      {.cycle = cycles, .now_ns = loop.wall().now_ns(), .inputs = world.objects().digest()},
+      decision));
+}
+
+void Controller::State::keep_groups() {
+  for (std::size_t n = 0; n < kMostGroupsAtOnce && !dirty_groups.empty(); ++n) {
+    const std::string name = *dirty_groups.begin();
+    dirty_groups.erase(dirty_groups.begin());
+    const std::size_t slash = name.find('/');
+    const kube::Key key{name.substr(0, slash), name.substr(slash + 1)};
+    GroupCounts counts;
+    world.objects().for_each_member(name, [&](const std::string&, const objects::LivePod& pod) {
+      ++counts.pods;
+      counts.bound += pod.node.empty() ? 0 : 1;
+      counts.running += pod.phase == "Running" ? 1 : 0;
+    });
+    for (kube::Informer* informer : watches.groups()) {
+      const kube::ObjectPtr object = informer->find(key);
+      if (!object) continue;
+      const Value* spec = object->root().find("spec");
+      const Value* min = spec == nullptr ? nullptr : spec->find("minMember");
+      if (min != nullptr) counts.min_member = static_cast<int>(min->as_int64().value_or(1));
+      const kube::Resource& resource = informer->options().resource;
+      std::string patch = group_status_patch(resource.group, object->root(), counts);
+      if (patch.empty()) continue;
+      writer.add(
+          WriteClass::kStatus,
+          [&resource, key, patch = std::move(patch)](kube::Client& c, kube::Client::Done done) {
+            return c.patch(resource, key, kube::PatchType::kMerge, patch, {.subresource = "status"},
+                           std::move(done));
+          },
+          [informer](kube::Answer answer) {
+            if (answer.ok()) informer->absorb(std::move(answer.body));
+          });
+    }
+  }
+}
+
+// ---- the outside ----
+
+Controller::Controller(kube::Client& client, Random random, ControllerOptions options,
+                       std::function<bool()> leading, const Logger& log, MetricsRegistry& metrics,
+                       DecisionLog* decisions)
+    : state_(std::make_unique<State>(client, random, std::move(options), std::move(leading), log,
+                                     metrics, decisions)) {}
+Controller::~Controller() = default;
+
+void Controller::start() {
+  if (state_->tick_timer != 0) return;
+  state_->watches.start();
+  state_->tick();
+}
+
+void Controller::wake() { state_->want_cycle(); }
+
+ControllerSummary Controller::summary() const {
+  const State& s = *state_;
+  ControllerSummary out;
+  out.synced = s.watches.synced();
+  out.leading = s.led;
+  out.cycles = s.cycles;
+  out.bound = s.binder.bound();
+  out.evicted = s.binder.evicted();
+  out.failed_writes = s.writer.failed();
+  out.nodes = s.world.objects().nodes();
+  out.pending_pods = s.waiting;
+  s.world.objects().for_each_pod([&out](const std::string&, const objects::LivePod& pod) {
+    out.running_pods += pod.node.empty() || pod.finished() ? 0 : 1;
+  });
+  out.trouble = s.trouble;
+  return out;
+}
+
+}  // namespace berth::control

@@ -1,0 +1,80 @@
+#include "control/notices.h"
+
+#include <algorithm>
+#include <functional>
+
+namespace berth::control {
+
+namespace {
+
+constexpr std::int64_t kNoticeSecond = 1'000'000'000;
+constexpr std::int64_t kSameEvent = 600 * kNoticeSecond;
+constexpr std::int64_t kSameReason = 60 * kNoticeSecond;
+constexpr std::size_t kMostRecent = 4'096;
+constexpr std::size_t kMostTold = 200'000;
+
+}  // namespace
+
+Notices::Notices(Loop& loop, Random random, Writer& writer)
+    : loop_(loop), random_(random), writer_(writer) {}
+
+bool Notices::Bucket::take(std::int64_t now) {
+  have = std::min(most * 1000, have + (now - at) / 1'000'000 * per_second);
+  at = now - (now - at) % 1'000'000;
+  if (have < 1000) return false;
+  have -= 1000;
+  return true;
+}
+
+void Notices::event(const Regarding& about, std::string_view type, std::string_view reason,
+                    std::string_view action, std::string_view note) {
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  while (!recent_order_.empty() &&
+         (now - recent_order_.front().first >= kSameEvent || recent_order_.size() > kMostRecent)) {
+    recent_.erase(recent_order_.front().second);
+    recent_order_.pop_front();
+  }
+  std::string key = about.kind + '|' + about.ns + '|' + about.name + '|' + about.uid + '|';
+  key.append(reason).append("|").append(note);
+  if (recent_.contains(key) || !events_.take(now)) return;
+  recent_.emplace(key, now);
+  recent_order_.emplace_back(now, std::move(key));
+  std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
+  std::string body = event_body(about, name, type, reason, action, note, loop_.wall().now_ns());
+  const std::string ns = about.ns.empty() ? "default" : about.ns;
+  writer_.add(WriteClass::kTell,
+              [ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
+                return client.create(kube::resources::events(), ns, body, {}, std::move(done));
+              },
+              {});
+}
+
+void Notices::waits(const std::string& pod, const std::string& uid, std::string_view reason,
+                    const std::string& message) {
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::size_t words = std::hash<std::string>()(message);
+  const auto it = told_.find(pod);
+  if (it != told_.end() && it->second.uid == uid && it->second.reason == reason) {
+    if (it->second.message == words || now - it->second.at < kSameReason) return;
+  }
+  if (told_.size() >= kMostTold || !conditions_.take(now)) return;
+  told_.insert_or_assign(pod, Told{uid, std::string(reason), words, now});
+  std::string body =
+      pod_condition_patch("PodScheduled", "False", "Unschedulable",
+                          std::string(reason) + ": " + message, loop_.wall().now_ns());
+  const std::size_t slash = pod.find('/');
+  const kube::Key key{pod.substr(0, slash), pod.substr(slash + 1)};
+  writer_.add(
+      WriteClass::kTell,
+      [key, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, body,
+                            {.subresource = "status"}, std::move(done));
+      },
+      [this, pod](kube::Answer answer) {
+        if (!answer.ok()) told_.erase(pod);  // the next cycle tries again
+      });
+  event({"v1", "Pod", key.ns, key.name, uid}, "Warning", "FailedScheduling", "Scheduling",
+        std::string(reason) + ": " + message);
+}
+
+}  // namespace berth::control

@@ -1,0 +1,56 @@
+// What people are told: events, and PodScheduled=False with our reason on pods that wait.
+//
+// Told once and again only when the reason changes, or the words do after a while; at a bounded
+// rate, below every other write. A pod that is placed gets no write beyond its binding: Scheduled
+// is told of gangs, and of single pods only while few of them come.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <string>
+#include <string_view>
+
+#include "base/loop.h"
+#include "base/random.h"
+#include "control/bodies.h"
+#include "control/writer.h"
+
+namespace berth::control {
+
+class Notices {
+ public:
+  Notices(Loop& loop, Random random, Writer& writer);
+
+  // type: Normal, Warning. The same words about the same object are told once in ten minutes.
+  void event(const Regarding& about, std::string_view type, std::string_view reason,
+             std::string_view action, std::string_view note);
+  // Why a pod waits. False: not now, ask again later.
+  void waits(const std::string& pod, const std::string& uid, std::string_view reason,
+             const std::string& message);
+  void placed(const std::string& pod) { told_.erase(pod); }
+  void forget(const std::string& pod) { told_.erase(pod); }
+  void clear() { told_.clear(); }
+
+ private:
+  struct Told {
+    std::string uid, reason;
+    std::size_t message = 0;  // its hash
+    std::int64_t at = 0;
+  };
+  struct Bucket {  // tokens in thousandths
+    std::int64_t per_second = 0, most = 0, have = 0, at = 0;
+    bool take(std::int64_t now);
+  };
+
+  Loop& loop_;
+  Random random_;
+  Writer& writer_;
+  Bucket events_{10, 50, 50'000, 0};
+  Bucket conditions_{20, 100, 100'000, 0};
+  std::map<std::string, Told> told_;            // by pod
+  std::map<std::string, std::int64_t> recent_;  // events by what they say
+  std::deque<std::pair<std::int64_t, std::string>> recent_order_;
+};
+
+}  // namespace berth::control

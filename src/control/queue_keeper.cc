@@ -1,0 +1,722 @@
+#include "control/queue_keeper.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+#include "control/bodies.h"
+
+namespace berth::control {
+
+using text::Value;
+
+namespace {
+
+constexpr std::int64_t kKeeperSecond = 1'000'000'000;
+constexpr std::string_view kQueueNameLabel = "kueue.x-k8s.io/queue-name";
+constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
+
+const Value* inside(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = &v;
+  for (const std::string_view key : keys) {
+    found = found->find(key);
+    if (found == nullptr) return nullptr;
+  }
+  return found;
+}
+bool true_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found != nullptr && found->as_bool();
+}
+std::int64_t number_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found == nullptr ? 0 : found->as_int64().value_or(0);
+}
+std::string text_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found == nullptr ? std::string() : std::string(found->string());
+}
+
+// "Complete" or "Failed" where the Job has ended.
+std::string ended(const Value& job) {
+  const Value* list = inside(job, {"status", "conditions"});
+  if (list == nullptr) return {};
+  for (const Value& c : list->items()) {
+    const std::string type = text_at(c, {"type"});
+    if ((type == "Complete" || type == "Failed") && text_at(c, {"status"}) == "True") return type;
+  }
+  return {};
+}
+
+// The reasons of QuotaReserved=False that Kueue's users know.
+std::string_view kueue_reason(model::Reason reason) {
+  using R = model::Reason;
+  switch (reason) {
+    case R::kPendingEvaluation:
+    case R::kWaitingForQuota:
+    case R::kExceedsMaxQuota:
+    case R::kNoMatchingFlavor:
+    case R::kTopologyPlacementFailed:
+    case R::kWaitingForPreemptedWorkloads:
+    case R::kWaitingForPodsReady:
+    case R::kMisconfigured:
+    case R::kOnHold:
+    case R::kAdmissionGated:
+    case R::kDeactivated:
+      return model::name(reason);
+    default:
+      return "TopologyPlacementFailed";  // quota would do, nodes do not
+  }
+}
+
+}  // namespace
+
+struct QueueKeeper::Subject {
+  const model::WorkloadSpec& spec;
+  std::string name;  // ns/name
+  kube::ObjectPtr object;
+  kube::ObjectPtr job;  // of a Job
+  std::string ended;    // how
+  const model::Admission* admission = nullptr;
+  const model::Eviction* eviction = nullptr;
+  const model::Outcome* outcome = nullptr;
+  std::vector<const model::Placement*> placements;
+  bool runs = false;  // admitted, and not told to leave: as the API has it
+
+  Regarding about() const {
+    return {"kueue.x-k8s.io/v1beta2", "Workload", spec.ns, spec.name, object ? object->uid : ""};
+  }
+};
+
+QueueKeeper::QueueKeeper(Loop& loop, World& world, Writer& writer, Notices& notices, Views views,
+                         SendAway send_away)
+    : loop_(loop),
+      world_(world),
+      writer_(writer),
+      notices_(notices),
+      views_(views),
+      send_away_(std::move(send_away)) {}
+
+void QueueKeeper::clear() {
+  busy_.clear();
+  not_before_.clear();
+  told_at_.clear();
+}
+
+std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
+                                                const model::Decision& decision) {
+  inputs_ = &inputs;
+  std::map<std::string_view, const model::Admission*> admissions;
+  std::map<std::string_view, const model::Eviction*> evictions;
+  std::map<std::string_view, const model::Outcome*> outcomes;
+  std::map<std::string_view, std::vector<const model::Placement*>> placements;
+  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
+  for (const auto& e : decision.evictions) evictions[e.workload] = &e;
+  for (const auto& o : decision.outcomes) {
+    if (o.queued) outcomes[o.workload] = &o;
+  }
+  for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
+  std::vector<model::Placement> direct;
+  pending_ = 0;
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
+    if (!spec.admission) ++pending_;
+    s.object = views_.workloads.find({spec.ns, spec.name});
+    if (s.object && s.object->uid != spec.uid) s.object = nullptr;
+    if (const auto it = admissions.find(s.name); it != admissions.end()) s.admission = it->second;
+    if (const auto it = evictions.find(s.name); it != evictions.end()) s.eviction = it->second;
+    if (const auto it = outcomes.find(s.name); it != outcomes.end()) s.outcome = it->second;
+    if (const auto it = placements.find(s.name); it != placements.end()) s.placements = it->second;
+    if (spec.owner.starts_with("Job/")) {
+      s.job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
+      if (s.job) s.ended = ended(s.job->root());
+    }
+    if (s.object) {
+      const WorkloadStatus now(s.object->root(), 0);
+      s.runs = spec.admission && now.is_true("Admitted") && !now.is_true("Evicted") &&
+               s.eviction == nullptr;
+      keep_status(s);
+      keep_pods(s);
+    } else if (of_kueue(spec)) {
+      make_object(spec);
+    } else {
+      for (const model::Placement* p : s.placements) direct.push_back(*p);
+      if (s.eviction != nullptr) {
+        for (const auto& [pod, node] : s.eviction->pods) {
+          send_away_(pod, s.eviction->reason, s.eviction->message);
+        }
+      }
+    }
+    if (s.job) keep_job(s);
+  }
+  keep_queues(inputs, decision);
+  inputs_ = nullptr;
+  return direct;
+}
+
+// Whether the workload waits in a queue of Kueue, so that an object must stand for it.
+bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
+  if (spec.owner.starts_with("Job/")) {
+    const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
+    return job && job->uid == spec.uid;
+  }
+  for (const model::PodSetSpec& set : spec.pod_sets) {
+    for (const std::string& pod : set.pods) {
+      const objects::LivePod* live = world_.objects().pod(pod);
+      if (live == nullptr) continue;
+      return live->body->object.meta.labels.contains(kQueueNameLabel);
+    }
+  }
+  return false;
+}
+
+// ---- the object ----
+
+void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& name,
+                         std::string body) {
+  const std::string key = "make|" + spec.ns + '/' + name;
+  writer_.add(
+      WriteClass::kAct,
+      [ns = spec.ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
+        return client.create(kube::resources::workloads(), ns, body, {}, std::move(done));
+      },
+      [this, key](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) {
+          views_.workloads.absorb(std::move(answer.body));
+        } else {
+          not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
+        }
+      });
+}
+
+void QueueKeeper::make_object(const model::WorkloadSpec& spec) {
+  if (!spec.owner.starts_with("Job/")) return make_object_of_pods(spec);
+  const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
+  const Value* pod_template = inside(job->root(), {"spec", "template"});
+  if (pod_template == nullptr) return;
+  const std::string name = workload_name("Job", job->key.name, job->uid);
+  const std::string key = "make|" + spec.ns + '/' + name;
+  const auto wait = not_before_.find(key);
+  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
+  if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
+  const std::string priority_class = text_at(job->root(), {"metadata", "labels", kPriorityLabel});
+  create(spec, name,
+         workload_body(spec, name, {{"batch/v1", "Job", job->key.name, job->uid}},
+                       {{pod_template, false}}, priority_class));
+}
+
+// One pod of each set is read for its template.
+void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
+  if (!spec.incomplete.empty()) return;
+  const bool single = spec.owner.starts_with("Pod/");
+  const std::string name = single ? workload_name("Pod", spec.name, spec.uid) : spec.name;
+  const std::string key = "make|" + spec.ns + '/' + name;
+  const auto wait = not_before_.find(key);
+  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
+  if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
+  struct Gathering {
+    model::WorkloadSpec spec;
+    std::vector<WorkloadOwner> owners;
+    std::vector<text::Document> pods;
+    std::size_t answered = 0;
+    bool failed = false;
+  };
+  auto g = std::make_shared<Gathering>();
+  g->spec = spec;
+  g->pods.resize(spec.pod_sets.size());
+  for (const model::PodSetSpec& set : spec.pod_sets) {
+    for (const std::string& pod : set.pods) {
+      const objects::LivePod* live = world_.objects().pod(pod);
+      if (live != nullptr) g->owners.push_back({"v1", "Pod", live->name, live->uid, single});
+    }
+  }
+  for (std::size_t i = 0; i < spec.pod_sets.size(); ++i) {
+    const std::string& first = spec.pod_sets[i].pods.front();
+    const kube::Key pod{spec.ns, first.substr(first.find('/') + 1)};
+    writer_.add(
+        WriteClass::kAct,
+        [pod](kube::Client& client, kube::Client::Done done) {
+          return client.get(kube::resources::pods(), pod, std::move(done));
+        },
+        [this, g, i, name, key](kube::Answer answer) {
+          g->failed = g->failed || !answer.ok();
+          g->pods[i] = std::move(answer.body);
+          if (++g->answered < g->pods.size()) return;
+          if (g->failed) {
+            busy_.erase(key);
+            not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
+            return;
+          }
+          std::vector<PodSetTemplate> templates;
+          for (const text::Document& document : g->pods) {
+            templates.push_back({&document.root(), true});
+          }
+          const std::string priority_class =
+              text_at(g->pods.front().root(), {"metadata", "labels", kPriorityLabel});
+          create(g->spec, name, workload_body(g->spec, name, g->owners, templates, priority_class));
+        });
+  }
+}
+
+// ---- its status ----
+
+void QueueKeeper::write_status(const Subject& s, std::string patch,
+                               std::function<void(bool)> then) {
+  const std::string key = "status|" + s.name;
+  busy_.insert(key);
+  writer_.add(
+      WriteClass::kAct,
+      [at = kube::Key{s.spec.ns, s.spec.name}, patch = std::move(patch)](kube::Client& client,
+                                                                         kube::Client::Done done) {
+        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch,
+                            {.subresource = "status"}, std::move(done));
+      },
+      [this, key, then = std::move(then)](kube::Answer answer) {
+        busy_.erase(key);
+        const bool ok = answer.ok();
+        if (ok) {
+          views_.workloads.absorb(std::move(answer.body));
+        } else {
+          not_before_[key] = loop_.monotonic().ticks_ns() + kKeeperSecond;
+        }
+        if (then) then(ok);
+      });
+}
+
+void QueueKeeper::keep_status(Subject& s) {
+  const std::string key = "status|" + s.name;
+  if (busy_.contains(key)) return;
+  if (const auto it = not_before_.find(key); it != not_before_.end()) {
+    if (loop_.monotonic().ticks_ns() < it->second) return;
+    not_before_.erase(it);
+  }
+  WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  if (status.is_true("Finished")) return;
+  if (!s.ended.empty()) {
+    const bool good = s.ended == "Complete";
+    status.set("Finished", true, good ? "Succeeded" : "Failed",
+               good ? "Job finished successfully" : "Job failed");
+    world_.end_reservation(s.name);
+    return write_status(s, status.patch(), {});
+  }
+  if (s.eviction != nullptr) return evict(s, status);
+  if (s.spec.admission && status.is_true("Evicted")) return release(s, status);
+  if (s.admission != nullptr) return admit(s, status);
+  if (s.spec.admission) return keep_holder(s, status);
+  keep_waiting(s, status);
+}
+
+void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
+  const model::Eviction& e = *s.eviction;
+  const bool preempted = !e.by.empty();
+  status.set("Evicted", true, preempted ? "Preempted" : std::string_view(e.reason), e.message);
+  if (preempted) status.set("Preempted", true, e.reason, e.message);
+  if (!status.changed()) return;
+  if (e.reason == "PodsReadyTimeout") {
+    const model::QueueConfig& config = inputs_->queues.config;
+    std::int64_t wait = config.backoff_base_s;
+    for (int i = 0; i < s.spec.requeues && wait < config.backoff_max_s; ++i) wait *= 2;
+    wait = std::min<std::int64_t>(wait, config.backoff_max_s);
+    status.requeue_at(s.spec.requeues + 1, loop_.wall().now_ns() + wait * kKeeperSecond);
+  }
+  world_.end_reservation(s.name);
+  notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
+                 "Evicting", e.message);
+  write_status(s, status.patch(), {});
+}
+
+bool QueueKeeper::all_gone(const Subject& s) const {
+  bool any = false;
+  const auto look = [&any](const std::string&, const objects::LivePod& pod) {
+    any = any || !pod.finished();
+  };
+  if (!s.spec.owner.empty()) world_.objects().for_each_owned(s.spec.ns + '/' + s.spec.owner, look);
+  for (const model::PodSetSpec& set : s.spec.pod_sets) {
+    for (const std::string& pod : set.pods) {
+      const objects::LivePod* live = world_.objects().pod(pod);
+      if (live != nullptr) look(pod, *live);
+    }
+  }
+  if (any) return false;
+  if (!s.job) return true;
+  return true_at(s.job->root(), {"spec", "suspend"}) &&
+         number_at(s.job->root(), {"status", "active"}) == 0;
+}
+
+void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
+  if (!all_gone(s)) return;
+  const std::string reason(status.reason("Evicted"));
+  status.release();
+  status.set("QuotaReserved", false, "PendingEvaluation", "Evicted: " + reason);
+  status.set("Admitted", false, "NoReservation", "The workload has no reservation");
+  if (status.has("PodsReady")) {
+    status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
+  }
+  const bool again = !reason.starts_with("Deactivated");
+  status.set("Requeued", again, reason, "The workload was evicted: " + reason);
+  write_status(s, status.patch(), {});
+}
+
+void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
+  const model::Admission& a = *s.admission;
+  status.admit(a);
+  status.set("QuotaReserved", true, "QuotaReserved", "Quota reserved in ClusterQueue " + a.queue);
+  for (const std::string_view type : {"Evicted", "Preempted"}) {
+    status.clear(type, "QuotaReserved", "Previously: " + std::string(status.reason(type)));
+  }
+  status.want_checks(a.checks);
+  if (a.checks.empty()) {
+    status.set("Admitted", true, "Admitted", "The workload is admitted");
+  } else {
+    status.set("Admitted", false, "UnsatisfiedAdmissionChecks",
+               fmt::format("The workload waits for: {}", fmt::join(a.checks, ", ")));
+  }
+  if (a.replaced_node.empty()) reserve(s);
+  notices_.event(s.about(), "Normal", "QuotaReserved", "Admitting",
+                 "Quota reserved in ClusterQueue " + a.queue);
+  if (a.checks.empty()) {
+    notices_.event(s.about(), "Normal", "Admitted", "Admitting", "Admitted by " + a.queue);
+  }
+  write_status(s, status.patch(), [this, name = s.name](bool ok) {
+    if (!ok) world_.end_reservation(name);
+  });
+}
+
+void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
+  if (!status.is_true("Admitted")) {
+    if (!status.checks_ready()) return;
+    status.set("Admitted", true, "Admitted", "The workload is admitted");
+    notices_.event(s.about(), "Normal", "Admitted", "Admitting",
+                   "Admitted by " + s.spec.admission->queue);
+    return write_status(s, status.patch(), {});
+  }
+  int wanted = 0, ready = 0;
+  for (const auto& set : s.spec.admission->pod_sets) wanted += set.count;
+  if (s.job) {
+    ready = static_cast<int>(number_at(s.job->root(), {"status", "ready"}) +
+                             number_at(s.job->root(), {"status", "succeeded"}));
+  } else {
+    for (const model::PodSetSpec& set : s.spec.pod_sets) {
+      for (const std::string& pod : set.pods) {
+        const objects::LivePod* live = world_.objects().pod(pod);
+        if (live == nullptr || live->ready || live->phase == "Succeeded") ++ready;
+      }
+    }
+  }
+  const bool all = ready >= wanted;
+  if (all) {
+    const bool before = status.has("PodsReady") && !status.is_true("PodsReady") &&
+                        status.reason("PodsReady") == "WaitForRecovery";
+    status.set("PodsReady", true, before ? "Recovered" : "Started",
+               "All pods reached readiness and the workload is running");
+    world_.end_reservation(s.name);
+  } else if (status.is_true("PodsReady")) {
+    status.set("PodsReady", false, "WaitForRecovery", "At least one pod has failed or left");
+  } else {
+    status.set("PodsReady", false,
+               status.reason("PodsReady") == "WaitForRecovery" ? "WaitForRecovery" : "WaitForStart",
+               status.reason("PodsReady") == "WaitForRecovery"
+                   ? "At least one pod has failed or left"
+                   : "Not all pods are ready or succeeded");
+  }
+  if (status.changed()) write_status(s, status.patch(), {});
+}
+
+void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
+  if (s.outcome == nullptr) return;
+  const std::string_view reason = kueue_reason(s.outcome->reason);
+  const bool same = status.has("QuotaReserved") && status.reason("QuotaReserved") == reason &&
+                    !status.is_true("QuotaReserved");
+  std::int64_t& told = told_at_[s.name];
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  if (same && told != 0 && now - told < 60 * kKeeperSecond) return;  // numbers change all the time
+  status.set("QuotaReserved", false, reason, s.outcome->message);
+  if (!status.changed()) return;
+  told = now;
+  write_status(s, status.patch(), {});
+}
+
+// ---- Jobs and pods ----
+
+std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
+    const model::PodSetAdmission& set) const {
+  std::set<std::string> names;
+  for (const auto& [resource, flavor] : set.flavors) names.insert(flavor);
+  std::vector<const model::FlavorSpec*> out;
+  for (const model::FlavorSpec& flavor : inputs_->queues.flavors) {
+    if (names.contains(flavor.name)) out.push_back(&flavor);
+  }
+  return out;
+}
+
+void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_view event,
+                            const std::string& note) {
+  const std::string key = "job|" + s.job->key.to_string();
+  if (const auto it = not_before_.find(key); it != not_before_.end()) {
+    if (loop_.monotonic().ticks_ns() < it->second) return;
+    not_before_.erase(it);
+  }
+  if (!busy_.insert(key).second) return;
+  notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
+                 "Admitting", note);
+  writer_.add(
+      WriteClass::kAct,
+      [at = s.job->key, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch, {},
+                            std::move(done));
+      },
+      [this, key](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) {
+          views_.jobs.absorb(std::move(answer.body));
+        } else {
+          not_before_[key] = loop_.monotonic().ticks_ns() + 2 * kKeeperSecond;
+        }
+      });
+}
+
+void QueueKeeper::keep_job(Subject& s) {
+  if (!s.ended.empty()) return;
+  const bool suspended = true_at(s.job->root(), {"spec", "suspend"});
+  if (s.runs == !suspended) return;
+  if (!s.runs) {
+    return patch_job(s, suspend_patch(true), s.object ? "Stopped" : "Suspended",
+                     s.object ? "The workload is not admitted" : "Waits for its queue");
+  }
+  const Value* sets = inside(s.object->root(), {"spec", "podSets"});
+  if (sets == nullptr || sets->size() == 0 || s.spec.admission->pod_sets.empty()) return;
+  const Value* original = sets->items()[0].find("template");
+  if (original == nullptr) return;
+  const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
+  patch_job(s,
+            job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec.name,
+                            s.spec.admission->queue, s.spec.queue),
+            "Started", "Admitted by clusterQueue " + s.spec.admission->queue);
+}
+
+void QueueKeeper::keep_pods(Subject& s) {
+  if (s.job) return;
+  const bool leaves = s.eviction != nullptr || (s.spec.admission && !s.spec.evicted.empty());
+  bool finished = !s.spec.pod_sets.empty(), any = false;
+  for (const model::PodSetSpec& set : s.spec.pod_sets) {
+    for (const std::string& name : set.pods) {
+      const objects::LivePod* live = world_.objects().pod(name);
+      if (live == nullptr) continue;
+      any = true;
+      finished = finished && live->finished();
+      if (leaves && !live->finished()) {
+        send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
+                   "its workload " + s.name + " was evicted");
+        continue;
+      }
+      if (!s.runs || !live->body->object.spec.gated || live->body->object.other_gates) continue;
+      const model::PodSetAdmission* admitted = nullptr;
+      for (const auto& one : s.spec.admission->pod_sets) {
+        if (one.name == set.name) admitted = &one;
+      }
+      const std::string key = "gate|" + name;
+      if (admitted == nullptr || !busy_.insert(key).second) continue;
+      writer_.add(
+          WriteClass::kAct,
+          [at = kube::Key{live->ns, live->name},
+           patch = pod_start_patch(*admitted, flavors_of(*admitted))](kube::Client& client,
+                                                                      kube::Client::Done done) {
+            return client.patch(kube::resources::pods(), at, kube::PatchType::kStrategic, patch, {},
+                                std::move(done));
+          },
+          [this, key](kube::Answer answer) {
+            busy_.erase(key);
+            if (answer.ok()) views_.pods.absorb(std::move(answer.body));
+          });
+    }
+  }
+  if (any && finished && s.object) {
+    WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+    if (status.is_true("Finished") || busy_.contains("status|" + s.name)) return;
+    status.set("Finished", true, "Succeeded", "Pods finished");
+    write_status(s, status.patch(), {});
+  }
+}
+
+// ---- places ----
+
+void QueueKeeper::reserve(const Subject& s) {
+  if (s.placements.empty()) return;
+  Reservation reservation;
+  reservation.workload = s.name;
+  if (!s.spec.owner.empty()) reservation.owner = s.spec.ns + '/' + s.spec.owner;
+  reservation.since = loop_.monotonic().ticks_ns();
+  for (const model::Placement* p : s.placements) {
+    const model::PodSetSpec* set = &s.spec.pod_sets.front();
+    for (const model::PodSetSpec& one : s.spec.pod_sets) {
+      const bool listed = std::find(one.pods.begin(), one.pods.end(), p->pod) != one.pods.end();
+      if (listed || p->pod.starts_with(s.name + '-' + one.name + '-')) set = &one;
+    }
+    Reservation::Place place;
+    place.pod = *set->pod;
+    place.pod.ns = s.spec.ns;
+    place.pod.name = p->pod.substr(p->pod.find('/') + 1);
+    place.pod.uid.clear();
+    place.pod.node_name = p->node;
+    place.pod.gpu_indices = p->gpus;
+    place.pod.owner = s.spec.owner;
+    place.pod.queued = true;
+    place.pod.gated = false;
+    place.pod.gang.clear();
+    place.pod.subgroup.clear();
+    place.pod_set = set->name;
+    reservation.places.push_back(std::move(place));
+  }
+  world_.reserve(std::move(reservation));
+}
+
+std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
+  std::vector<std::pair<std::string, Assumed>> out;
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::vector<std::string> over;
+  for (const auto& [name, known] : world_.reservations()) {
+    Reservation& reservation = *world_.reservation(name);
+    const std::size_t slash = name.find('/');
+    const auto object = views_.workloads.find({name.substr(0, slash), name.substr(slash + 1)});
+    if (!object) {
+      over.push_back(name);
+      continue;
+    }
+    const WorkloadStatus status(object->root(), 0);
+    if (!status.is_true("Admitted") || status.is_true("Evicted")) {
+      if (status.is_true("Evicted") || status.is_true("Finished")) over.push_back(name);
+      if (!busy_.contains("status|" + name) && !status.is_true("QuotaReserved")) {
+        over.push_back(name);
+      }
+      reservation.since = now;  // checks are to come
+      continue;
+    }
+    const auto take = [&](const std::string& key, const objects::LivePod& pod) {
+      if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
+      if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
+      const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
+      Reservation::Place* best = nullptr;
+      for (Reservation::Place& place : reservation.places) {
+        if (!place.taken_by.empty()) continue;
+        if (place.pod.name == pod.name) {
+          best = &place;
+          break;
+        }
+        const bool set =
+            label == pod.body->object.meta.labels.end() || label->second == place.pod_set;
+        if (best == nullptr && set) best = &place;
+      }
+      if (best == nullptr) return;
+      best->taken_by = key;
+      out.emplace_back(key, Assumed{.uid = pod.uid,
+                                    .node = best->pod.node_name,
+                                    .gang = name,
+                                    .gpus = best->pod.gpu_indices});
+    };
+    for (const Reservation::Place& place : known.places) {
+      const std::string key = place.pod.ns + '/' + place.pod.name;
+      if (const objects::LivePod* live = world_.objects().pod(key)) take(key, *live);
+    }
+    if (!reservation.owner.empty() &&
+        !reservation.owner.ends_with("/Pod/" + name.substr(slash + 1))) {
+      world_.objects().for_each_owned(reservation.owner, take);
+    }
+    const bool full = std::all_of(reservation.places.begin(), reservation.places.end(),
+                                  [](const auto& place) { return !place.taken_by.empty(); });
+    if (full || now - reservation.since > expire_ns) over.push_back(name);
+  }
+  for (const std::string& name : over) world_.end_reservation(name);
+  return out;
+}
+
+// ---- queues ----
+
+void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& resource,
+                              const kube::ObjectPtr& object, const QueueCounts& counts,
+                              const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+                              const std::string& inactive) {
+  const std::string key = resource.plural + '|' + object->key.to_string();
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::int64_t& told = told_at_[key];
+  if (busy_.contains(key) || (told != 0 && now - told < kKeeperSecond)) return;
+  std::string patch = queue_status_patch(object->root(), counts, groups, cluster_queue, inactive,
+                                         loop_.wall().now_ns());
+  if (patch.empty()) return;
+  told = now;
+  busy_.insert(key);
+  writer_.add(
+      WriteClass::kStatus,
+      [&resource, at = object->key, patch = std::move(patch)](kube::Client& client,
+                                                              kube::Client::Done done) {
+        return client.patch(resource, at, kube::PatchType::kMerge, patch, {.subresource = "status"},
+                            std::move(done));
+      },
+      [this, key, &informer](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) informer.absorb(std::move(answer.body));
+      });
+}
+
+void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
+  std::map<std::string, std::string> queue_of;  // by ns/LocalQueue
+  std::map<std::string, const model::QueueSpec*> specs;
+  std::map<std::string, QueueCounts> of_queue, of_local;
+  for (const auto& local : inputs.queues.local_queues) {
+    queue_of[local.ns + '/' + local.name] = local.queue;
+  }
+  for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
+  std::map<std::string_view, const model::Admission*> admissions;
+  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
+  for (const model::WorkloadSpec& w : inputs.queues.workloads) {
+    const std::string local = w.ns + '/' + w.queue;
+    const auto fresh = admissions.find(w.ns + '/' + w.name);
+    const bool is_fresh = fresh != admissions.end();
+    const auto* sets = is_fresh      ? &fresh->second->pod_sets
+                       : w.admission ? &w.admission->pod_sets
+                                     : nullptr;
+    const bool admitted = is_fresh ? fresh->second->checks.empty() : w.admitted;
+    const std::string queue = is_fresh      ? fresh->second->queue
+                              : w.admission ? w.admission->queue
+                                            : queue_of[local];
+    for (QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
+      counts->pending += sets == nullptr ? 1 : 0;
+      if (sets == nullptr) continue;
+      ++counts->reserving;
+      counts->admitted += admitted ? 1 : 0;
+      for (const model::PodSetAdmission& set : *sets) {
+        for (const auto& [resource, amount] : set.usage) {
+          const auto flavor = set.flavors.find(resource);
+          if (flavor == set.flavors.end()) continue;
+          auto& [reserved, used] = counts->use[flavor->second][resource];
+          reserved += amount;
+          if (admitted) used += amount;
+        }
+      }
+    }
+  }
+  std::map<std::string_view, std::string> inactive;
+  for (const auto& use : decision.queues) inactive[use.name] = use.inactive;
+  for (const auto& [name, spec] : specs) {
+    const auto object = views_.cluster_queues.find({"", name});
+    if (object) {
+      write_queue(views_.cluster_queues, kube::resources::cluster_queues(), object, of_queue[name],
+                  spec->groups, true, inactive[name]);
+    }
+  }
+  for (const auto& local : inputs.queues.local_queues) {
+    const auto object = views_.local_queues.find({local.ns, local.name});
+    const auto spec = specs.find(local.queue);
+    if (!object) continue;
+    const std::string why = spec == specs.end() ? "ClusterQueueDoesNotExist: Can't submit new "
+                                                  "workloads to clusterQueue"
+                                                : inactive[local.queue];
+    write_queue(views_.local_queues, kube::resources::local_queues(), object,
+                of_local[local.ns + '/' + local.name],
+                spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups,
+                false, why);
+  }
+}
+
+}  // namespace berth::control

@@ -1,0 +1,89 @@
+// Carries out what queues decided: Workload objects and their status, Jobs that start and stop,
+// gates of pods, the status of queues.
+//
+// Everything is read from the local copies and compared; a write is sent only where something
+// differs, one at a time for each object. The order keeps a crash harmless: an admission is written
+// before its Job starts or its pods are bound, an eviction before its Job stops, and quota is given
+// back when the pods are gone. On the loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "control/notices.h"
+#include "control/workload_bodies.h"
+#include "control/world.h"
+#include "control/writer.h"
+#include "kube/informer.h"
+
+namespace berth::control {
+
+class QueueKeeper {
+ public:
+  struct Views {
+    kube::Informer& jobs;
+    kube::Informer& workloads;
+    kube::Informer& cluster_queues;
+    kube::Informer& local_queues;
+    kube::Informer& pods;
+  };
+  using SendAway = std::function<void(const std::string& pod, const std::string& reason,
+                                      const std::string& message)>;
+
+  QueueKeeper(Loop& loop, World& world, Writer& writer, Notices& notices, Views views,
+              SendAway send_away);
+
+  // After a cycle of the queues. Placements that need no Workload object are left to the caller.
+  std::vector<model::Placement> keep(const objects::Inputs& inputs,
+                                     const model::Decision& decision);
+  // Pods that came for a reserved place, and where it is.
+  std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
+  void clear();  // the lead is lost
+  std::size_t pending() const { return pending_; }
+
+ private:
+  struct Subject;  // one workload and what is known and decided of it
+
+  bool of_kueue(const model::WorkloadSpec& spec) const;
+  void make_object(const model::WorkloadSpec& spec);
+  void make_object_of_pods(const model::WorkloadSpec& spec);
+  void create(const model::WorkloadSpec& spec, const std::string& name, std::string body);
+  void keep_status(Subject& s);
+  void keep_holder(Subject& s, WorkloadStatus& status);
+  void keep_waiting(Subject& s, WorkloadStatus& status);
+  void admit(Subject& s, WorkloadStatus& status);
+  void evict(Subject& s, WorkloadStatus& status);
+  void release(Subject& s, WorkloadStatus& status);
+  bool all_gone(const Subject& s) const;
+  void keep_job(Subject& s);
+  void keep_pods(Subject& s);
+  void reserve(const Subject& s);
+  void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
+  void patch_job(const Subject& s, std::string patch, std::string_view event,
+                 const std::string& note);
+  void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
+  void write_queue(kube::Informer& informer, const kube::Resource& resource,
+                   const kube::ObjectPtr& object, const QueueCounts& counts,
+                   const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+                   const std::string& inactive);
+  std::vector<const model::FlavorSpec*> flavors_of(const model::PodSetAdmission& set) const;
+
+  Loop& loop_;
+  World& world_;
+  Writer& writer_;
+  Notices& notices_;
+  Views views_;
+  SendAway send_away_;
+  const objects::Inputs* inputs_ = nullptr;         // of the running keep()
+  std::set<std::string> busy_;                      // writes under way, by kind and key
+  std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
+  std::map<std::string, std::int64_t> told_at_;     // queue statuses and waiting messages
+  std::size_t pending_ = 0;
+};
+
+}  // namespace berth::control

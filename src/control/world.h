@@ -1,0 +1,132 @@
+// What the controller believes: the objects of the API, and over them what it has decided and not
+// yet seen.
+//
+// - An assumed pod counts as bound where we put it, until the API shows it there, or says no.
+// - A leaving pod is one that we told to go: the model has it gone, and nothing is bound to its
+//   node before it is.
+// - A held gang (or pod) waits for its time: it counts as gated.
+// - A reservation is the place of a workload whose pods do not exist yet.
+//
+// One SnapshotBuilder is kept and fed with changes; pods of queues come with inputs() only. On the
+// loop's thread. Times are monotonic ticks.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <memory>
+#include <optional>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "decide/decide.h"
+#include "model/snapshot_builder.h"
+#include "objects/object_set.h"
+#include "schedule/placer.h"
+#include "schedule/policy.h"
+
+namespace berth::control {
+
+struct Assumed {
+  enum class Stage : std::uint8_t {
+    kWaiting,  // for pods to leave its node
+    kWriting,
+    kWritten,   // answered; the watch will show it
+    kDoubtful,  // no answer: the pod is read again
+  };
+  std::string uid, node, gang;
+  std::vector<int> gpus;
+  Stage stage = Stage::kWaiting;
+  std::int64_t since = 0;
+};
+
+struct Reservation {
+  struct Place {
+    model::PodSpec pod;  // with its node and devices
+    std::string pod_set;
+    std::string taken_by;  // the pod that came for it: "ns/name"
+  };
+  std::string workload;  // "ns/name"
+  std::string owner;     // "ns/Job/x", or empty
+  std::vector<Place> places;
+  std::int64_t since = 0;
+};
+
+class World {
+ public:
+  World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy);
+
+  objects::ObjectSet& objects() { return objects_; }
+  const objects::ObjectSet& objects() const { return objects_; }
+  model::SnapshotBuilder& builder() { return *builder_; }
+
+  // Feeds the builder with everything that changed. Invalid pods are told to refused.
+  void refresh(std::vector<objects::Note>& refused);
+  // One decision over pods of no queue. What it places and evicts is believed at once.
+  model::Decision decide(std::int64_t now_ns);
+
+  // Everything as the API has it; pods of queues go to the builder as well.
+  objects::Inputs inputs();
+  void believe(objects::Inputs& inputs) const;  // what is decided and not seen yet, over it
+
+  // ---- what is decided and not seen yet ----
+  void assume(const std::string& pod, Assumed assumed);
+  void drop(const std::string& pod);  // it did not come to be
+  Assumed* assumed(const std::string& pod);
+  const std::map<std::string, Assumed>& all_assumed() const { return assumed_; }
+  // The API has the pod as it is now. True: it is bound where we put it, nothing is new.
+  bool confirm(const std::string& pod);
+
+  void leave(const std::string& pod, const std::string& uid, const std::string& node,
+             std::int64_t now);
+  void stays(const std::string& pod);  // it could not be told to go
+  bool is_leaving(const std::string& pod) const { return leaving_.contains(pod); }
+  bool node_has_leaving(const std::string& node) const;
+  // Drops those that are gone by now; true: there were some.
+  bool sweep_leaving();
+  std::vector<std::string> stuck_leaving(std::int64_t since_before) const;
+
+  // Pods of the gang (or the pod itself) are not placed before that.
+  void hold(const std::string& name, std::int64_t until);
+  // Ends holds that are over; true: there were some. next: when the next one ends.
+  bool end_holds(std::int64_t now);
+  std::int64_t next_hold_end() const;
+  std::optional<std::int64_t> held_until(const std::string& name) const;
+
+  void reserve(Reservation reservation);
+  void end_reservation(const std::string& workload);
+  Reservation* reservation(const std::string& workload);
+  const std::map<std::string, Reservation>& reservations() const { return reservations_; }
+
+  // Of a pod in the builder: "ns/name" of its gang, or empty.
+  std::string gang_of(const std::string& pod) const;
+  void forget_everything();  // beliefs, not objects: leadership was lost
+  std::uint64_t rebuilds() const { return rebuilds_; }
+
+ private:
+  struct Leaving {
+    std::string uid, node;
+    std::int64_t since = 0;
+  };
+
+  void start_over();
+  bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
+  void feed_pod(model::PodSpec& pod);
+
+  objects::ObjectSet objects_;
+  schedule::Policy policy_;
+  std::unique_ptr<model::SnapshotBuilder> builder_;
+  std::unique_ptr<schedule::Placer> placer_;
+  bool learned_ = false;  // the placer knows the mix of pods
+  std::map<std::string, Assumed> assumed_;
+  std::map<std::string, Leaving> leaving_;
+  std::map<std::string, int, std::less<>> leaving_on_;  // by node
+  std::map<std::string, std::int64_t> holds_;
+  std::map<std::string, Reservation> reservations_;
+  std::set<std::string> phantoms_;                    // in the builder: places of reservations
+  std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
+  std::map<std::string, model::GangSpec> gangs_;      // as they were fed
+  std::uint64_t rebuilds_ = 0;
+};
+
+}  // namespace berth::control

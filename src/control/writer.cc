@@ -1,0 +1,89 @@
+#include "control/writer.h"
+
+#include <memory>
+#include <utility>
+
+namespace berth::control {
+
+namespace {
+
+CounterFamily& writes_metric(MetricsRegistry& metrics) {
+  return metrics.counter({.name = "berth_controller_writes_total",
+                          .help = "Writes sent to the API server, by what they are for.",
+                          .labels = {"for"}});
+}
+
+}  // namespace
+
+Writer::Writer(kube::Client& client, std::function<bool()> leading, std::size_t max_at_once,
+               MetricsRegistry& metrics)
+    : client_(client),
+      leading_(std::move(leading)),
+      max_at_once_(std::max<std::size_t>(1, max_at_once)),
+      sent_{writes_metric(metrics).with({"bind"}), writes_metric(metrics).with({"act"}),
+            writes_metric(metrics).with({"status"}), writes_metric(metrics).with({"tell"})},
+      failures_(metrics
+                    .counter({.name = "berth_controller_write_failures_total",
+                              .help = "Writes that were refused or not answered."})
+                    .get()) {}
+
+Writer::~Writer() {
+  for (const kube::Call call : calls_) client_.cancel(call);
+}
+
+void Writer::add(WriteClass kind, Send send, Done done) {
+  queues_[index(kind)].push_back({std::move(send), std::move(done)});
+  pump();
+}
+
+void Writer::clear() {
+  for (auto& queue : queues_) queue.clear();
+}
+
+std::size_t Writer::waiting() const {
+  std::size_t sum = 0;
+  for (const auto& queue : queues_) sum += queue.size();
+  return sum;
+}
+
+// What is for people and for status has a quarter of the places, so that it never delays a binding
+// much.
+void Writer::pump() {
+  if (pumping_) return;
+  pumping_ = true;
+  for (std::size_t kind = 0; kind < kKinds; ++kind) {
+    const bool minor = kind >= index(WriteClass::kStatus);
+    const std::size_t most = minor ? std::max<std::size_t>(1, max_at_once_ / 4) : max_at_once_;
+    while (!queues_[kind].empty() && calls_.size() < max_at_once_ && under_way_[kind] < most) {
+      if (!leading_()) {
+        clear();
+        break;
+      }
+      Write write = std::move(queues_[kind].front());
+      queues_[kind].pop_front();
+      start(kind, std::move(write));
+    }
+  }
+  pumping_ = false;
+}
+
+void Writer::start(std::size_t kind, Write write) {
+  sent_[kind].add();
+  ++under_way_[kind];
+  auto number = std::make_shared<kube::Call>(0);
+  *number =
+      write.send(client_, [this, kind, number, done = std::move(write.done)](kube::Answer answer) {
+        calls_.erase(*number);
+        --under_way_[kind];
+        silent_ = answer.status == 0 || answer.status >= 500 ? silent_ + 1 : 0;
+        if (!answer.ok()) {
+          ++failed_;
+          failures_.add();
+        }
+        if (done) done(std::move(answer));
+        pump();
+      });
+  calls_.insert(*number);
+}
+
+}  // namespace berth::control

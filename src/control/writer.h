@@ -1,0 +1,71 @@
+// Writes on their way to the API server: so many at once, bindings first, none without the lead.
+//
+// Each write is asked for leadership right before it is sent; what waits when the lead is lost is
+// dropped. Answers come to done(), unless the Writer is gone. On the loop's thread.
+#pragma once
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <set>
+#include <string>
+
+#include "base/metrics.h"
+#include "kube/client.h"
+
+namespace berth::control {
+
+enum class WriteClass : std::uint8_t {
+  kBind,
+  kAct,     // deletes, suspends, starts
+  kStatus,  // of our objects
+  kTell,    // events and conditions for people
+  kCount,
+};
+
+class Writer {
+ public:
+  using Done = kube::Client::Done;
+  using Send = std::function<kube::Call(kube::Client&, Done)>;
+
+  Writer(kube::Client& client, std::function<bool()> leading, std::size_t max_at_once,
+         MetricsRegistry& metrics);
+  ~Writer();
+  Writer(const Writer&) = delete;
+  Writer& operator=(const Writer&) = delete;
+
+  void add(WriteClass kind, Send send, Done done);
+  void clear();  // what waits is dropped; what is sent is answered
+
+  std::size_t waiting() const;
+  std::size_t waiting(WriteClass kind) const { return queues_[index(kind)].size(); }
+  std::size_t in_flight() const { return calls_.size(); }
+  std::uint64_t failed() const { return failed_; }
+  // Answers in a row that were none: the server is away.
+  int silent() const { return silent_; }
+
+ private:
+  struct Write {
+    Send send;
+    Done done;
+  };
+  static constexpr std::size_t kKinds = static_cast<std::size_t>(WriteClass::kCount);
+  static std::size_t index(WriteClass kind) { return static_cast<std::size_t>(kind); }
+  void pump();
+  void start(std::size_t kind, Write write);
+
+  kube::Client& client_;
+  std::function<bool()> leading_;
+  std::size_t max_at_once_;
+  std::array<std::deque<Write>, kKinds> queues_;
+  std::array<std::size_t, kKinds> under_way_{};
+  std::array<Counter, kKinds> sent_;
+  Counter failures_;
+  std::set<kube::Call> calls_;
+  std::uint64_t failed_ = 0;
+  int silent_ = 0;
+  bool pumping_ = false;
+};
+
+}  // namespace berth::control
