@@ -25,6 +25,8 @@ std::vector<ParseCase> parse_cases() {
        "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n"
        "Trailer: t\r\n\r\n",
        0, "hello"},
+      {"no chunk but the last", "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
+       0},
       {"close", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 0, "", false},
       {"1.0", "GET / HTTP/1.0\r\n\r\n", 0, "", false},
       {"1.0 kept", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 0, ""},
@@ -64,7 +66,7 @@ HttpParser::State feed_in_parts(HttpParser& parser, const std::string& bytes, st
 
 TEST(HttpParse, TakesWhatIsWholeAndRefusesTheRestHoweverItIsCut) {
   for (const ParseCase& c : parse_cases()) {
-    for (std::size_t part : {c.bytes.size(), std::size_t{1}, std::size_t{7}}) {
+    for (std::size_t part : {c.bytes.size(), std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
       SCOPED_TRACE(std::string(c.what) + " in parts of " + std::to_string(part));
       HttpParser parser(512, 100);
       HttpParser::State state = feed_in_parts(parser, c.bytes, part);

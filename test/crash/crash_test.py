@@ -1,0 +1,353 @@
+#!/usr/bin/env python3
+"""Kills berth with kill -9 and checks that nothing acknowledged is lost and nothing is done twice.
+
+    test/crash/crash_test.py --berth build/dev/berth [--seeds 3] [--first 1] [--points] [--controllers]
+
+Modes (all by default):
+  seeds        `berth up` is killed at moments that the seed says, while pods, jobs, gangs and
+               config maps are written; started again; killed again; then everything must finish.
+  points       it is killed at each named point of its code (BERTH_CRASH_AT), once.
+  controllers  the API server without a controller, two `berth controller` beside it: the leader is
+               killed, the API server stands still for a while.
+
+What must hold (ledger.py): every acknowledged write is there; resourceVersions rise and uids never
+come again; no pod is bound twice or moves; no GPU has two holders; no gang stays partly bound; all
+jobs finish. A failure names its seed, and the folder with data and logs is kept.
+"""
+import argparse
+import os
+import random
+import shutil
+import sys
+import tempfile
+import threading
+import time
+import traceback
+
+from cluster import Api, Cluster, Failure, Gone, Process, pause, wait_for
+from ledger import NAMESPACE, Ledger, config_map, job, pod
+
+# A name, and the passages at which it is hit; the workload makes sure that there are so many.
+POINTS = [
+    ("store-before-commit", 60),
+    ("store-after-commit", 60),
+    ("api-before-answer", 90),
+    ("controller-before-bind", 1),
+    ("controller-before-bind", 2),  # between the pods of a gang
+    ("controller-after-bind", 1),
+    ("controller-after-bind", 3),
+    ("controller-before-status", 2),
+]
+
+
+class Load:
+    """Writes of one seed, one after the other."""
+
+    def __init__(self, ledger, rng):
+        self.ledger, self.rng = ledger, rng
+        self.count = 0
+        self.maps = []
+
+    def make_namespace(self, api):
+        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+
+        def made():
+            status, _ = api.call("POST", "/api/v1/namespaces", body)
+            return status in (201, 409)
+
+        wait_for("a namespace", made)
+
+    def gang(self, api):
+        self.count += 1
+        name = f"gang-{self.count}"
+        pods = self.rng.randint(2, 3)
+        self.ledger.gangs[name] = pods
+        return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 1, True))
+
+    def step(self, api):
+        """True, False or None, as Ledger.write() says."""
+        self.count += 1
+        n, what = self.count, self.rng.random()
+        if what < 0.2:
+            return self.ledger.write(api, "POST", "Pod", f"pod-{n}",
+                                     pod(f"pod-{n}", self.rng.choice((1, 1, 2, 4)), 1))
+        if what < 0.3:
+            return self.ledger.write(api, "POST", "Job", f"job-{n}",
+                                     job(f"job-{n}", self.rng.randint(1, 3),
+                                         self.rng.choice((1, 2)), 1, False))
+        if what < 0.36:
+            return self.gang(api)
+        if what < 0.6 or not self.maps:
+            self.maps.append(f"map-{n}")
+            return self.ledger.write(api, "POST", "ConfigMap", f"map-{n}",
+                                     config_map(f"map-{n}", str(n)))
+        name = self.rng.choice(self.maps)
+        if what < 0.67:
+            self.maps.remove(name)
+            return self.ledger.write(api, "DELETE", "ConfigMap", name)
+        return self.ledger.write(api, "PUT", "ConfigMap", name, config_map(name, str(n)))
+
+
+class Observer(threading.Thread):
+    """Reads all pods again and again and judges them; keeps the first failure."""
+
+    def __init__(self, kubeconfig, ledger):
+        super().__init__(daemon=True)
+        self.kubeconfig, self.ledger = kubeconfig, ledger
+        self.over = threading.Event()
+        self.failure = None
+        self.start()
+
+    def run(self):
+        api = None
+        while not self.over.wait(0.02):
+            try:
+                api = api or Api(self.kubeconfig, timeout_s=5)
+                self.ledger.observe(api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"])
+            except Gone:
+                api = None
+            except Failure as failure:
+                if "404" not in str(failure):
+                    self.failure = failure
+                    return
+
+    def stop(self):
+        self.over.set()
+        self.join()
+        if self.failure:
+            raise self.failure
+
+
+def converge(cluster, ledger):
+    """Everything finishes, and the process is still the one that was started."""
+    api = cluster.api()
+    ledger.waiting = []
+
+    def done():
+        cluster.process.must_run()
+        return ledger.finished(api)
+
+    try:
+        wait_for("the end of all jobs", done)
+    except Failure as failure:
+        raise Failure(f"{failure}: {', '.join(ledger.waiting[:10])}") from None
+
+
+def restart_and_verify(cluster, ledger):
+    cluster.start()
+    if not cluster.await_ready():
+        raise Failure("berth up ended while it started again")
+    ledger.restart_clocks()
+    ledger.verify(cluster.api())
+
+
+def run_seed(berth, folder, seed):
+    """Three lives and two deaths at moments of the seed; then everything must finish."""
+    rng = random.Random(seed)
+    cluster, ledger = Cluster(berth, folder), Ledger()
+    load = Load(ledger, rng)
+    cluster.start()
+    if not cluster.await_ready():
+        raise Failure("berth up ended while it started")
+    for life in range(3):
+        api = cluster.api()
+        load.make_namespace(api)
+        observer = Observer(cluster.kubeconfig, ledger)
+        killer = None
+        steps = rng.randint(1, 60)
+        for step in range(steps + 100 if life < 2 else 15):
+            if life < 2 and step == steps:
+                # From another thread, so that it strikes inside of a request.
+                killer = threading.Timer(rng.random() * 0.03, cluster.process.kill)
+                killer.start()
+            if load.step(api) is None:
+                break
+        if killer:
+            killer.join()
+        if life < 2:
+            if rng.random() < 0.5:
+                pause(rng.random() * 0.2)
+            cluster.process.kill()
+            observer.stop()
+            restart_and_verify(cluster, ledger)
+        else:
+            converge(cluster, ledger)
+            observer.stop()
+    if cluster.process.terminate() != 0:
+        raise Failure(f"berth up ended with {cluster.process.child.returncode} when asked to stop")
+    return ledger.writes
+
+
+def run_point(berth, folder, point, count):
+    """Dies by itself at the count-th passage; then everything must finish."""
+    rng = random.Random(f"{point} {count}")
+    cluster, ledger = Cluster(berth, folder), Ledger()
+    load = Load(ledger, rng)
+    cluster.start(f"{point}:{count}")
+    if cluster.await_ready():
+        api = cluster.api()
+        try:
+            load.make_namespace(api)
+            load.gang(api)
+            load.gang(api)
+            for _ in range(60):
+                if load.step(api) is None:
+                    break
+        except Failure:
+            if cluster.process.running():
+                raise
+        wait_for(f"the end at {point}:{count}", lambda: not cluster.process.running())
+    code = cluster.process.child.returncode
+    if code != -9:
+        raise Failure(f"berth up ended with {code} instead of at {point}")
+    restart_and_verify(cluster, ledger)
+    load.make_namespace(cluster.api())
+    observer = Observer(cluster.kubeconfig, ledger)
+    for _ in range(10):
+        load.step(cluster.api())
+    converge(cluster, ledger)
+    observer.stop()
+    cluster.process.terminate()
+    return ledger.writes
+
+
+class Controllers:
+    """Two `berth controller` processes on one cluster."""
+
+    def __init__(self, berth, folder, kubeconfig):
+        self.berth, self.folder, self.kubeconfig = berth, folder, kubeconfig
+        self.processes = {}
+        self.born = 0
+
+    def start(self):
+        self.born += 1
+        name = f"controller-{self.born}"
+        log = os.path.join(self.folder, name + ".log")
+        self.processes[name] = Process(
+            [self.berth, "controller", "--kubeconfig", self.kubeconfig, "--identity", name,
+             "--metrics", ""], log)
+        return name
+
+    def leader(self, api):
+        """The one that holds the lease and lives."""
+        found = api.get("/apis/coordination.k8s.io/v1/leases")["items"]
+        for lease in found:
+            holder = lease["spec"].get("holderIdentity", "")
+            if holder in self.processes and self.processes[holder].running():
+                return holder
+        return None
+
+    def kill(self, name):
+        self.processes.pop(name).kill()
+
+    def kill_all(self):
+        for name in list(self.processes):
+            self.kill(name)
+
+
+def run_controllers(berth, folder, seed, away_s):
+    rng = random.Random(f"controllers {seed}")
+    cluster, ledger = Cluster(berth, folder, controller=False), Ledger()
+    load = Load(ledger, rng)
+    cluster.start()
+    if not cluster.await_ready():
+        raise Failure("berth up ended while it started")
+    api = cluster.api()
+    load.make_namespace(api)
+    controllers = Controllers(berth, folder, cluster.kubeconfig)
+    try:
+        controllers.start()
+        controllers.start()
+        observer = Observer(cluster.kubeconfig, ledger)
+        leader = wait_for("a leader", lambda: controllers.leader(api))
+        load.gang(api)
+        for step in range(40):
+            load.step(api)
+            if step == 20:
+                pause(rng.random() * 0.05)  # inside of its first cycles
+                controllers.kill(leader)
+                controllers.start()
+        wait_for("the next leader", lambda: controllers.leader(api))
+        converge(cluster, ledger)
+        # The API server stands still; the work given before and after is done.
+        for _ in range(10):
+            load.step(api)
+        cluster.process.stop_and_go(away_s)
+        api = cluster.api()
+        for _ in range(10):
+            load.step(api)
+        # Which of the two leads now is theirs to say; one that lost the lead may have ended.
+        for name, process in list(controllers.processes.items()):
+            if not process.running():
+                controllers.processes.pop(name)
+                controllers.start()
+        ledger.verify(api)
+        converge(cluster, ledger)
+        observer.stop()
+    finally:
+        controllers.kill_all()
+    cluster.process.terminate()
+    return ledger.writes
+
+
+def run_all(args):
+    plan = []
+    if args.seeds > 0:
+        for seed in range(args.first, args.first + args.seeds):
+            plan.append((f"seed {seed}", lambda folder, s=seed: run_seed(args.berth, folder, s)))
+    if args.points:
+        for point, count in POINTS:
+            plan.append((f"{point}:{count}", lambda folder, p=point, c=count:
+                         run_point(args.berth, folder, p, c)))
+    for seed in range(args.first, args.first + args.controllers):
+        plan.append((f"controllers {seed}", lambda folder, s=seed:
+                     run_controllers(args.berth, folder, s, args.away)))
+    failures = 0
+    for name, run in plan:
+        start = time.monotonic()
+        folder = tempfile.mkdtemp(prefix="berth-crash-", dir=args.folder)
+        try:
+            writes = run(folder)
+            print(f"ok    {name}: {writes} writes, {time.monotonic() - start:.1f} s", flush=True)
+            shutil.rmtree(folder, ignore_errors=True)
+        except Exception as error:  # whatever it is, the other seeds are still worth knowing
+            failures += 1
+            print(f"FAIL  {name}: {error}\n      kept in {folder}", flush=True)
+            if not isinstance(error, Failure):
+                traceback.print_exc()
+            show_logs(folder)
+            kill_leftovers()
+    print(f"{len(plan) - failures} of {len(plan)} passed")
+    return failures
+
+
+def show_logs(folder):
+    for name in sorted(os.listdir(folder)):
+        if name.endswith(".log"):
+            with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
+                print(f"      {name}:\n" + "".join("        " + l for l in file.readlines()[-15:]))
+
+
+def kill_leftovers():
+    for process in Process.all:
+        if process.running():
+            process.child.kill()
+            process.child.wait()
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--berth", default="build/dev/berth")
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--first", type=int, default=1)
+    parser.add_argument("--points", action=argparse.BooleanOptionalAction, default=True)
+    parser.add_argument("--controllers", type=int, default=1, help="seeds of that mode")
+    parser.add_argument("--away", type=float, default=3, help="seconds without the API server")
+    parser.add_argument("--folder", default=None, help="where to put data (default: temporary)")
+    args = parser.parse_args()
+    sys.exit(1 if run_all(args) else 0)
+
+
+if __name__ == "__main__":
+    main()
