@@ -5,6 +5,7 @@
 #include <string>
 
 #include "app/cli.h"
+#include "base/crash_point.h"
 #include "base/system_clock.h"
 
 namespace {
@@ -34,6 +35,14 @@ int main(int argc, char** argv) {
                                 .wall = wall,
                                 .monotonic = monotonic,
                                 .environment = environment_of(environ)};
+  // For tests alone: where to die as of kill -9.
+  if (const auto at = terminal.environment.find("BERTH_CRASH_AT");
+      at != terminal.environment.end()) {
+    if (const berth::Status set = berth::set_crash_at(at->second); !set.ok()) {
+      std::cerr << "berth: BERTH_CRASH_AT: " << set.error().to_string() << "\n";
+      return 2;
+    }
+  }
   const int code = berth::app::run_command({argv + 1, argv + argc}, terminal);
   std::cout.flush();
   if (!std::cout) {

@@ -2,6 +2,8 @@
 
 #include <utility>
 
+#include "base/crash_point.h"
+
 namespace berth::sim::api {
 
 namespace {
@@ -46,6 +48,7 @@ void Request::answer(int status, std::string json) {
   if (std::exchange(answered_, true)) return;
   text::HttpResponse response = head(status, "application/json");
   response.body = std::move(json);
+  BERTH_CRASH_POINT("api-before-answer");
   exchange->respond(std::move(response));
 }
 
