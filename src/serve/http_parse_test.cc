@@ -38,7 +38,7 @@ std::vector<ParseCase> parse_cases() {
        "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
       {"length is no number", "POST / HTTP/1.1\r\nContent-Length: 1x\r\n\r\na", 400},
       {"space before the colon", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
-      {"chunk size is no number", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n",
+      {"chunk size is no number", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
        400},
       {"long body", "POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n", 413},
       {"long chunks",
