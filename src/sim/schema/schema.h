@@ -173,7 +173,7 @@ struct ManagerOptions {
 struct Applied {
   text::Document object;  // with managedFields; not yet normalized
   // Not empty: nothing was applied (409). reason FieldManagerConflict, message
-  // 'conflict with "manager" using v1 at ...', field ".spec.replicas".
+  // 'conflict with "manager" using v1', field ".spec.replicas".
   std::vector<Cause> conflicts;
   std::string conflict_message;  // of the Status: 'Apply failed with 1 conflict: conflict with ...'
 };
@@ -182,9 +182,9 @@ struct Applied {
 Result<Applied> apply_config(const Kind& kind, const text::Value& live, const text::Value& config,
                              const ManagerOptions& options);
 
-// managedFields of an object that was created (live null) or updated by anything but apply. Where
-// nothing but managedFields would change, live's are kept. Also to be called after admission has
-// changed an applied object (with the applying manager; only what admission changed is taken).
+// managedFields of an object that was created (live null) or updated by anything but apply; not to
+// be called after apply_config(). The entries that object brings along count when it has any,
+// otherwise live's; [{}] forgets all of them. Where nothing changed, nothing is added.
 text::Document track_update(const Kind& kind, const text::Value& live, const text::Value& object,
                             const ManagerOptions& options);
 

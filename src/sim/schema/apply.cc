@@ -1,0 +1,414 @@
+// Server-side apply: who manages which field.
+#include <algorithm>
+
+#include "sim/schema/fields.h"
+
+namespace berth::sim {
+namespace {
+
+constexpr std::size_t kMostUpdateManagers = 10;
+
+struct Manager {
+  std::string name;
+  std::string api_version;
+  std::string subresource;
+  std::string time;
+  bool applied = false;
+  FieldSet fields;
+
+  bool same_as(const Manager& other) const {
+    return name == other.name && subresource == other.subresource && applied == other.applied &&
+           (applied || api_version == other.api_version);
+  }
+};
+
+using Managers = std::vector<Manager>;
+
+Managers read_managers(const Value& object, FieldPool& pool) {
+  Managers out;
+  for (const Value& entry : at(at(object, "metadata"), "managedFields").items()) {
+    Manager one;
+    one.name = text_at(entry, "manager");
+    one.api_version = text_at(entry, "apiVersion");
+    one.subresource = text_at(entry, "subresource");
+    one.time = text_at(entry, "time");
+    one.applied = text_at(entry, "operation") == "Apply";
+    one.fields = read_fields(at(entry, "fieldsV1"), pool);
+    if (text_at(entry, "operation").empty()) continue;
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+// Apply before Update, then by time, name, version and subresource.
+void sort_managers(Managers& managers) {
+  std::stable_sort(managers.begin(), managers.end(), [](const Manager& a, const Manager& b) {
+    if (a.applied != b.applied) return a.applied;
+    if (a.time != b.time) return a.time < b.time;
+    if (a.name != b.name) return a.name < b.name;
+    if (a.api_version != b.api_version) return a.api_version < b.api_version;
+    return a.subresource < b.subresource;
+  });
+}
+
+// Too many updaters: the oldest become one.
+void cap_managers(Managers& managers) {
+  sort_managers(managers);
+  std::vector<std::size_t> updaters;
+  for (std::size_t i = 0; i < managers.size(); ++i) {
+    if (!managers[i].applied) updaters.push_back(i);
+  }
+  if (updaters.size() <= kMostUpdateManagers) return;
+  const std::size_t over = updaters.size() - kMostUpdateManagers + 1;
+  Manager ancient;
+  ancient.name = "ancient-changes";
+  for (std::size_t k = 0; k < over; ++k) {
+    const Manager& old = managers[updaters[k]];
+    ancient.fields = set_union(ancient.fields, old.fields);
+    ancient.api_version = old.api_version;
+    ancient.time = old.time;
+  }
+  for (std::size_t k = over; k > 0; --k) {
+    managers.erase(managers.begin() + static_cast<std::ptrdiff_t>(updaters[k - 1]));
+  }
+  managers.push_back(std::move(ancient));
+}
+
+Value write_managers(Managers managers, Draft& draft) {
+  cap_managers(managers);
+  sort_managers(managers);
+  std::vector<Value> out;
+  for (const Manager& one : managers) {
+    if (one.fields.empty()) continue;
+    std::vector<Member> entry;
+    entry.push_back({"apiVersion", draft.string(one.api_version)});
+    entry.push_back({"fieldsType", draft.string("FieldsV1")});
+    entry.push_back({"fieldsV1", write_fields(one.fields, draft)});
+    entry.push_back({"manager", draft.string(one.name)});
+    entry.push_back({"operation", draft.string(one.applied ? "Apply" : "Update")});
+    if (!one.subresource.empty()) entry.push_back({"subresource", draft.string(one.subresource)});
+    if (!one.time.empty()) entry.push_back({"time", draft.string(one.time)});
+    out.push_back(draft.object(entry));
+  }
+  return draft.array(out);
+}
+
+Value with_managers(const Value& object, const Managers& managers, Draft& draft) {
+  const Value written = write_managers(managers, draft);
+  if (written.size() == 0) return draft.unset_in(object, "metadata", "managedFields");
+  return draft.set_in(object, {"metadata", "managedFields"}, written);
+}
+
+Value without_managers(const Value& object, Draft& draft) {
+  return draft.unset_in(object, "metadata", "managedFields");
+}
+
+// The server's own fields belong to nobody.
+void strip_meta(FieldSet& set, const FieldPool&) {
+  FieldSet strip;
+  strip.at("f:apiVersion").owned = true;
+  strip.at("f:kind").owned = true;
+  FieldSet& meta = strip.at("f:metadata");
+  meta.owned = true;
+  for (const std::string_view step :
+       {"f:name", "f:namespace", "f:creationTimestamp", "f:selfLink", "f:uid", "f:clusterName",
+        "f:generation", "f:managedFields", "f:resourceVersion"}) {
+    meta.at(step).owned = true;
+  }
+  set = set_difference(set, strip);
+}
+
+void drop_step(FieldSet& set, std::string_view step) {
+  std::erase_if(set.children, [&](const FieldSet::Child& child) { return child.step == step; });
+}
+
+// Fields that the endpoint resets are nobody's concern there.
+void drop_reset_fields(const Kind& kind, std::string_view subresource, FieldSet& set) {
+  if (subresource.empty() && kind.status) drop_step(set, "f:status");
+  if (subresource == "status") drop_step(set, "f:spec");
+  if (subresource == "status" && kind.custom) drop_step(set, "f:metadata");
+}
+
+Manager* find_manager(Managers& managers, const Manager& wanted) {
+  for (Manager& one : managers) {
+    if (one.same_as(wanted)) return &one;
+  }
+  return nullptr;
+}
+
+void drop_empty(Managers& managers) {
+  std::erase_if(managers, [](const Manager& one) { return one.fields.empty(); });
+}
+
+std::string manager_words(const Manager& one) {
+  std::string out = go_quote(one.name);
+  if (!one.subresource.empty()) out += " with subresource " + go_quote(one.subresource);
+  if (!one.applied) out += " using " + one.api_version;
+  return out;
+}
+
+// What others hold of what changes; taken from them when taking.
+struct Clash {
+  const Manager* manager;
+  std::vector<std::string> paths;
+};
+
+std::vector<Clash> clashes_with(const Managers& managers, const Manager& self,
+                                const FieldSet& changed) {
+  std::vector<Clash> out;
+  for (const Manager& one : managers) {
+    if (one.same_as(self)) continue;
+    Clash clash{&one, {}};
+    list_paths(set_intersection(one.fields, changed), clash.paths);
+    if (!clash.paths.empty()) out.push_back(std::move(clash));
+  }
+  std::stable_sort(out.begin(), out.end(), [](const Clash& a, const Clash& b) {
+    return manager_words(*a.manager) < manager_words(*b.manager);
+  });
+  return out;
+}
+
+void describe_clashes(const std::vector<Clash>& clashes, Applied& out) {
+  for (const Clash& clash : clashes) {
+    for (const std::string& path : clash.paths) {
+      out.conflicts.push_back(
+          {"FieldManagerConflict", path, "conflict with " + manager_words(*clash.manager)});
+    }
+  }
+  if (out.conflicts.size() == 1) {
+    out.conflict_message = "Apply failed with 1 conflict: " + out.conflicts.front().message + ": " +
+                           out.conflicts.front().field;
+    return;
+  }
+  out.conflict_message =
+      "Apply failed with " + std::to_string(out.conflicts.size()) + " conflicts: ";
+  for (bool first = true; const Clash& clash : clashes) {
+    if (!first) out.conflict_message += "\n";
+    first = false;
+    out.conflict_message += "conflicts with " + manager_words(*clash.manager) + ":";
+    for (const std::string& path : clash.paths) out.conflict_message += "\n- " + path;
+  }
+}
+
+void take_from_others(Managers& managers, const Manager& self, const FieldChanges& changes) {
+  const FieldSet taken = set_union(changes.modified, changes.added);
+  for (Manager& one : managers) {
+    if (one.same_as(self)) continue;
+    one.fields = set_difference(set_difference(one.fields, taken), changes.removed);
+  }
+}
+
+// Lists of the config must have their keys, and each only once.
+Status check_config(const Schema* schema, const Value& value, Path& path, FieldPool& pool) {
+  if (value.is_object()) {
+    for (const Member& member : value.members()) {
+      const Path::Mark mark = path.mark();
+      path.child(member.key);
+      BERTH_CHECK(check_config(member_schema(schema, member.key), member.value, path, pool));
+      path.back(mark);
+    }
+    return {};
+  }
+  if (grain_of(schema, value) != Grain::kList) return {};
+  std::vector<std::string_view> seen;
+  for (std::size_t i = 0; const Value& item : value.items()) {
+    std::string_view missing;
+    const std::string_view step = item_step(*schema, item, pool, &missing);
+    const std::string place = "." + path.text() + ": element " + std::to_string(i);
+    if (step.empty()) {
+      return invalid(place + ": associative list with keys has an element that omits key field " +
+                     go_quote(missing) + " (and doesn't have default value)");
+    }
+    seen.push_back(step);
+    const Path::Mark mark = path.mark();
+    path.index(i++);
+    BERTH_CHECK(check_config(schema->items, item, path, pool));
+    path.back(mark);
+  }
+  std::sort(seen.begin(), seen.end());
+  const auto twice = std::adjacent_find(seen.begin(), seen.end());
+  if (twice != seen.end()) {
+    std::vector<std::string> words;
+    FieldSet one;
+    one.at(*twice).owned = true;
+    list_paths(one, words);
+    return invalid("." + path.text() + ": duplicate entries for key " +
+                   (words.empty() ? "" : words.front()));
+  }
+  return {};
+}
+
+// What the manager applied last time and not now goes, unless somebody else holds it.
+Value prune_dropped(const Schema* schema, const Value& merged, const Managers& managers,
+                    const FieldSet& last, Draft& draft, FieldPool& pool) {
+  if (last.empty()) return merged;
+  FieldSet managed;
+  for (const Manager& one : managers) managed = set_union(managed, one.fields);
+  const FieldSet named_last = with_named_parents(last, schema);
+  const Value bare = remove_fields(schema, merged, named_last, draft, pool);
+  const FieldSet all = with_named_parents(fields_of(schema, merged, pool), schema);
+  const FieldSet keep = set_union(with_named_parents(fields_of(schema, bare, pool), schema),
+                                  with_named_parents(managed, schema));
+  const Value owned = remove_fields(schema, merged, set_difference(all, keep), draft, pool);
+  const FieldSet left = with_named_parents(fields_of(schema, owned, pool), schema);
+  return remove_fields(schema, merged, set_intersection(set_difference(all, left), named_last),
+                       draft, pool);
+}
+
+Value drop_nulls(const Value& value, Draft& draft) {
+  if (value.is_object()) {
+    std::vector<Member> kept;
+    for (const Member& member : value.members()) {
+      if (!member.value.is_null()) kept.push_back({member.key, drop_nulls(member.value, draft)});
+    }
+    return draft.object(kept);
+  }
+  if (value.is_array()) {
+    std::vector<Value> kept;
+    for (const Value& item : value.items()) kept.push_back(drop_nulls(item, draft));
+    return draft.array(kept);
+  }
+  return value;
+}
+
+// metadata has a schema of its own; a custom kind's may leave it out.
+struct RootSchema {
+  explicit RootSchema(const Kind& kind) {
+    root.type = Schema::Type::kObject;
+    root.preserve_unknown = kind.schema->preserve_unknown;
+    root.has_additional = kind.schema->has_additional;
+    root.additional = kind.schema->additional;
+    root.properties = kind.schema->properties;
+    for (Schema::Property& property : root.properties) {
+      if (property.name == "metadata") property.schema = &object_meta();
+    }
+  }
+  Schema root;
+};
+
+// An object from before anybody's fields were kept: all of it belongs to one old manager.
+void adopt_live(const Kind& kind, const Schema* schema, const Value& live, Managers& managers,
+                FieldPool& pool, Draft& draft) {
+  if (!managers.empty() || live.is_null()) return;
+  Manager before;
+  before.name = "before-first-apply";
+  before.api_version = kind.api_version();
+  before.fields =
+      compare_fields(schema, draft.object({}), without_managers(live, draft), pool).added;
+  strip_meta(before.fields, pool);
+  managers.push_back(std::move(before));
+}
+
+}  // namespace
+
+Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& config,
+                             const ManagerOptions& options) {
+  if (!config.is_object()) return invalid("the configuration is not an object");
+  if (options.manager.empty()) return invalid("fieldManager is required for apply patch");
+  if (at(at(config, "metadata"), "managedFields").size() > 0) {
+    return invalid("metadata.managedFields must be nil");
+  }
+  Draft draft;
+  FieldPool pool;
+  const RootSchema holder(kind);
+  const Schema* schema = &holder.root;
+  const Value given = drop_nulls(config, draft);
+  Path path;
+  if (auto checked = check_config(schema, given, path, pool); !checked.ok()) {
+    return std::move(checked).error().context(
+        "failed to create typed patch object (" +
+        std::string(text_at(at(config, "metadata"), "namespace")) + "/" +
+        std::string(text_at(at(config, "metadata"), "name")) + "; " + kind.api_version() +
+        ", Kind=" + kind.kind + ")");
+  }
+  Managers managers = read_managers(live, pool);
+  adopt_live(kind, schema, live, managers, pool, draft);
+  const Value old = live.is_null() ? draft.object({}) : without_managers(live, draft);
+
+  Manager self;
+  self.name = options.manager;
+  self.api_version = kind.api_version();
+  self.subresource = options.subresource;
+  self.applied = true;
+  self.fields = fields_of(schema, given, pool);
+  drop_reset_fields(kind, options.subresource, self.fields);
+  FieldSet last;
+  if (Manager* known = find_manager(managers, self); known != nullptr) {
+    last = known->fields;
+    self.time = known->time;
+    *known = self;
+  } else {
+    managers.push_back(self);
+  }
+  Value merged = merge_applied(schema, old, given, draft, pool);
+  merged = prune_dropped(schema, merged, managers, last, draft, pool);
+
+  FieldChanges changes = compare_fields(schema, old, merged, pool);
+  for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
+    drop_reset_fields(kind, options.subresource, *set);
+  }
+  Applied out;
+  const auto clashes = clashes_with(managers, self, set_union(changes.modified, changes.added));
+  if (!clashes.empty() && !options.force) {
+    describe_clashes(clashes, out);
+    return out;
+  }
+  take_from_others(managers, self, changes);
+  Manager* mine = find_manager(managers, self);
+  strip_meta(mine->fields, pool);
+  const bool changed = live.is_null() || !text::equal(old, merged);
+  if (changed || mine->time.empty()) mine->time = options.now;
+  drop_empty(managers);
+  out.object = Draft::finish(with_managers(merged, managers, draft));
+  return out;
+}
+
+text::Document track_update(const Kind& kind, const Value& live, const Value& object,
+                            const ManagerOptions& options) {
+  Draft draft;
+  FieldPool pool;
+  const RootSchema holder(kind);
+  const Schema* schema = &holder.root;
+  const Value& brought = at(at(object, "metadata"), "managedFields");
+  const bool reset = brought.size() == 1 && brought.items().front().size() == 0;
+  Managers managers;
+  if (!reset) {
+    if (options.subresource.empty()) managers = read_managers(object, pool);
+    if (managers.empty()) managers = read_managers(live, pool);
+  }
+  const Value old = live.is_null() ? draft.object({}) : without_managers(live, draft);
+  const Value now = without_managers(object, draft);
+  if (reset) return Draft::finish(now);
+
+  Manager self;
+  self.name = options.manager.empty() ? "unknown" : std::string(options.manager);
+  self.api_version = kind.api_version();
+  self.subresource = options.subresource;
+  FieldChanges changes = compare_fields(schema, old, now, pool);
+  for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
+    drop_reset_fields(kind, options.subresource, *set);
+  }
+  Manager nobody;
+  nobody.name = "current-operation";
+  take_from_others(managers, nobody, changes);
+  FieldSet mine = set_union(changes.modified, changes.added);
+  strip_meta(mine, pool);
+  if (!mine.empty()) {
+    Manager* known = find_manager(managers, self);
+    if (known == nullptr) known = &managers.emplace_back(self);
+    known->fields = set_union(known->fields, mine);
+    known->time = options.now;
+  }
+  drop_empty(managers);
+  return Draft::finish(with_managers(now, managers, draft));
+}
+
+bool same_apart_from_managers(const Value& a, const Value& b) {
+  Draft draft;
+  const auto bare = [&](const Value& object) {
+    return draft.unset_in(without_managers(object, draft), "metadata", "resourceVersion");
+  };
+  return text::equal(bare(a), bare(b));
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,256 @@
+// Defaults of built-in types that depend on other fields; the rest stands in the table.
+#include <algorithm>
+
+#include "sim/schema/normalize.h"
+
+namespace berth::sim {
+namespace {
+
+// The tag decides: "latest", also when there is neither tag nor digest, is always pulled.
+bool image_is_latest(std::string_view image) {
+  const std::size_t digest = image.find('@');
+  const std::string_view named = image.substr(0, digest);
+  const std::size_t slash = named.rfind('/');
+  const std::string_view last = slash == std::string_view::npos ? named : named.substr(slash + 1);
+  const std::size_t colon = last.find(':');
+  if (colon != std::string_view::npos) return last.substr(colon + 1) == "latest";
+  return digest == std::string_view::npos;
+}
+
+void container_defaults(Fields& fields, Draft& draft) {
+  if (fields.text("imagePullPolicy").empty()) {
+    const bool latest = image_is_latest(fields.text("image"));
+    fields.set("imagePullPolicy", draft.string(latest ? "Always" : "IfNotPresent"));
+  }
+}
+
+// Only of pods: a limit without a request is requested.
+void resource_defaults(Fields& fields, const Place& place, Draft& draft) {
+  const Value* limits = fields.get("limits");
+  if (!place.in_pod || limits == nullptr || limits->size() == 0) return;
+  const Value* requests = fields.get("requests");
+  std::vector<Member> all;
+  if (requests != nullptr) all.assign(requests->members().begin(), requests->members().end());
+  const std::size_t given = all.size();
+  for (const Member& limit : limits->members()) {
+    if (requests == nullptr || requests->find(limit.key) == nullptr) all.push_back(limit);
+  }
+  if (all.size() != given || requests == nullptr) fields.set("requests", draft.object(all));
+}
+
+// Host networking: a container's port is the host's as well.
+Value host_ports(const Value& containers, Draft& draft) {
+  std::vector<Value> out;
+  for (const Value& container : containers.items()) {
+    std::vector<Value> ports;
+    for (const Value& port : at(container, "ports").items()) {
+      const bool unset = int_at(port, "hostPort").value_or(0) == 0;
+      ports.push_back(unset ? draft.set(port, "hostPort", at(port, "containerPort")) : port);
+    }
+    out.push_back(ports.empty() ? container : draft.set(container, "ports", draft.array(ports)));
+  }
+  return draft.array(out);
+}
+
+void pod_spec_defaults(Fields& fields, const Place& place, Draft& draft) {
+  std::string_view account = fields.text("serviceAccountName");
+  if (account.empty()) account = fields.text("serviceAccount");
+  if (!account.empty()) {
+    const Value name = draft.string(account);
+    fields.set("serviceAccountName", name);
+    fields.set("serviceAccount", name);
+  }
+  if (!place.in_pod) return;
+  if (!fields.has("enableServiceLinks")) fields.set("enableServiceLinks", Draft::boolean(true));
+  const Value* grace = fields.get("terminationGracePeriodSeconds");
+  if (grace != nullptr && grace->as_int64().value_or(0) < 0) {
+    fields.set("terminationGracePeriodSeconds", draft.number(1));
+  }
+  const Value* host = fields.get("hostNetwork");
+  if (host == nullptr || !host->as_bool()) return;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const Value* containers = fields.get(list);
+    if (containers != nullptr) fields.set(list, host_ports(*containers, draft));
+  }
+}
+
+void job_spec_defaults(Fields& fields, Draft& draft) {
+  if (!fields.has("completions") && !fields.has("parallelism")) {
+    fields.set("completions", draft.number(1));
+  }
+  if (!fields.has("parallelism")) fields.set("parallelism", draft.number(1));
+  if (!fields.has("backoffLimit")) {
+    fields.set("backoffLimit", draft.number(fields.has("backoffLimitPerIndex") ? INT32_MAX : 6));
+  }
+  if (!fields.has("podReplacementPolicy")) {
+    const bool failed = fields.has("podFailurePolicy");
+    fields.set("podReplacementPolicy", draft.string(failed ? "Failed" : "TerminatingOrFailed"));
+  }
+}
+
+// rollingUpdate with its two amounts, where the strategy is a rolling one.
+void rolling_defaults(Fields& fields, Draft& draft, const Value& unavailable, const Value& surge) {
+  if (fields.text("type") != "RollingUpdate") return;
+  const Value* given = fields.get("rollingUpdate");
+  Value rolling = given == nullptr ? draft.object({}) : *given;
+  if (!surge.is_null() && rolling.find("maxSurge") == nullptr) {
+    rolling = draft.set(rolling, "maxSurge", surge);
+  }
+  if (rolling.find("maxUnavailable") == nullptr) {
+    rolling = draft.set(rolling, "maxUnavailable", unavailable);
+  }
+  fields.set("rollingUpdate", rolling);
+}
+
+void stateful_defaults(Fields& fields, Draft& draft) {
+  if (fields.text("type") != "RollingUpdate") return;
+  const Value* given = fields.get("rollingUpdate");
+  Value rolling = given == nullptr ? draft.object({}) : *given;
+  if (rolling.find("partition") == nullptr) {
+    rolling = draft.set(rolling, "partition", draft.number(0));
+  }
+  fields.set("rollingUpdate", rolling);
+}
+
+void service_defaults(Fields& fields, Draft& draft) {
+  const std::string_view type = fields.text("type");
+  const bool inside = type == "ClusterIP" || type == "NodePort" || type == "LoadBalancer";
+  if (inside && !fields.has("internalTrafficPolicy")) {
+    fields.set("internalTrafficPolicy", draft.string("Cluster"));
+  }
+  const bool outside = type == "NodePort" || type == "LoadBalancer";
+  if (outside && fields.text("externalTrafficPolicy").empty()) {
+    fields.set("externalTrafficPolicy", draft.string("Cluster"));
+  }
+  if (type == "LoadBalancer" && !fields.has("allocateLoadBalancerNodePorts")) {
+    fields.set("allocateLoadBalancerNodePorts", Draft::boolean(true));
+  }
+  if (fields.text("sessionAffinity") == "None") fields.remove("sessionAffinityConfig");
+  const Value* ports = fields.get("ports");
+  if (ports == nullptr) return;
+  std::vector<Value> out;
+  for (const Value& port : ports->items()) {
+    const Value* target = port.find("targetPort");
+    const bool unset = target == nullptr || target->as_int64() == 0 ||
+                       (target->is_string() && target->string().empty());
+    out.push_back(unset ? draft.set(port, "targetPort", at(port, "port")) : port);
+  }
+  fields.set("ports", draft.array(out));
+}
+
+void volume_defaults(Fields& fields, const Schema& schema, Draft& draft) {
+  for (const Schema::Property& source : schema.properties) {
+    if (source.name != "name" && fields.has(source.name)) return;
+  }
+  fields.set("emptyDir", draft.object({}));
+}
+
+void autoscaler_defaults(Fields& fields, Draft& draft) {
+  const Value* metrics = fields.get("metrics");
+  if (metrics != nullptr && metrics->size() > 0) return;
+  const Member target[] = {{"type", draft.string("Utilization")},
+                           {"averageUtilization", draft.number(80)}};
+  const Member resource[] = {{"name", draft.string("cpu")}, {"target", draft.object(target)}};
+  const Member metric[] = {{"type", draft.string("Resource")},
+                           {"resource", draft.object(resource)}};
+  const Value items[] = {draft.object(metric)};
+  fields.set("metrics", draft.array(items));
+}
+
+void crd_name_defaults(Fields& fields, Draft& draft) {
+  const std::string kind(fields.text("kind"));
+  if (kind.empty()) return;
+  if (fields.text("singular").empty()) {
+    std::string lower = kind;
+    std::transform(lower.begin(), lower.end(), lower.begin(), [](char c) {
+      return c >= 'A' && c <= 'Z' ? static_cast<char>(c + ('a' - 'A')) : c;
+    });
+    fields.set("singular", draft.string(lower));
+  }
+  if (fields.text("listKind").empty()) fields.set("listKind", draft.string(kind + "List"));
+}
+
+// Labels of a Job come from its template when it has none of its own.
+Value labels_from_template(const Value& object, Draft& draft) {
+  if (at(at(object, "metadata"), "labels").size() > 0) return object;
+  const Value& labels = at(at(at(at(object, "spec"), "template"), "metadata"), "labels");
+  if (labels.size() == 0) return object;
+  return draft.set_in(object, {"metadata", "labels"}, labels);
+}
+
+Value phase_default(const Value& object, std::string_view phase, Draft& draft) {
+  if (!text_at(at(object, "status"), "phase").empty()) return object;
+  return draft.set_in(object, {"status", "phase"}, draft.string(phase));
+}
+
+Value namespace_defaults(const Value& object, Draft& draft) {
+  Value out = phase_default(object, "Active", draft);
+  const std::string_view name = text_at(at(object, "metadata"), "name");
+  if (name.empty()) return out;
+  return draft.set_in(out, {"metadata", "labels", "kubernetes.io/metadata.name"},
+                      draft.string(name));
+}
+
+}  // namespace
+
+void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Draft& draft) {
+  using Hook = Schema::Hook;
+  switch (schema.hook) {
+    case Hook::kContainer:
+      return container_defaults(fields, draft);
+    case Hook::kResources:
+      return resource_defaults(fields, place, draft);
+    case Hook::kPodSpec:
+      return pod_spec_defaults(fields, place, draft);
+    case Hook::kJobSpec:
+      return job_spec_defaults(fields, draft);
+    case Hook::kDeploymentStrategy:
+      return rolling_defaults(fields, draft, draft.string("25%"), draft.string("25%"));
+    case Hook::kDaemonStrategy:
+      return rolling_defaults(fields, draft, draft.number(1), draft.number(0));
+    case Hook::kStatefulStrategy:
+      return stateful_defaults(fields, draft);
+    case Hook::kServiceSpec:
+      return service_defaults(fields, draft);
+    case Hook::kNodeStatus:
+      if (!fields.has("allocatable") && fields.has("capacity")) {
+        const Value capacity = *fields.get("capacity");
+        fields.set("allocatable", capacity);
+      }
+      return;
+    case Hook::kDeviceRequest:
+      if (fields.text("allocationMode") == "ExactCount" && !fields.has("count")) {
+        fields.set("count", draft.number(1));
+      }
+      return;
+    case Hook::kVolume:
+      return volume_defaults(fields, schema, draft);
+    case Hook::kAutoscalerSpec:
+      return autoscaler_defaults(fields, draft);
+    case Hook::kCrdNames:
+      return crd_name_defaults(fields, draft);
+    default:
+      return;
+  }
+}
+
+Value kind_defaults(const Kind& kind, const Value& object, Draft& draft) {
+  if (kind.group.empty()) {
+    if (kind.kind == "Namespace") return namespace_defaults(object, draft);
+    if (kind.kind == "PersistentVolume" || kind.kind == "PersistentVolumeClaim") {
+      return phase_default(object, "Pending", draft);
+    }
+    if (kind.kind == "ReplicationController") {
+      Value out = labels_from_template(object, draft);
+      const Value& labels = at(at(at(at(object, "spec"), "template"), "metadata"), "labels");
+      if (labels.size() > 0 && at(at(object, "spec"), "selector").size() == 0) {
+        out = draft.set_in(out, {"spec", "selector"}, labels);
+      }
+      return out;
+    }
+  }
+  if (kind.group == "batch" && kind.kind == "Job") return labels_from_template(object, draft);
+  return object;
+}
+
+}  // namespace berth::sim

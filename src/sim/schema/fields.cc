@@ -1,0 +1,447 @@
+#include "sim/schema/fields.h"
+
+#include <algorithm>
+#include <map>
+
+#include "text/json.h"
+
+namespace berth::sim {
+namespace {
+
+bool step_less(const FieldSet::Child& child, std::string_view step) { return child.step < step; }
+
+// Both lists in step, either side missing where the other has a step of its own.
+template <class Visit>
+void in_step(const FieldSet& a, const FieldSet& b, const Visit& visit) {
+  std::size_t i = 0;
+  std::size_t j = 0;
+  while (i < a.children.size() || j < b.children.size()) {
+    const bool left = j == b.children.size() ||
+                      (i < a.children.size() && a.children[i].step < b.children[j].step);
+    const bool right = i == a.children.size() ||
+                       (j < b.children.size() && b.children[j].step < a.children[i].step);
+    if (left) {
+      visit(a.children[i].step, &a.children[i].set, nullptr);
+      ++i;
+    } else if (right) {
+      visit(b.children[j].step, nullptr, &b.children[j].set);
+      ++j;
+    } else {
+      visit(a.children[i].step, &a.children[i].set, &b.children[j].set);
+      ++i;
+      ++j;
+    }
+  }
+}
+
+void keep_child(FieldSet& out, std::string_view step, FieldSet set) {
+  if (set.owned || !set.children.empty()) out.children.push_back({step, std::move(set)});
+}
+
+}  // namespace
+
+const FieldSet* FieldSet::find(std::string_view step) const {
+  const auto found = std::lower_bound(children.begin(), children.end(), step, step_less);
+  return found != children.end() && found->step == step ? &found->set : nullptr;
+}
+
+FieldSet& FieldSet::at(std::string_view step) {
+  auto found = std::lower_bound(children.begin(), children.end(), step, step_less);
+  if (found == children.end() || found->step != step) {
+    found = children.insert(found, Child{step, {}});
+  }
+  return found->set;
+}
+
+bool FieldSet::empty() const {
+  return !owned && std::all_of(children.begin(), children.end(),
+                               [](const Child& child) { return child.set.empty(); });
+}
+
+FieldSet set_union(const FieldSet& a, const FieldSet& b) {
+  FieldSet out;
+  out.owned = a.owned || b.owned;
+  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    keep_child(out, step, x == nullptr ? *y : y == nullptr ? *x : set_union(*x, *y));
+  });
+  return out;
+}
+
+FieldSet set_intersection(const FieldSet& a, const FieldSet& b) {
+  FieldSet out;
+  out.owned = a.owned && b.owned;
+  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    if (x != nullptr && y != nullptr) keep_child(out, step, set_intersection(*x, *y));
+  });
+  return out;
+}
+
+FieldSet set_difference(const FieldSet& a, const FieldSet& b) {
+  FieldSet out;
+  out.owned = a.owned && !b.owned;
+  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    if (x != nullptr) keep_child(out, step, y == nullptr ? *x : set_difference(*x, *y));
+  });
+  return out;
+}
+
+bool set_equal(const FieldSet& a, const FieldSet& b) {
+  return set_difference(a, b).empty() && set_difference(b, a).empty();
+}
+
+std::string_view FieldPool::field(std::string_view name) {
+  char* to = arena_.allocate<char>(name.size() + 2);
+  to[0] = 'f';
+  to[1] = ':';
+  std::copy(name.begin(), name.end(), to + 2);
+  return {to, name.size() + 2};
+}
+
+Grain grain_of(const Schema* schema, const Value& value) {
+  if (value.is_object()) {
+    if (schema == nullptr || schema->type == Schema::Type::kAny) return Grain::kObject;
+    if (schema->type != Schema::Type::kObject || schema->atomic_map) return Grain::kLeaf;
+    return Grain::kObject;
+  }
+  if (value.is_array()) {
+    if (schema == nullptr || schema->type != Schema::Type::kArray) return Grain::kLeaf;
+    return schema->list == Schema::List::kAtomic ? Grain::kLeaf : Grain::kList;
+  }
+  return Grain::kLeaf;
+}
+
+bool is_named_field(const Schema* schema, std::string_view key) {
+  return schema != nullptr && schema->find(key) != nullptr;
+}
+
+const Schema* member_schema(const Schema* schema, std::string_view key) {
+  if (schema == nullptr) return nullptr;
+  const Schema::Property* property = schema->find(key);
+  if (property != nullptr) return property->schema;
+  return schema->additional;
+}
+
+std::string_view item_step(const Schema& list, const Value& item, FieldPool& pool,
+                           std::string_view* missing) {
+  if (list.list == Schema::List::kSet) return pool.keep("v:" + text::to_json(item));
+  std::vector<std::string_view> keys = list.map_keys;
+  std::sort(keys.begin(), keys.end());
+  std::string out = "k:{";
+  for (const std::string_view key : keys) {
+    const Value* value = item.find(key);
+    if (value == nullptr || value->is_null()) {
+      const Schema::Property* property = list.items == nullptr ? nullptr : list.items->find(key);
+      value = property == nullptr ? nullptr : property->fallback;
+    }
+    if (value == nullptr) {
+      if (missing != nullptr) *missing = key;
+      return {};
+    }
+    if (out.size() > 3) out += ',';
+    text::append_json_string(out, key);
+    out += ':';
+    out += text::to_json(*value);
+  }
+  return pool.keep(out + "}");
+}
+
+const Schema* step_schema(const Schema* schema, std::string_view step) {
+  if (schema == nullptr) return nullptr;
+  if (step.starts_with("f:")) return member_schema(schema, step.substr(2));
+  return schema->items;
+}
+
+namespace {
+
+void collect_fields(const Schema* schema, const Value& value, FieldSet& out, FieldPool& pool) {
+  switch (grain_of(schema, value)) {
+    case Grain::kLeaf:
+      out.owned = true;
+      return;
+    case Grain::kObject:
+      for (const Member& member : value.members()) {
+        FieldSet& child = out.at(pool.field(member.key));
+        const Value& inner = member.value;
+        if (!inner.is_null()) collect_fields(member_schema(schema, member.key), inner, child, pool);
+        const bool empty = inner.is_null() || (inner.is_object() && inner.size() == 0);
+        if (empty || !is_named_field(schema, member.key)) child.owned = true;
+      }
+      return;
+    case Grain::kList:
+      for (const Value& item : value.items()) {
+        const std::string_view step = item_step(*schema, item, pool);
+        if (step.empty()) continue;
+        FieldSet& child = out.at(step);
+        collect_fields(schema->items, item, child, pool);
+        child.owned = true;
+      }
+      return;
+  }
+}
+
+class FieldCompare {
+ public:
+  explicit FieldCompare(FieldPool& pool) : pool_(pool) {}
+
+  void run(const Schema* schema, const Value* from, const Value* to) {
+    const Value& either = to != nullptr ? *to : *from;
+    Grain grain = grain_of(schema, either);
+    const bool both_empty =
+        (from == nullptr || from->size() == 0) && (to == nullptr || to->size() == 0);
+    const bool same_shape = from == nullptr || to == nullptr || from->kind() == to->kind();
+    if (grain == Grain::kLeaf || both_empty || !same_shape) return leaf(from, to);
+    if (grain == Grain::kObject) {
+      objects(schema, from, to);
+    } else {
+      lists(*schema, from, to);
+    }
+    if (from == nullptr) insert(changes.added);
+    if (to == nullptr) insert(changes.removed);
+  }
+
+  FieldChanges changes;
+
+ private:
+  void insert(FieldSet& set) {
+    FieldSet* now = &set;
+    for (const std::string_view step : path_) now = &now->at(step);
+    now->owned = true;
+  }
+
+  void leaf(const Value* from, const Value* to) {
+    if (from == nullptr) {
+      insert(changes.added);
+    } else if (to == nullptr) {
+      insert(changes.removed);
+    } else if (!text::equal(*from, *to)) {
+      insert(changes.modified);
+    }
+  }
+
+  void child(const Schema* schema, std::string_view step, const Value* from, const Value* to) {
+    path_.push_back(step);
+    run(schema, from, to);
+    path_.pop_back();
+  }
+
+  void objects(const Schema* schema, const Value* from, const Value* to) {
+    if (from != nullptr) {
+      for (const Member& member : from->members()) {
+        const Value* other = to == nullptr ? nullptr : to->find(member.key);
+        child(member_schema(schema, member.key), pool_.field(member.key), &member.value, other);
+      }
+    }
+    if (to == nullptr) return;
+    for (const Member& member : to->members()) {
+      if (from != nullptr && from->find(member.key) != nullptr) continue;
+      child(member_schema(schema, member.key), pool_.field(member.key), nullptr, &member.value);
+    }
+  }
+
+  std::map<std::string_view, const Value*> by_step(const Schema& schema, const Value* list) {
+    std::map<std::string_view, const Value*> out;
+    if (list == nullptr) return out;
+    for (const Value& item : list->items()) {
+      const std::string_view step = item_step(schema, item, pool_);
+      if (!step.empty()) out.emplace(step, &item);
+    }
+    return out;
+  }
+
+  void lists(const Schema& schema, const Value* from, const Value* to) {
+    const auto old = by_step(schema, from);
+    const auto now = by_step(schema, to);
+    for (const auto& [step, item] : old) {
+      const auto other = now.find(step);
+      child(schema.items, step, item, other == now.end() ? nullptr : other->second);
+    }
+    for (const auto& [step, item] : now) {
+      if (!old.contains(step)) child(schema.items, step, nullptr, item);
+    }
+  }
+
+  FieldPool& pool_;
+  std::vector<std::string_view> path_;
+};
+
+}  // namespace
+
+FieldSet fields_of(const Schema* schema, const Value& value, FieldPool& pool) {
+  FieldSet out;
+  collect_fields(schema, value, out, pool);
+  return out;
+}
+
+FieldChanges compare_fields(const Schema* schema, const Value& from, const Value& to,
+                            FieldPool& pool) {
+  FieldCompare compare(pool);
+  compare.run(schema, &from, &to);
+  return std::move(compare.changes);
+}
+
+FieldSet with_named_parents(const FieldSet& set, const Schema* schema) {
+  FieldSet out;
+  out.owned = set.owned;
+  for (const FieldSet::Child& child : set.children) {
+    FieldSet inner = with_named_parents(child.set, step_schema(schema, child.step));
+    const bool named = child.step.starts_with("f:") && is_named_field(schema, child.step.substr(2));
+    if (named && !child.set.children.empty()) inner.owned = true;
+    out.children.push_back({child.step, std::move(inner)});
+  }
+  return out;
+}
+
+Value remove_fields(const Schema* schema, const Value& value, const FieldSet& set, Draft& draft,
+                    FieldPool& pool) {
+  const Grain grain = grain_of(schema, value);
+  if (grain == Grain::kLeaf || set.children.empty()) return value;
+  if (grain == Grain::kObject) {
+    std::vector<Member> kept;
+    for (const Member& member : value.members()) {
+      const FieldSet* child = set.find(pool.field(member.key));
+      if (child == nullptr) {
+        kept.push_back(member);
+      } else if (!child->owned) {
+        const Value inner =
+            remove_fields(member_schema(schema, member.key), member.value, *child, draft, pool);
+        kept.push_back({member.key, inner});
+      }
+    }
+    return draft.object(kept);
+  }
+  std::vector<Value> kept;
+  for (const Value& item : value.items()) {
+    const FieldSet* child = set.find(item_step(*schema, item, pool));
+    if (child == nullptr) {
+      kept.push_back(item);
+    } else if (!child->owned) {
+      kept.push_back(remove_fields(schema->items, item, *child, draft, pool));
+    }
+  }
+  return draft.array(kept);
+}
+
+namespace {
+
+Value merge_lists(const Schema& schema, const Value& live, const Value& config, Draft& draft,
+                  FieldPool& pool) {
+  const auto steps_of = [&](const Value& list) {
+    std::vector<std::string_view> out;
+    for (const Value& item : list.items()) out.push_back(item_step(schema, item, pool));
+    return out;
+  };
+  const auto live_steps = steps_of(live);
+  const auto config_steps = steps_of(config);
+  std::map<std::string_view, std::size_t> in_live;
+  std::map<std::string_view, std::size_t> in_config;
+  for (std::size_t i = 0; i < live_steps.size(); ++i) in_live.emplace(live_steps[i], i);
+  for (std::size_t i = 0; i < config_steps.size(); ++i) in_config.emplace(config_steps[i], i);
+  std::vector<Value> out;
+  std::size_t l = 0;
+  // Shared items stand in the config's order; what only live has keeps its place before them.
+  const auto live_only_until_shared = [&] {
+    while (l < live_steps.size()) {
+      if (!in_config.contains(live_steps[l])) out.push_back(live.items()[l]);
+      if (in_config.contains(live_steps[l++])) return;
+    }
+  };
+  for (std::size_t r = 0; r < config_steps.size(); ++r) {
+    const auto known = in_live.find(config_steps[r]);
+    const Value& item = config.items()[r];
+    if (known == in_live.end()) {
+      out.push_back(item);
+      continue;
+    }
+    live_only_until_shared();
+    out.push_back(merge_applied(schema.items, live.items()[known->second], item, draft, pool));
+  }
+  for (; l < live_steps.size(); ++l) {
+    if (!in_config.contains(live_steps[l])) out.push_back(live.items()[l]);
+  }
+  return draft.array(out);
+}
+
+}  // namespace
+
+Value merge_applied(const Schema* schema, const Value& live, const Value& config, Draft& draft,
+                    FieldPool& pool) {
+  const Grain grain = grain_of(schema, config);
+  if (grain == Grain::kLeaf || live.kind() != config.kind()) return config;
+  if (grain == Grain::kList) return merge_lists(*schema, live, config, draft, pool);
+  std::vector<Member> out(live.members().begin(), live.members().end());
+  for (const Member& member : config.members()) {
+    Member* known = nullptr;
+    for (Member& one : out) {
+      if (one.key == member.key) known = &one;
+    }
+    if (known == nullptr) {
+      out.push_back(member);
+    } else {
+      known->value =
+          merge_applied(member_schema(schema, member.key), known->value, member.value, draft, pool);
+    }
+  }
+  return draft.object(out);
+}
+
+FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
+  FieldSet out;
+  if (depth > 100) return out;
+  for (const Member& member : fields.members()) {
+    if (member.key == ".") {
+      out.owned = true;
+      continue;
+    }
+    if (member.key.size() < 2 || member.key[1] != ':') continue;
+    FieldSet inner = read_fields(member.value, pool, depth + 1);
+    if (inner.children.empty() && !inner.owned) inner.owned = true;
+    // Keys are compared as text, so they are brought to one form.
+    std::string_view step = pool.keep(member.key);
+    if (member.key.starts_with("k:") || member.key.starts_with("v:")) {
+      const auto parsed = text::parse_json(member.key.substr(2));
+      if (!parsed.ok()) continue;
+      step = pool.keep(std::string(member.key.substr(0, 2)) + text::to_json(parsed->root()));
+    }
+    out.at(step) = std::move(inner);
+  }
+  return out;
+}
+
+Value write_fields(const FieldSet& set, Draft& draft) {
+  std::vector<Member> out;
+  if (set.owned && !set.children.empty()) out.push_back({".", draft.object({})});
+  for (const FieldSet::Child& child : set.children) {
+    if (child.set.empty()) continue;
+    out.push_back({child.step, write_fields(child.set, draft)});
+  }
+  return draft.object(out);
+}
+
+namespace {
+
+std::string step_text(std::string_view step) {
+  if (step.starts_with("f:")) return "." + std::string(step.substr(2));
+  if (step.starts_with("v:")) return "[=" + std::string(step.substr(2)) + "]";
+  const auto parsed = text::parse_json(step.substr(2));
+  std::string out = "[";
+  if (parsed.ok()) {
+    for (const Member& member : parsed->root().members()) {
+      if (out.size() > 1) out += ',';
+      out += std::string(member.key) + "=" + text::to_json(member.value);
+    }
+  }
+  return out + "]";
+}
+
+void paths_below(const FieldSet& set, const std::string& at, std::vector<std::string>& out) {
+  if (set.owned && !at.empty()) out.push_back(at);
+  for (const FieldSet::Child& child : set.children) {
+    paths_below(child.set, at + step_text(child.step), out);
+  }
+}
+
+}  // namespace
+
+void list_paths(const FieldSet& set, std::vector<std::string>& out) { paths_below(set, "", out); }
+
+}  // namespace berth::sim

@@ -1,0 +1,403 @@
+// Reading an object into its kind: unknown fields out, defaults in, texts in canonical form.
+#include "sim/schema/normalize.h"
+
+#include <algorithm>
+
+#include "text/quantity.h"
+#include "text/rfc3339.h"
+
+namespace berth::sim {
+namespace {
+
+using Type = Schema::Type;
+using Format = Schema::Format;
+
+std::string_view json_kind(const Value& value) {
+  switch (value.kind()) {
+    case text::Kind::kBool:
+      return "bool";
+    case text::Kind::kNumber:
+      return "number";
+    case text::Kind::kString:
+      return "string";
+    case text::Kind::kArray:
+      return "array";
+    default:
+      return "object";
+  }
+}
+
+// Go's name of a type, as decoding errors show it.
+std::string go_type(const Schema& schema) {
+  switch (schema.type) {
+    case Type::kObject:
+      if (schema.is_map()) {
+        return "map[string]" + (schema.additional ? go_type(*schema.additional) : "interface {}");
+      }
+      return "v1." + std::string(schema.name);
+    case Type::kArray:
+      return "[]" + (schema.items ? go_type(*schema.items) : "interface {}");
+    case Type::kInteger:
+      return schema.format == Format::kInt64 ? "int64" : "int32";
+    case Type::kNumber:
+      return "float64";
+    case Type::kBoolean:
+      return "bool";
+    default:
+      return "string";
+  }
+}
+
+bool small_whole(std::string_view text) {  // its own canonical quantity
+  return !text.empty() && text.size() <= 3 && (text[0] != '0' || text.size() == 1) &&
+         std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
+}
+
+// "2024-02-29T10:30:00Z": nothing to do.
+bool plain_time(std::string_view text) { return text.size() == 20 && text.back() == 'Z'; }
+
+class Normalizer {
+ public:
+  Normalizer(const Kind& kind, const NormalizeOptions& options)
+      : kind_(kind), options_(options), strict_(!kind.custom), go_struct_(kind.kind) {
+    place_.in_pod = !kind.custom && kind.group.empty() && kind.kind == "Pod";
+  }
+
+  Result<Normalized> run(const Value& object) {
+    if (!object.is_object()) {
+      return invalid("json: cannot unmarshal " + std::string(json_kind(object)) +
+                     " into Go value of type v1." + kind_.kind);
+    }
+    Value root = top(object);
+    if (!error_.empty()) return invalid(error_);
+    if (!kind_.custom && options_.defaults) root = kind_defaults(kind_, root, draft_);
+    std::sort(unknown_.begin(), unknown_.end());
+    return Normalized{draft_.own(root), std::move(unknown_)};
+  }
+
+ private:
+  // The object itself: what every kind has, then its own fields.
+  Value top(const Value& object) {
+    const std::size_t from = members_.size();
+    members_.push_back({"apiVersion", draft_.string(kind_.api_version())});
+    members_.push_back({"kind", draft_.string(kind_.kind)});
+    const Schema& schema = *kind_.schema;
+    for (const Member& member : object.members()) {
+      if (member.key == "apiVersion" || member.key == "kind") continue;
+      const Path::Mark mark = path_.mark();
+      if (member.key == "metadata") {
+        metadata(member.value);
+      } else {
+        field(schema, member);
+      }
+      path_.back(mark);
+    }
+    if (options_.defaults) fill(schema, from);
+    return end_object(from);
+  }
+
+  void metadata(const Value& value) {
+    if (value.is_null()) return;
+    path_.child("metadata");
+    const bool was = strict_;
+    strict_ = true;  // metadata is decoded by Go for custom kinds as well
+    go_path_ = "metadata";
+    members_.push_back({"metadata", walk(object_meta(), value)});
+    strict_ = was;
+    go_path_.clear();
+  }
+
+  void field(const Schema& schema, const Member& member) {
+    const Schema::Property* property = schema.find(member.key);
+    const Schema* inner = nullptr;
+    if (property != nullptr) {
+      inner = property->schema;
+    } else if (schema.has_additional) {
+      inner = schema.additional;
+    } else if (!schema.preserve_unknown) {
+      unknown(member);
+      if (options_.prune) return;
+    }
+    const std::size_t go_size = go_path_.size();
+    path_.child(member.key);
+    if (property != nullptr && strict_) {
+      if (!go_path_.empty()) go_path_ += '.';
+      go_path_ += member.key;
+    }
+    value(property, inner, member);
+    go_path_.resize(go_size);
+  }
+
+  void value(const Schema::Property* property, const Schema* inner, const Member& member) {
+    const Value* from = &member.value;
+    const Value* fallback = property != nullptr && options_.defaults ? property->fallback : nullptr;
+    if (strict_ && inner != nullptr) {
+      if (from->is_null() && property != nullptr && inner->type != Type::kAny) return;
+      if (fallback != nullptr && counts_as_absent(*from, *inner)) from = fallback;
+    } else if (from->is_null() && fallback != nullptr && inner != nullptr && !inner->nullable) {
+      from = fallback;
+    }
+    const std::string_view key = draft_.copy(member.key);
+    const Value made = inner == nullptr ? draft_.copy(*from) : walk(*inner, *from);
+    members_.push_back({key, made});
+  }
+
+  // Go cannot tell the zero of a plain field from its absence; pointers (bool, most numbers) can.
+  bool counts_as_absent(const Value& value, const Schema& schema) const {
+    if (value.is_string()) return value.string().empty() && schema.type == Type::kString;
+    return value.is_number() && in_probe_ && value.number_text() == "0";
+  }
+
+  void unknown(const Member& member) {
+    if (unknown_.size() >= 100) return;
+    unknown_.push_back("unknown field \"" + path_.with(member.key) + "\"");
+  }
+
+  // Defaults of absent fields.
+  void fill(const Schema& schema, std::size_t from) {
+    for (const Schema::Property& property : schema.properties) {
+      if (property.fallback == nullptr) continue;
+      const auto same = [&](const Member& member) { return member.key == property.name; };
+      if (std::any_of(members_.begin() + static_cast<std::ptrdiff_t>(from), members_.end(), same)) {
+        continue;
+      }
+      const Path::Mark mark = path_.mark();
+      path_.child(property.name);
+      const Value made = walk(*property.schema, *property.fallback);
+      members_.push_back({draft_.copy(property.name), made});
+      path_.back(mark);
+    }
+  }
+
+  Value end_object(std::size_t from) {
+    const Value made = draft_.object(std::span(members_).subspan(from));
+    members_.resize(from);
+    return made;
+  }
+
+  Value walk(const Schema& schema, const Value& value) {
+    if (strict_ && value.is_null()) return zero(schema);
+    switch (schema.type) {
+      case Type::kObject:
+        if (!value.is_object()) return mismatch(schema, value);
+        return object(schema, value);
+      case Type::kArray:
+        if (!value.is_array()) return mismatch(schema, value);
+        return array(schema, value);
+      case Type::kAny:
+        if (schema.properties.empty() && !schema.has_additional) return draft_.copy(value);
+        return value.is_object() ? object(schema, value) : draft_.copy(value);
+      default:
+        return strict_ ? scalar(schema, value) : draft_.copy(value);
+    }
+  }
+
+  Value object(const Schema& schema, const Value& value) {
+    const std::size_t from = members_.size();
+    const bool was_probe = in_probe_;
+    const std::string_view was_struct = go_struct_;
+    in_probe_ = strict_ && schema.name == "Probe";
+    if (!schema.name.empty()) go_struct_ = schema.name;
+    for (const Member& member : value.members()) {
+      const Path::Mark mark = path_.mark();
+      if (schema.embedded_resource && embedded(schema, member)) continue;
+      field(schema, member);
+      path_.back(mark);
+    }
+    if (options_.defaults) fill(schema, from);
+    if (options_.defaults && schema.hook != Schema::Hook::kNone) {
+      Fields fields(members_, from);
+      hook_defaults(schema, fields, place_, draft_);
+    }
+    in_probe_ = was_probe;
+    go_struct_ = was_struct;
+    return end_object(from);
+  }
+
+  // apiVersion, kind and metadata belong to every embedded resource.
+  bool embedded(const Schema& schema, const Member& member) {
+    if (schema.find(member.key) != nullptr) return false;
+    if (member.key != "apiVersion" && member.key != "kind" && member.key != "metadata") {
+      return false;
+    }
+    const std::string_view key = draft_.copy(member.key);
+    members_.push_back({key, draft_.copy(member.value)});
+    return true;
+  }
+
+  Value array(const Schema& schema, const Value& value) {
+    const std::size_t from = items_.size();
+    for (std::size_t i = 0; const Value& item : value.items()) {
+      const Path::Mark mark = path_.mark();
+      path_.index(i++);
+      const Value made = schema.items == nullptr ? draft_.copy(item) : walk(*schema.items, item);
+      items_.push_back(made);
+      path_.back(mark);
+    }
+    const Value made = draft_.array(std::span(items_).subspan(from));
+    items_.resize(from);
+    return made;
+  }
+
+  Value zero(const Schema& schema) {
+    switch (schema.type) {
+      case Type::kObject:
+        return draft_.object({});
+      case Type::kArray:
+        return draft_.array({});
+      case Type::kString:
+        return schema.format == Format::kTime || schema.format == Format::kMicroTime
+                   ? Value()
+                   : draft_.string(schema.format == Format::kQuantity ? "0" : "");
+      case Type::kBoolean:
+        return Draft::boolean(false);
+      case Type::kInteger:
+      case Type::kNumber:
+      case Type::kIntOrString:
+        return draft_.number(0);
+      default:
+        return {};
+    }
+  }
+
+  Value mismatch(const Schema& schema, const Value& value) {
+    if (!strict_) return draft_.copy(value);  // validate() will say so
+    std::string what(json_kind(value));
+    if (value.is_number() && schema.type == Type::kInteger) {
+      what += " " + std::string(value.number_text().substr(0, 40));
+    }
+    fail("json: cannot unmarshal " + what + " into Go struct field " + std::string(go_struct_) +
+         "." + go_path_ + " of type " + go_type(schema));
+    return {};
+  }
+
+  void fail(std::string what) {
+    if (error_.empty()) error_ = std::move(what);
+  }
+
+  Value scalar(const Schema& schema, const Value& value) {
+    switch (schema.type) {
+      case Type::kBoolean:
+        return value.is_bool() ? Draft::boolean(value.as_bool()) : mismatch(schema, value);
+      case Type::kInteger:
+        return integer(schema, value);
+      case Type::kNumber:
+        return value.is_number() ? draft_.copy(value) : mismatch(schema, value);
+      case Type::kIntOrString:
+        if (value.is_string()) return draft_.copy(value);
+        return integer(schema, value);
+      default:
+        return string(schema, value);
+    }
+  }
+
+  Value integer(const Schema& schema, const Value& value) {
+    const auto whole = value.as_int64();
+    const bool plain = value.number_text().find_first_of(".eE") == std::string_view::npos;
+    const bool wide = schema.format == Format::kInt64;
+    if (!whole || !plain || (!wide && (*whole > INT32_MAX || *whole < INT32_MIN))) {
+      return mismatch(schema, value);
+    }
+    return draft_.copy(value);
+  }
+
+  Value string(const Schema& schema, const Value& value) {
+    if (schema.format == Format::kQuantity) return quantity(value);
+    if (!value.is_string()) return mismatch(schema, value);
+    const std::string_view text = value.string();
+    if (schema.format == Format::kTime && !plain_time(text)) return time(text, false);
+    if (schema.format == Format::kMicroTime) return time(text, true);
+    return draft_.string(text);
+  }
+
+  Value quantity(const Value& value) {
+    if (!value.is_string() && !value.is_number()) {
+      fail("json: cannot unmarshal " + std::string(json_kind(value)) + " into Go struct field " +
+           std::string(go_struct_) + "." + go_path_ + " of type resource.Quantity");
+      return {};
+    }
+    const std::string_view text = value.is_string() ? value.string() : value.number_text();
+    if (small_whole(text)) return draft_.string(text);
+    if (text.empty()) return draft_.string("0");
+    const auto parsed = text::parse_quantity(text);
+    if (!parsed.ok()) {
+      fail(
+          "quantities must match the regular expression "
+          "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
+      return {};
+    }
+    return draft_.string(parsed->to_string());
+  }
+
+  Value time(std::string_view text, bool micro) {
+    const auto parsed = text::parse_rfc3339(text);
+    if (!parsed.ok()) {
+      fail("parsing time " + go_quote(text.substr(0, 100)) +
+           " as \"2006-01-02T15:04:05Z07:00\": cannot parse");
+      return {};
+    }
+    const std::int64_t ns = *parsed;
+    const std::int64_t below = ((ns % 1'000'000'000) + 1'000'000'000) % 1'000'000'000;
+    std::string out = text::format_rfc3339(ns - below);
+    if (micro) {
+      std::string digits = std::to_string(below / 1000);
+      digits.insert(0, 6 - digits.size(), '0');
+      out.insert(out.size() - 1, "." + digits);
+    }
+    return draft_.string(out);
+  }
+
+  const Kind& kind_;
+  const NormalizeOptions& options_;
+  bool strict_;
+  bool in_probe_ = false;
+  Place place_;
+  Path path_;
+  std::string go_path_;
+  std::string_view go_struct_;
+  std::string error_;
+  std::vector<Member> members_;
+  std::vector<Value> items_;
+  std::vector<std::string> unknown_;
+  Draft draft_;
+};
+
+}  // namespace
+
+Result<Normalized> normalize(const Kind& kind, const text::Value& object,
+                             const NormalizeOptions& options) {
+  return Normalizer(kind, options).run(object);
+}
+
+const Value* Fields::get(std::string_view key) const {
+  for (std::size_t i = from_; i < all_.size(); ++i) {
+    if (all_[i].key == key) return &all_[i].value;
+  }
+  return nullptr;
+}
+
+std::string_view Fields::text(std::string_view key) const {
+  const Value* found = get(key);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+void Fields::set(std::string_view key, const Value& value) {
+  for (std::size_t i = from_; i < all_.size(); ++i) {
+    if (all_[i].key == key) {
+      all_[i].value = value;
+      return;
+    }
+  }
+  all_.push_back({key, value});
+}
+
+void Fields::remove(std::string_view key) {
+  for (std::size_t i = from_; i < all_.size(); ++i) {
+    if (all_[i].key == key) {
+      all_.erase(all_.begin() + static_cast<std::ptrdiff_t>(i));
+      return;
+    }
+  }
+}
+
+}  // namespace berth::sim

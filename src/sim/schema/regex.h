@@ -1,0 +1,40 @@
+// Regular expressions in time linear in the text, for the patterns of CRDs.
+//
+// The syntax is RE2's as far as schemas use it: literals, ., classes with ranges and \d \w \s,
+// anchors ^ $ \A \z, groups (also (?:...) and named), |, and * + ? {m,n} with their lazy forms
+// (which match the same texts). Not known, and refused when compiled: flags, \b, \p{..},
+// back-references. A program of more than 10,000 steps is refused. Characters are code points.
+//
+// Cost: O(text * program); immutable, may be used from many threads.
+#pragma once
+
+#include <cstdint>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "base/result.h"
+
+namespace berth::sim {
+
+class Regex {
+ public:
+  static Result<Regex> compile(std::string_view pattern);
+  bool matches(std::string_view text) const;  // somewhere in the text, unless anchored
+
+ private:
+  friend class RegexCompiler;
+  enum class Op : std::uint8_t { kClass, kAny, kSplit, kJump, kBegin, kEnd, kMatch };
+  struct Step {
+    Op op = Op::kMatch;
+    bool negated = false;
+    std::uint32_t x = 0, y = 0;  // targets; kClass: range of ranges_
+  };
+  void follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint32_t>& list,
+              std::vector<std::uint32_t>& seen, std::uint32_t round) const;
+
+  std::vector<Step> steps_;
+  std::vector<std::pair<char32_t, char32_t>> ranges_;
+};
+
+}  // namespace berth::sim

@@ -1,0 +1,223 @@
+// What the server itself changes in an object before it is created or updated.
+#include "sim/schema/edit.h"
+#include "sim/schema/node.h"
+
+namespace berth::sim {
+namespace {
+
+// In Go these are the same as an absent field.
+bool counts_as_nothing(const Value& value) {
+  switch (value.kind()) {
+    case text::Kind::kNull:
+      return true;
+    case text::Kind::kBool:
+      return !value.as_bool();
+    case text::Kind::kString:
+      return value.string().empty();
+    case text::Kind::kNumber:
+      return false;
+    default:
+      return value.size() == 0;
+  }
+}
+
+}  // namespace
+
+bool same_meaning(const Value& a, const Value& b) {
+  if (counts_as_nothing(a) && counts_as_nothing(b)) return true;
+  if (a.is_object() && b.is_object()) {
+    for (const Member& member : a.members()) {
+      if (!same_meaning(member.value, at(b, member.key))) return false;
+    }
+    for (const Member& member : b.members()) {
+      if (a.find(member.key) == nullptr && !counts_as_nothing(member.value)) return false;
+    }
+    return true;
+  }
+  if (a.is_array() && b.is_array() && a.size() == b.size()) {
+    for (std::size_t i = 0; i < a.size(); ++i) {
+      if (!same_meaning(a.items()[i], b.items()[i])) return false;
+    }
+    return true;
+  }
+  return text::equal(a, b);
+}
+
+namespace {
+
+bool has_generation(const Kind& kind) {
+  if (kind.custom) return true;
+  static constexpr std::string_view kGroups[] = {"apps",
+                                                 "batch",
+                                                 "policy",
+                                                 "networking.k8s.io",
+                                                 "admissionregistration.k8s.io",
+                                                 "apiextensions.k8s.io",
+                                                 "discovery.k8s.io"};
+  for (const std::string_view group : kGroups) {
+    if (kind.group == group) return true;
+  }
+  if (kind.group.empty()) return kind.kind == "Pod" || kind.kind == "ReplicationController";
+  return kind.kind == "ResourceSlice" || kind.kind == "PodGroup";
+}
+
+struct QosSums {
+  bool any = false;
+  bool guaranteed = true;
+};
+
+// Only cpu and memory count.
+void add_qos(const Value& container, QosSums& sums) {
+  const Value& resources = at(container, "resources");
+  for (const std::string_view name : {"cpu", "memory"}) {
+    const std::string_view limit = text_at(at(resources, "limits"), name);
+    const std::string_view request = text_at(at(resources, "requests"), name);
+    const auto given = [](std::string_view amount) { return !amount.empty() && amount != "0"; };
+    sums.any = sums.any || given(limit) || given(request);
+    if (!given(limit) || (given(request) && request != limit)) sums.guaranteed = false;
+  }
+}
+
+std::string_view qos_class(const Value& spec) {
+  QosSums sums;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    for (const Value& container : at(spec, list).items()) add_qos(container, sums);
+  }
+  if (!sums.any) return "BestEffort";
+  return sums.guaranteed ? "Guaranteed" : "Burstable";
+}
+
+Value job_selector(const Value& object, Draft& draft) {
+  const Value& spec = at(object, "spec");
+  if (at(spec, "manualSelector").as_bool()) return object;
+  const Value& meta = at(object, "metadata");
+  Value out = object;
+  const std::pair<std::string_view, std::string_view> wanted[] = {
+      {"job-name", text_at(meta, "name")},
+      {"batch.kubernetes.io/job-name", text_at(meta, "name")},
+      {"controller-uid", text_at(meta, "uid")},
+      {"batch.kubernetes.io/controller-uid", text_at(meta, "uid")},
+  };
+  const Value& labels = at(at(at(spec, "template"), "metadata"), "labels");
+  for (const auto& [label, value] : wanted) {
+    if (labels.find(label) != nullptr) continue;
+    out = draft.set_in(out, {"spec", "template", "metadata", "labels", label}, draft.string(value));
+  }
+  constexpr std::string_view kUid = "batch.kubernetes.io/controller-uid";
+  if (at(at(spec, "selector"), "matchLabels").find(kUid) == nullptr) {
+    out = draft.set_in(out, {"spec", "selector", "matchLabels", kUid},
+                       draft.string(text_at(meta, "uid")));
+  }
+  return out;
+}
+
+Value fresh_status(const Kind& kind, const Value& object, Draft& draft) {
+  if (!kind.status) return object;
+  if (kind.custom) return draft.unset(object, "status");
+  if (kind.group.empty()) {
+    if (kind.kind == "Node") return object;  // a kubelet registers with its status
+    if (kind.kind == "Pod") {
+      const Member status[] = {{"phase", draft.string("Pending")},
+                               {"qosClass", draft.string(qos_class(at(object, "spec")))}};
+      return draft.set(object, "status", draft.object(status));
+    }
+    if (kind.kind == "Namespace" || kind.kind.starts_with("PersistentVolume")) {
+      const Member status[] = {
+          {"phase", draft.string(kind.kind == "Namespace" ? "Active" : "Pending")}};
+      return draft.set(object, "status", draft.object(status));
+    }
+    if (kind.kind == "Service") {
+      const Member status[] = {{"loadBalancer", draft.object({})}};
+      return draft.set(object, "status", draft.object(status));
+    }
+  }
+  if (kind.group == "apps" || kind.kind == "ReplicationController") {
+    if (kind.kind == "Deployment") return draft.set(object, "status", draft.object({}));
+    const Member status[] = {{"replicas", draft.number(0)}};
+    return draft.set(object, "status", draft.object(status));
+  }
+  return draft.set(object, "status", draft.object({}));
+}
+
+// What of metadata a client cannot change.
+Value fixed_metadata(const Value& live, const Value& object, Draft& draft) {
+  Value out = object;
+  for (const std::string_view field :
+       {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
+        "deletionGracePeriodSeconds", "generation", "generateName"}) {
+    const Value* value = at(live, "metadata").find(field);
+    const bool given = at(object, "metadata").find(field) != nullptr;
+    if (field == "generateName" && given) continue;
+    if (value != nullptr) {
+      out = draft.set_in(out, {"metadata", field}, *value);
+    } else if (given) {
+      out = draft.unset_in(out, "metadata", field);
+    }
+  }
+  return out;
+}
+
+bool spec_changed(const Kind& kind, const Value& live, const Value& object) {
+  if (!kind.custom && kind.group != "admissionregistration.k8s.io" &&
+      kind.group != "discovery.k8s.io") {
+    return !same_meaning(at(live, "spec"), at(object, "spec"));
+  }
+  Draft draft;
+  const auto rest = [&](const Value& whole) {
+    const Value bare = draft.unset(draft.unset(whole, "metadata"), "apiVersion");
+    return kind.status ? draft.unset(bare, "status") : bare;
+  };
+  return !text::equal(rest(live), rest(object));
+}
+
+}  // namespace
+
+text::Document for_create(const Kind& kind, const Value& object) {
+  Draft draft;
+  Value out = fresh_status(kind, object, draft);
+  for (const std::string_view field :
+       {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) {
+    out = draft.unset_in(out, "metadata", field);
+  }
+  if (has_generation(kind)) out = draft.set_in(out, {"metadata", "generation"}, draft.number(1));
+  if (kind.group == "batch" && kind.kind == "Job") out = job_selector(out, draft);
+  if (kind.finalize && at(at(object, "spec"), "finalizers").size() == 0) {
+    const Value finalizers[] = {draft.string("kubernetes")};
+    out = draft.set_in(out, {"spec", "finalizers"}, draft.array(finalizers));
+  }
+  return Draft::finish(out);
+}
+
+text::Document for_update(const Kind& kind, const Value& live, const Value& object,
+                          std::string_view subresource) {
+  Draft draft;
+  if (subresource == "status") {
+    Value out = live;
+    const Value* status = object.find("status");
+    out = status != nullptr ? draft.set(out, "status", *status) : draft.unset(out, "status");
+    for (const std::string_view field : {"managedFields", "resourceVersion"}) {
+      const Value* given = at(object, "metadata").find(field);
+      if (given != nullptr) out = draft.set_in(out, {"metadata", field}, *given);
+    }
+    // Built-in kinds take labels and annotations as well.
+    for (const std::string_view field : {"labels", "annotations"}) {
+      if (kind.custom) break;
+      const Value* given = at(object, "metadata").find(field);
+      out = given != nullptr ? draft.set_in(out, {"metadata", field}, *given)
+                             : draft.unset_in(out, "metadata", field);
+    }
+    return Draft::finish(out);
+  }
+  Value out = fixed_metadata(live, object, draft);
+  if (kind.status) {
+    const Value* status = live.find("status");
+    out = status != nullptr ? draft.set(out, "status", *status) : draft.unset(out, "status");
+  }
+  if (has_generation(kind) && spec_changed(kind, live, out)) {
+    const std::int64_t next = int_at(at(live, "metadata"), "generation").value_or(0) + 1;
+    out = draft.set_in(out, {"metadata", "generation"}, draft.number(next));
+  }
+  return Draft::finish(out);
+}
+
+}  // namespace berth::sim

@@ -1,0 +1,268 @@
+// What may not change once an object exists.
+#include "sim/schema/edit.h"
+#include "sim/schema/rules.h"
+
+namespace berth::sim {
+namespace {
+
+Value with_images_of(const Value& containers, const Value& live, Draft& draft) {
+  std::vector<Value> out;
+  for (std::size_t i = 0; i < containers.size(); ++i) {
+    out.push_back(draft.set(containers.items()[i], "image", at(live.items()[i], "image")));
+  }
+  return draft.array(out);
+}
+
+void tolerations_only_added(const Value& live, const Value& spec, Causes& out) {
+  Draft draft;
+  for (const Value& old : at(live, "tolerations").items()) {
+    bool found = false;
+    for (const Value& now : at(spec, "tolerations").items()) {
+      found = found || same_meaning(draft.unset(old, "tolerationSeconds"),
+                                    draft.unset(now, "tolerationSeconds"));
+    }
+    if (!found) {
+      out.add(forbidden_value("spec.tolerations",
+                              "existing toleration can not be modified except its "
+                              "tolerationSeconds"));
+      return;
+    }
+  }
+}
+
+void gates_only_deleted(const Value& live, const Value& spec, Causes& out) {
+  for (std::size_t i = 0; const Value& gate : at(spec, "schedulingGates").items()) {
+    bool known = false;
+    for (const Value& old : at(live, "schedulingGates").items()) {
+      known = known || text_at(old, "name") == text_at(gate, "name");
+    }
+    if (!known) {
+      out.add(forbidden_value("spec.schedulingGates[" + std::to_string(i) + "].name",
+                              "only deletion is allowed, but found new scheduling gate '" +
+                                  std::string(text_at(gate, "name")) + "'"));
+    }
+    ++i;
+  }
+}
+
+// A gated pod may still be steered: more node selector, other node affinity.
+Value without_gated_changes(const Value& live, const Value& spec, Draft& draft, Causes& out) {
+  Value changed = spec;
+  if (at(live, "schedulingGates").size() == 0) return changed;
+  for (const Member& label : at(live, "nodeSelector").members()) {
+    if (!text::equal(at(at(spec, "nodeSelector"), label.key), label.value)) {
+      out.add(invalid_value("spec.nodeSelector", at(spec, "nodeSelector"),
+                            "only additions to spec.nodeSelector are allowed (no mutations or "
+                            "deletions)"));
+      break;
+    }
+  }
+  changed = draft.set(changed, "nodeSelector", at(live, "nodeSelector"));
+  return draft.set_in(changed, {"affinity", "nodeAffinity"},
+                      at(at(live, "affinity"), "nodeAffinity"));
+}
+
+void pod_update(const Value& live, const Value& spec, Causes& out) {
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    if (at(live, list).size() != at(spec, list).size()) {
+      out.add(forbidden_value("spec." + std::string(list),
+                              "pod updates may not add or remove containers"));
+      return;
+    }
+  }
+  tolerations_only_added(live, spec, out);
+  gates_only_deleted(live, spec, out);
+  Draft draft;
+  Value allowed = without_gated_changes(live, spec, draft, out);
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    if (at(spec, list).size() == 0) continue;
+    allowed = draft.set(allowed, list, with_images_of(at(spec, list), at(live, list), draft));
+  }
+  for (const std::string_view free : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) {
+    allowed = draft.set(allowed, free, at(live, free));
+  }
+  const auto grace = int_at(live, "terminationGracePeriodSeconds");
+  if (grace.value_or(0) < 0 && int_at(spec, "terminationGracePeriodSeconds") == 1) {
+    allowed = draft.set(allowed, "terminationGracePeriodSeconds",
+                        at(live, "terminationGracePeriodSeconds"));
+  }
+  if (same_meaning(allowed, live)) return;
+  out.add(forbidden_value(
+      "spec",
+      "pod updates may not change fields other than `spec.containers[*].image`,"
+      "`spec.initContainers[*].image`,`spec.activeDeadlineSeconds`,`spec.tolerations` (only "
+      "additions to existing tolerations),`spec.terminationGracePeriodSeconds` (allow it to be "
+      "set to 1 if it was previously negative)"));
+}
+
+// A suspended job that never started may still be told where to run.
+Value schedulable_parts_of(const Value& from, const Value& to, Draft& draft) {
+  Value out = to;
+  for (const std::string_view field : {"nodeSelector", "tolerations", "schedulingGates"}) {
+    out = draft.set_in(out, {"spec", field}, at(at(from, "spec"), field));
+  }
+  for (const std::string_view field : {"labels", "annotations"}) {
+    out = draft.set_in(out, {"metadata", field}, at(at(from, "metadata"), field));
+  }
+  out = draft.set_in(out, {"spec", "affinity", "nodeAffinity"},
+                     at(at(at(from, "spec"), "affinity"), "nodeAffinity"));
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const Value& now = at(at(from, "spec"), list);
+    const Value& old = at(at(to, "spec"), list);
+    if (old.size() == 0 || now.size() != old.size()) continue;
+    std::vector<Value> items;
+    for (std::size_t i = 0; i < old.size(); ++i) {
+      items.push_back(draft.set(old.items()[i], "resources", at(now.items()[i], "resources")));
+    }
+    out = draft.set_in(out, {"spec", list}, draft.array(items));
+  }
+  return out;
+}
+
+void job_update(const Value& live_job, const Value& live, const Value& spec, Path& path,
+                Causes& out) {
+  const bool indexed = text_at(spec, "completionMode") == "Indexed";
+  if (!indexed) {
+    check_immutable(live, spec, "completions", path, out);
+  } else if (!same_meaning(at(live, "completions"), at(spec, "completions")) &&
+             int_at(spec, "completions") != int_at(spec, "parallelism")) {
+    out.add(invalid_value("spec.completions", at(spec, "completions"),
+                          "can only be modified in tandem with spec.parallelism"));
+  }
+  for (const std::string_view field : {"selector", "completionMode", "podFailurePolicy",
+                                       "backoffLimitPerIndex", "managedBy", "successPolicy"}) {
+    check_immutable(live, spec, field, path, out);
+  }
+  Draft draft;
+  Value old = at(live, "template");
+  const bool held = at(live, "suspend").as_bool();
+  if (held && at(live_job, "status").find("startTime") == nullptr) {
+    old = schedulable_parts_of(at(spec, "template"), old, draft);
+  }
+  if (!same_meaning(old, at(spec, "template"))) {
+    out.add(invalid_value("spec.template", at(spec, "template"), "field is immutable"));
+  }
+}
+
+void immutable_meta(const Kind& kind, const Value& live, const Value& object, Causes& out) {
+  const Value& old = at(live, "metadata");
+  const Value& now = at(object, "metadata");
+  if (old.find("deletionTimestamp") != nullptr) {
+    std::string extra;
+    for (const Value& finalizer : at(now, "finalizers").items()) {
+      bool known = false;
+      for (const Value& one : at(old, "finalizers").items()) known |= text::equal(one, finalizer);
+      if (!known) extra += (extra.empty() ? "" : ", ") + go_quote(finalizer.string());
+    }
+    if (!extra.empty()) {
+      out.add(forbidden_value("metadata.finalizers",
+                              "no new finalizers can be added if the object is being deleted, "
+                              "found new finalizers []string{" +
+                                  extra + "}"));
+    }
+  }
+  Path path;
+  path.child("metadata");
+  for (const std::string_view field : {"name", "namespace", "uid", "creationTimestamp",
+                                       "deletionTimestamp", "deletionGracePeriodSeconds"}) {
+    check_immutable(old, now, field, path, out);
+  }
+  (void)kind;
+}
+
+void controller_update(const Kind& kind, const Value& live, const Value& spec, Path& path,
+                       Causes& out) {
+  check_immutable(live, spec, "selector", path, out);
+  if (kind.kind != "StatefulSet") return;
+  for (const std::string_view field :
+       {"volumeClaimTemplates", "serviceName", "podManagementPolicy"}) {
+    check_immutable(live, spec, field, path, out);
+  }
+}
+
+void core_update(const Kind& kind, const Value& live, const Value& object, Path& path,
+                 Causes& out) {
+  const Value& old = at(live, "spec");
+  const Value& now = at(object, "spec");
+  if (kind.kind == "Pod") return pod_update(old, now, out);
+  if (kind.kind == "Service" && !text_at(old, "clusterIP").empty() &&
+      text_at(old, "type") != "ExternalName" && text_at(now, "type") != "ExternalName") {
+    check_immutable(old, now, "clusterIP", path, out);
+  }
+  if (kind.kind == "PersistentVolumeClaim" && !text_at(old, "volumeName").empty()) {
+    Draft draft;
+    if (!same_meaning(draft.unset(old, "resources"), draft.unset(now, "resources"))) {
+      out.add(forbidden_value("spec",
+                              "spec is immutable after creation except resources.requests and "
+                              "volumeAttributesClassName for bound claims"));
+    }
+  }
+  if (kind.kind != "ConfigMap" && kind.kind != "Secret") return;
+  if (kind.kind == "Secret") {
+    Path root;
+    check_immutable(live, object, "type", root, out);
+  }
+  if (!at(live, "immutable").as_bool()) return;
+  for (const std::string_view field : {"data", "binaryData", "immutable"}) {
+    if (same_meaning(at(live, field), at(object, field))) continue;
+    out.add(forbidden_value(std::string(field), "field is immutable when `immutable` is set"));
+  }
+}
+
+}  // namespace
+
+void check_immutable(const Value& live, const Value& object, std::string_view key, Path& path,
+                     Causes& out) {
+  if (same_meaning(at(live, key), at(object, key))) return;
+  out.add(invalid_value(path.with(key), at(object, key), "field is immutable"));
+}
+
+void validate_builtin_update(const Kind& kind, const Value& live, const Value& object,
+                             Causes& out) {
+  Path path;
+  path.child("spec");
+  const Value& old = at(live, "spec");
+  const Value& now = at(object, "spec");
+  Path root;
+  if (kind.group.empty()) return core_update(kind, live, object, path, out);
+  if (kind.group == "apps" && kind.kind != "ControllerRevision") {
+    controller_update(kind, old, now, path, out);
+  } else if (kind.group == "batch" && kind.kind == "Job") {
+    job_update(live, old, now, path, out);
+  } else if (kind.kind == "PriorityClass") {
+    check_immutable(live, object, "value", root, out);
+    check_immutable(live, object, "preemptionPolicy", root, out);
+  } else if (kind.group == "rbac.authorization.k8s.io") {
+    if (same_meaning(at(live, "roleRef"), at(object, "roleRef"))) return;
+    out.add(invalid_value("roleRef", at(object, "roleRef"), "cannot change roleRef"));
+  } else if (kind.group == "resource.k8s.io" &&
+             (kind.kind == "ResourceClaim" || kind.kind == "ResourceClaimTemplate")) {
+    check_immutable(live, object, "spec", root, out);
+  } else if (kind.group == "apiextensions.k8s.io") {
+    check_immutable(old, now, "group", path, out);
+    check_immutable(old, now, "scope", path, out);
+    check_immutable(at(old, "names"), at(now, "names"), "kind", path, out);
+  } else if (kind.group == "storage.k8s.io" && kind.kind == "StorageClass") {
+    for (const std::string_view field :
+         {"provisioner", "parameters", "reclaimPolicy", "volumeBindingMode"}) {
+      check_immutable(live, object, field, root, out);
+    }
+  } else if (kind.kind == "RuntimeClass") {
+    check_immutable(live, object, "handler", root, out);
+  }
+}
+
+std::vector<Cause> validate_update(const Kind& kind, const Value& live, const Value& object,
+                                   std::string_view subresource) {
+  Causes out;
+  immutable_meta(kind, live, object, out);
+  if (subresource.empty() && !kind.custom) validate_builtin_update(kind, live, object, out);
+  if (!out.list().empty()) return std::move(out.list());
+  if (subresource == "status" && !kind.custom) {
+    validate_metadata(kind, object, out);
+    return std::move(out.list());
+  }
+  return validate(kind, object);
+}
+
+}  // namespace berth::sim
