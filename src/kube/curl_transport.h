@@ -1,0 +1,63 @@
+// The Transport to a server far away: libcurl in one thread of its own, answers on the loop.
+//
+// Unary calls share kept-alive connections, by HTTP/2 where the server offers it; a stream has a
+// connection of its own (HTTP/1.1), so that one which nobody reads for a while holds up no other.
+// TLS is verified, names included, unless the config says insecure. Files of the config are read
+// again every minute, and connections made with other certificates are not used again. A 401 leads
+// to one attempt with renewed credentials. The body of a write is never sent twice: where a kept
+// connection turns out to be dead after it was sent, the call ends with maybe_carried_out.
+//
+// Dead peers: TCP keep-alive after 30 s of silence, given up after 45 s; the deadline of each call;
+// idle_ns of a stream.
+//
+// Back-pressure: at most about stream_window bytes of a stream wait on our side; then the socket is
+// not read until the handler has taken them.
+//
+// The loop must run in real time on one thread and outlive the transport. On the loop's thread
+// alone, the destructor too; it waits for the thread, which never waits for the loop.
+#pragma once
+
+#include <cstddef>
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "kube/config.h"
+#include "kube/transport.h"
+
+namespace berth::kube {
+
+struct CurlOptions {
+  std::int64_t connect_timeout_ns = 10'000'000'000;
+  std::size_t max_answer_bytes = 256 * 1024 * 1024;  // of a unary call
+  std::size_t stream_window = 1024 * 1024;
+  bool http2 = true;
+  std::vector<std::string> plugins_allowed = {};  // by path or name; empty: any
+  std::int64_t plugin_timeout_ns = 60'000'000'000;
+};
+
+class CurlTransport final : public Transport {
+ public:
+  // environment: HTTPS_PROXY, HTTP_PROXY and NO_PROXY where the config names no proxy; what
+  // credential plugins inherit.
+  CurlTransport(Loop& loop, Config config, Environment environment = {}, CurlOptions options = {},
+                MetricsRegistry* metrics = nullptr);
+  ~CurlTransport() override;
+  CurlTransport(const CurlTransport&) = delete;
+  CurlTransport& operator=(const CurlTransport&) = delete;
+
+  Call send(text::HttpRequest request, const SendOptions& options, Answered answered) override;
+  Call stream(text::HttpRequest request, const StreamOptions& options,
+              StreamHandler handler) override;
+  void resume(Call stream) override;
+  void cancel(Call call) override;
+
+ private:
+  struct State;
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace berth::kube
