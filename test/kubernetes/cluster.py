@@ -220,11 +220,11 @@ def main():
     parser.add_argument("what", choices=["run", "serve"])
     parser.add_argument("--controllers", help="run kube-controller-manager with these ('*': all)")
     parser.add_argument("--keep", action="store_true", help="leave data and logs behind")
-    parser.add_argument("command", nargs=argparse.REMAINDER)
-    options = parser.parse_args()
+    arguments = sys.argv[1:]
+    cut = arguments.index("--") if "--" in arguments else len(arguments)
+    options, command = parser.parse_args(arguments[:cut]), arguments[cut + 1:]
     # A stopped test must not leave servers behind: the signal becomes an exception, `with` does the rest.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
-    command = [c for i, c in enumerate(options.command) if (i, c) != (0, "--")]
     if options.what == "run" and not command:
         parser.error("no command")
     with Cluster(controllers=options.controllers, keep=options.keep) as cluster:
