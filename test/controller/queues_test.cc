@@ -1,0 +1,209 @@
+// Jobs and pods that wait in queues.
+#include "controller/rig.h"
+
+namespace berth::control_test {
+namespace {
+
+constexpr const char* kQueues =
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}, spec: "
+    "{nodeLabels: {tier: train}}}\n"
+    "---\n"
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
+    "{namespaceSelector: {}, preemption: {withinClusterQueue: LowerPriority}, resourceGroups: "
+    "[{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, "
+    "nominalQuota: 4}]}]}]}}\n"
+    "---\n"
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
+    "default}, spec: {clusterQueue: cq}}\n";
+
+constexpr const char* kTrainNodes =
+    "pools: [{name: n, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4, labels: {tier: train}}]";
+
+class QueueRig : public Rig {
+ public:
+  explicit QueueRig(const char* queues = kQueues) : Rig(kTrainNodes) {
+    define_kueue();
+    apply(queues);
+    run(31 * kSecond);  // the collections are found
+  }
+  void job(const std::string& name, int pods, int gpus, const std::string& run_seconds,
+           const std::string& priority = "") {
+    apply(fmt::format(
+        "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {0}, namespace: default, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{parallelism: {1}, completions: {1}, "
+        "template: {{metadata: {{annotations: {{sim.berth.dev/run-seconds: '{3}'}}}}, spec: "
+        "{{schedulerName: berth, restartPolicy: Never{4}, containers: [{{name: c, image: i, "
+        "resources: {{limits: {{nvidia.com/gpu: {2}}}}}}}]}}}}}}}}",
+        name, pods, gpus, run_seconds, priority.empty() ? "" : ", priorityClassName: " + priority));
+  }
+  sim::TestAnswer get_job(const std::string& name) {
+    return get("/apis/batch/v1/namespaces/default/jobs/" + name);
+  }
+  // The path of the Workload that stands for a Job; "" while there is none.
+  std::string workload_of(const std::string& job) {
+    const auto list = get("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      const std::string_view name = w.find("metadata")->find("name")->string();
+      if (name.starts_with("job-" + job + "-")) {
+        return "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/" + std::string(name);
+      }
+    }
+    return {};
+  }
+  std::string workload_condition(const std::string& job, const std::string& type,
+                                 const std::string& field = "status") {
+    const std::string path = workload_of(job);
+    return path.empty() ? "" : condition(path, type, field);
+  }
+};
+
+TEST(ControllerQueues, TheLifeOfAQueuedJob) {
+  QueueRig rig;
+  rig.start();
+  rig.job("first", 2, 2, "30");
+  rig.job("second", 1, 4, "30");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("first", "PodsReady") == "True"; }));
+  EXPECT_EQ(rig.workload_condition("first", "QuotaReserved"), "True");
+  EXPECT_EQ(rig.workload_condition("first", "Admitted"), "True");
+  const auto first = rig.get_job("first");
+  EXPECT_EQ(first.at("spec.suspend"), "false");
+  EXPECT_EQ(first.at("spec.template.spec.nodeSelector.tier"), "train");
+  EXPECT_EQ(rig.get(rig.workload_of("first")).at("status.admission.clusterQueue"), "cq");
+  EXPECT_EQ(rig.get_job("second").at("spec.suspend"), "true");
+  EXPECT_EQ(rig.workload_condition("second", "QuotaReserved"), "False");
+  EXPECT_EQ(rig.workload_condition("second", "QuotaReserved", "reason"), "WaitingForQuota");
+  const std::string queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq";
+  ASSERT_TRUE(rig.until([&] { return rig.get(queue).at("status.admittedWorkloads") == "1"; }));
+  EXPECT_EQ(rig.get(queue).at("status.pendingWorkloads"), "1");
+  EXPECT_EQ(rig.condition(queue, "Active"), "True");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("first", "Finished") == "True"; }));
+  EXPECT_EQ(rig.workload_condition("first", "Finished", "reason"), "Succeeded");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("second", "PodsReady") == "True"; }));
+  const std::uint64_t acts = rig.brain->writes("act"), status = rig.brain->writes("status");
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.brain->writes("act"), acts) << "nothing is written without a change";
+  EXPECT_EQ(rig.brain->writes("status"), status);
+}
+
+TEST(ControllerQueues, AHigherPriorityEvictsInTwoPhases) {
+  QueueRig rig;
+  rig.apply(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, "
+      "value: 1000}");
+  rig.start();
+  rig.job("low", 2, 2, "10000");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("low", "PodsReady") == "True"; }));
+  rig.job("high", 1, 4, "20", "high");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("low", "Evicted") == "True"; }));
+  EXPECT_EQ(rig.workload_condition("low", "Evicted", "reason"), "Preempted");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("high", "PodsReady") == "True"; }));
+  EXPECT_EQ(rig.workload_condition("low", "QuotaReserved"), "False");
+  EXPECT_EQ(rig.get_job("low").at("spec.suspend"), "true");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("high", "Finished") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("low", "PodsReady") == "True"; }))
+      << "it starts again";
+  EXPECT_EQ(rig.workload_condition("low", "Evicted"), "False");
+}
+
+TEST(ControllerQueues, QuotaBelowUsageLetsHoldersRun) {
+  QueueRig rig;
+  rig.start();
+  rig.job("a", 1, 4, "60");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("a", "PodsReady") == "True"; }));
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq",
+                  R"({"spec":{"resourceGroups":[{"coveredResources":["nvidia.com/gpu"],"flavors":)"
+                  R"([{"name":"f","resources":[{"name":"nvidia.com/gpu","nominalQuota":2}]}]}]}})");
+  rig.job("b", 1, 2, "5");
+  rig.run(20 * kSecond);
+  EXPECT_EQ(rig.workload_condition("a", "Admitted"), "True");
+  EXPECT_EQ(rig.workload_condition("b", "QuotaReserved"), "False");
+  ASSERT_TRUE(
+      rig.until([&] { return rig.workload_condition("b", "Finished") == "True"; }, 180 * kSecond));
+}
+
+TEST(ControllerQueues, AdmissionChecksComeFirst) {
+  QueueRig rig(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: ok}, spec: "
+      "{controllerName: x}, status: {conditions: [{type: Active, status: 'True', reason: A, "
+      "message: m, lastTransitionTime: '2026-01-01T00:00:00Z'}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
+      "{namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: ok}]}, "
+      "resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: "
+      "[{name: nvidia.com/gpu, nominalQuota: 4}]}]}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
+      "default}, spec: {clusterQueue: cq}}\n");
+  const auto active = rig.world.merge(
+      "/apis/kueue.x-k8s.io/v1beta2/admissionchecks/ok/status",
+      R"({"status":{"conditions":[{"type":"Active","status":"True","reason":"A","message":"m",)"
+      R"("lastTransitionTime":"2026-01-01T00:00:00Z"}]}})");
+  ASSERT_EQ(active.status, 200) << active.body;
+  rig.start();
+  rig.job("a", 1, 1, "5");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("a", "QuotaReserved") == "True"; }));
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.workload_condition("a", "Admitted"), "False");
+  EXPECT_EQ(rig.get_job("a").at("spec.suspend"), "true");
+  const std::string path = rig.workload_of("a");
+  EXPECT_NE(rig.get(path).at("status.admissionChecks").find("Pending"), std::string::npos);
+  rig.world.merge(path + "/status",
+                  R"({"status":{"admissionChecks":[{"name":"ok","state":"Ready","message":"",)"
+                  R"("lastTransitionTime":"2026-01-01T00:00:00Z"}]}})");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("a", "Finished") == "True"; }));
+}
+
+TEST(ControllerQueues, PodGroupsWithGatesAreLetGo) {
+  QueueRig rig;
+  rig.start();
+  rig.job("first", 1, 4, "20");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("first", "PodsReady") == "True"; }));
+  const std::string meta =
+      "labels: {kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: pg}, annotations: "
+      "{kueue.x-k8s.io/pod-group-total-count: '2', sim.berth.dev/run-seconds: '5'}";
+  const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}]";
+  rig.pod("pg0", 2, gate, meta);
+  rig.pod("pg1", 2, gate, meta);
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.node_of("pg0"), "");
+  const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/pg";
+  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Admitted") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Finished") == "True"; }));
+  EXPECT_EQ(rig.phase_of("pg0"), "Succeeded");
+}
+
+TEST(ControllerQueues, QueuesAreLeftToKueueWhileItRuns) {
+  QueueRig rig;
+  rig.apply("{apiVersion: v1, kind: Namespace, metadata: {name: kueue-system}}");
+  rig.apply(
+      "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: "
+      "c1f6bfd2.kueue.x-k8s.io, namespace: kueue-system}, spec: {holderIdentity: k, "
+      "leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z'}}");
+  rig.start();
+  rig.job("a", 1, 1, "5");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.workload_of("a"), "");
+  EXPECT_NE(rig.brain->controller.summary().trouble.find("Kueue"), std::string::npos);
+  rig.run(10 * kSecond);  // the lease is not renewed: Kueue is gone
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("a", "Finished") == "True"; }));
+}
+
+TEST(ControllerQueues, RestartsInTheMiddleOfAQueuedLife) {
+  QueueRig rig;
+  Random random(3);
+  rig.job("a", 2, 1, "20");
+  rig.job("b", 2, 2, "20");
+  const auto done = [&] {
+    return rig.workload_condition("a", "Finished") == "True" &&
+           rig.workload_condition("b", "Finished") == "True";
+  };
+  for (int i = 0; i < 40 && !done(); ++i) {
+    rig.start({}, 300 + static_cast<std::uint64_t>(i));
+    rig.run(random.between(0, 4 * kSecond));
+  }
+  rig.start();
+  ASSERT_TRUE(rig.until(done, 300 * kSecond));
+  EXPECT_EQ(rig.get_job("a").at("status.succeeded"), "2");
+}
+
+}  // namespace
+}  // namespace berth::control_test

@@ -1,0 +1,206 @@
+// A whole cluster in virtual time: API server, simulated nodes, Job controller, and controllers of
+// ours that can be stopped and started.
+#pragma once
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include <functional>
+#include <map>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "control/controller.h"
+#include "sim/api/world_for_test.h"
+#include "sim/nodes/nodes.h"
+#include "sim/work/work_controllers.h"
+#include "text/yaml.h"
+
+namespace berth::control_test {
+
+inline constexpr std::int64_t kSecond = 1'000'000'000;
+
+class Lines final : public LogSink, public control::DecisionLog {
+ public:
+  void write(LogLevel, std::string_view line) override { logged.emplace_back(line); }
+  void write(std::string_view line) override { decided.emplace_back(line); }
+  std::vector<std::string> logged, decided;
+};
+
+// One controller of ours, with a client of its own.
+struct Brain {
+  Brain(sim::TestWorld& world, Lines& lines, std::uint64_t seed, control::ControllerOptions options,
+        std::function<bool()> leading)
+      : transport(world.loop, *world.server),
+        log(lines, world.clock, {.level = LogLevel::kWarn}),
+        client(transport, world.loop, Random(seed), {.user_agent = "brain", .max_tries = 2}),
+        controller(client, Random(seed + 1), std::move(options), std::move(leading), log, metrics,
+                   &lines) {
+    controller.start();
+  }
+  std::uint64_t writes(const std::string& kind) {
+    return metrics
+        .counter({.name = "berth_controller_writes_total",
+                  .help = "Writes sent to the API server, by what they are for.",
+                  .labels = {"for"}})
+        .with({kind})
+        .value();
+  }
+
+  sim::LocalTransport transport;
+  MetricsRegistry metrics;
+  Logger log;
+  kube::Client client;
+  control::Controller controller;
+};
+
+class Rig {
+ public:
+  explicit Rig(std::string_view fleet_yaml, sim::NodesOptions nodes_options = {})
+      : log_(lines, world.clock, {.level = LogLevel::kWarn}),
+        transport_(world.loop, *world.server),
+        client_(transport_, world.loop, Random(11), {.user_agent = "others"}) {
+    auto fleet = sim::parse_fleet(fleet_yaml);
+    EXPECT_TRUE(fleet.ok()) << fleet.error().to_string();
+    nodes =
+        std::make_unique<sim::Nodes>(client_, std::move(*fleet), Random(12), nodes_options, &log_);
+    work = std::make_unique<sim::WorkControllers>(client_, Random(13), sim::WorkOptions{}, &log_);
+    nodes->start();
+    work->start();
+    EXPECT_TRUE(world.loop.run_until([this] { return nodes->registered(); }, 120 * kSecond));
+  }
+
+  void start(control::ControllerOptions options = {}, std::uint64_t seed = 21) {
+    brain.reset();
+    brain = std::make_unique<Brain>(world, lines, seed, std::move(options), [] { return true; });
+  }
+  void run(std::int64_t ns) { world.loop.run_for(ns); }
+  bool until(const std::function<bool()>& done, std::int64_t at_most = 120 * kSecond) {
+    const std::int64_t end = world.clock.ticks_ns() + at_most;
+    while (!done()) {
+      if (world.clock.ticks_ns() >= end) return false;
+      world.loop.run_for(kSecond / 10);
+    }
+    return true;
+  }
+
+  // YAML of objects, separated by ---; each goes to its collection.
+  void apply(std::string_view yaml) {
+    auto documents = text::parse_yaml(yaml);
+    ASSERT_TRUE(documents.ok()) << documents.error().to_string();
+    for (const text::Document& document : *documents) {
+      if (document.root().is_null()) continue;
+      const std::string kind(document.root().find("kind")->string());
+      const std::string api(document.root().find("apiVersion")->string());
+      const text::Value* ns = document.root().find("metadata")->find("namespace");
+      const auto answer =
+          world.post(collection(api, kind, ns == nullptr ? "" : std::string(ns->string())),
+                     text::to_json(document.root()));
+      ASSERT_TRUE(answer.status == 201 || answer.status == 200) << answer.body;
+    }
+  }
+  static std::string collection(const std::string& api, const std::string& kind,
+                                const std::string& ns) {
+    std::string plural = kind;
+    for (char& c : plural) c = static_cast<char>(std::tolower(c));
+    plural += plural.ends_with("class") ? "es" : "s";
+    if (kind == "Topology") plural = "topologies";
+    std::string out = (api.find('/') == std::string::npos ? "/api/" : "/apis/") + api;
+    if (!ns.empty()) out += "/namespaces/" + ns;
+    return out + '/' + plural;
+  }
+
+  // A CustomResourceDefinition without a schema, with a status.
+  void define(const std::string& group, const std::string& version, const std::string& kind,
+              bool namespaced) {
+    std::string plural = collection(group + '/' + version, kind, "");
+    plural = plural.substr(plural.rfind('/') + 1);
+    std::string singular = kind;
+    for (char& c : singular) c = static_cast<char>(std::tolower(c));
+    const auto answer = world.post(
+        "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+        fmt::format(R"({{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
+                    R"("metadata":{{"name":"{0}.{1}"}},"spec":{{"group":"{1}","scope":"{2}",)"
+                    R"("names":{{"plural":"{0}","singular":"{3}","kind":"{4}",)"
+                    R"("listKind":"{4}List"}},"versions":[{{"name":"{5}","served":true,)"
+                    R"("storage":true,"subresources":{{"status":{{}}}},"schema":)"
+                    R"({{"openAPIV3Schema":{{"type":"object",)"
+                    R"("x-kubernetes-preserve-unknown-fields":true}}}}}}]}}}})",
+                    plural, group, namespaced ? "Namespaced" : "Cluster", singular, kind, version));
+    ASSERT_EQ(answer.status, 201) << answer.body;
+  }
+  void define_kueue() {
+    for (const char* kind : {"ResourceFlavor", "ClusterQueue", "Cohort", "Topology",
+                             "AdmissionCheck", "WorkloadPriorityClass"}) {
+      define("kueue.x-k8s.io", "v1beta2", kind, false);
+    }
+    define("kueue.x-k8s.io", "v1beta2", "LocalQueue", true);
+    define("kueue.x-k8s.io", "v1beta2", "Workload", true);
+  }
+
+  void pod(const std::string& name, int gpus, const std::string& spec = "",
+           const std::string& meta = "") {
+    apply(
+        fmt::format("{{apiVersion: v1, kind: Pod, metadata: {{name: {0}, namespace: default{3}}}, "
+                    "spec: {{schedulerName: berth, restartPolicy: Never, containers: [{{name: c, "
+                    "image: i, resources: {{limits: {{nvidia.com/gpu: {1}}}, requests: {{cpu: "
+                    "1}}}}}}]{2}}}}}",
+                    name, gpus, spec.empty() ? "" : ", " + spec, meta.empty() ? "" : ", " + meta));
+  }
+
+  sim::TestAnswer get(const std::string& target) { return world.get(target); }
+  sim::TestAnswer get_pod(const std::string& name) {
+    return get("/api/v1/namespaces/default/pods/" + name);
+  }
+  std::string node_of(const std::string& name) { return get_pod(name).at("spec.nodeName"); }
+  std::string phase_of(const std::string& name) { return get_pod(name).at("status.phase"); }
+  void remove(const std::string& target) { world.call("DELETE", target); }
+  std::string delete_pod(const std::string& name) {
+    return std::to_string(world.call("DELETE", "/api/v1/namespaces/default/pods/" + name).status);
+  }
+  // "pod@node" of all bound pods that have not ended, by name.
+  std::vector<std::string> bound() {
+    std::vector<std::string> out;
+    const auto list = get("/api/v1/pods");
+    const text::Value* items = list.root().find("items");
+    for (const text::Value& pod : items->items()) {
+      const text::Value* node = pod.find("spec")->find("nodeName");
+      const std::string_view phase = pod.find("status")->find("phase")->string();
+      if (node == nullptr || phase == "Failed" || phase == "Succeeded") continue;
+      out.push_back(
+          fmt::format("{}@{}", pod.find("metadata")->find("name")->string(), node->string()));
+    }
+    return out;
+  }
+  // The status of a condition of an object; "" where it has none.
+  std::string condition(const std::string& target, const std::string& type,
+                        const std::string& field = "status") {
+    const auto object = get(target);
+    const text::Value* status = object.root().find("status");
+    const text::Value* list = status == nullptr ? nullptr : status->find("conditions");
+    if (list == nullptr) return {};
+    for (const text::Value& c : list->items()) {
+      if (c.find("type")->string() == type) return std::string(c.find(field)->string());
+    }
+    return {};
+  }
+
+  sim::TestWorld world;
+  Lines lines;
+
+ private:
+  Logger log_;
+  sim::LocalTransport transport_;
+  kube::Client client_;
+
+ public:
+  std::unique_ptr<sim::Nodes> nodes;
+  std::unique_ptr<sim::WorkControllers> work;
+  std::unique_ptr<Brain> brain;
+};
+
+inline constexpr const char* kTwoNodes =
+    "pools: [{name: n, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]";
+
+}  // namespace berth::control_test
