@@ -185,6 +185,14 @@ void Book::make_queue(const model::QueueSpec& spec, const model::QueueInputs& in
     }
     queue.groups.push_back(std::move(group));
   }
+  for (const auto& check : spec.checks) {
+    const auto it = std::find_if(inputs.checks.begin(), inputs.checks.end(),
+                                 [&](const auto& c) { return c.name == check.name; });
+    const bool known = it != inputs.checks.end();
+    queue.check_delays.push_back(known &&
+                                 (it->controller == "kueue.x-k8s.io/provisioning-request" ||
+                                  it->controller == "kueue.x-k8s.io/multikueue"));
+  }
   find_inactive(queue, inputs);
   queue_ids_.emplace(spec.name, id);
   queues_.push_back(std::move(queue));

@@ -50,6 +50,7 @@ struct Queue {
   NodeId root = 0;
   std::vector<Group> groups;
   std::vector<std::pair<std::uint32_t, std::uint32_t>> place;  // (group, index) by resource, kNoId
+  std::vector<bool> check_delays;  // by spec.checks: nodes come with it (ProvisioningRequest)
   bool covers_pods = false;
   bool all_topology = false;  // every flavor has a topology: it is implied for all pods
   Inactive inactive = Inactive::kNo;

@@ -18,6 +18,8 @@ std::vector<WorkloadId> Engine::heads_of(NodeId root) const {
 CycleResult Engine::cycle(std::int64_t now_ns) {
   wake(now_ns);
   usage_.sample(now_ns);
+  CycleResult settled;
+  settle_reserved(settled);
   std::vector<WorkloadId> heads;
   for (const NodeId root : ledger_.book.roots()) {
     due_[root] = false;
@@ -25,6 +27,8 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
     heads.insert(heads.end(), more.begin(), more.end());
   }
   CycleResult result = run(heads, now_ns);
+  result.admitted.insert(result.admitted.begin(), settled.admitted.begin(), settled.admitted.end());
+  result.changed |= settled.changed;
   result.changed = goes_on(result, fruitless_);
   return result;
 }
@@ -45,6 +49,7 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
   const auto take = [&](CycleResult one) {
     all.admitted.insert(all.admitted.end(), one.admitted.begin(), one.admitted.end());
     all.evicted.insert(all.evicted.end(), one.evicted.begin(), one.evicted.end());
+    all.replaced.insert(all.replaced.end(), one.replaced.begin(), one.replaced.end());
     all.tried += one.tried;
     --max_cycles;
   };
@@ -58,6 +63,7 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
     all.changed = max_cycles <= 0;
     return all;
   }
+  settle_reserved(all);
   for (const NodeId root : ledger_.book.roots()) {
     int fruitless = 0;
     while (due_[root] && max_cycles > 0) {
@@ -107,8 +113,10 @@ CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_n
 
 // Quota says yes, or could: the nodes have the last word.
 void Engine::ground_check(WorkloadId id, Assignment& assignment, bool why) {
-  if (ground_ == nullptr || assignment.mode == Mode::kNoFit) return;
+  if (assignment.mode == Mode::kNoFit) return;
   const Workload& w = ledger_.workloads[id];
+  assignment.delayed = delays(w.queue, assignment.pod_sets);
+  if (ground_ == nullptr || assignment.delayed) return;
   Ground::Answer answer;
   bool topology = false;
   for (const Choice& choice : assignment.pod_sets) {
@@ -149,15 +157,16 @@ bool Engine::try_counts(WorkloadId id, const Assigner::Options& options, Entry& 
   ground_check(id, entry.assignment, options.why);
   if (entry.assignment.mode == Mode::kFit) return true;
   if (entry.assignment.mode == Mode::kNoFit) return false;
-  entry.targets = preemptor_.targets({.id = id,
-                                      .cells = entry.assignment.preempting,
-                                      .uses = entry.assignment.uses,
-                                      .assignment = &entry.assignment});
+  entry.targets =
+      preemptor_.targets({.id = id,
+                          .cells = entry.assignment.preempting,
+                          .uses = entry.assignment.uses,
+                          .assignment = entry.assignment.delayed ? nullptr : &entry.assignment});
   return !entry.targets.empty();
 }
 
 // The smallest reduction, spread over the pod sets that may shrink, that can be had.
-bool Engine::search_partial(WorkloadId id, const Progress* from, Entry& entry) {
+bool Engine::search_partial(WorkloadId id, const Assigner::Options& options, Entry& entry) {
   const Form& form = *ledger_.workloads[id].form;
   std::vector<int> counts(form.pod_sets.size());
   std::int64_t total = 0;
@@ -170,7 +179,9 @@ bool Engine::search_partial(WorkloadId id, const Progress* from, Entry& entry) {
       const std::int64_t delta = set.min_count >= 0 ? set.count - set.min_count : 0;
       counts[i] = set.count - static_cast<int>(total == 0 ? 0 : delta * by / total);
     }
-    return try_counts(id, {.counts = counts, .from = from, .why = options_.why}, out);
+    Assigner::Options trial = options;
+    trial.counts = counts;
+    return try_counts(id, trial, out);
   };
   std::int64_t low = 0, high = total + 1;  // high: not possible
   Entry trial = entry;
@@ -187,15 +198,28 @@ bool Engine::search_partial(WorkloadId id, const Progress* from, Entry& entry) {
 
 Engine::Entry Engine::nominate(WorkloadId id) {
   Workload& w = ledger_.workloads[id];
-  Entry entry{.id = id, .queue = w.queue, .assignment = {}, .targets = {}};
+  Entry entry{.id = id, .queue = w.queue, .assignment = {}, .targets = {}, .old = old_slice(id)};
+  const OutOfTheWay aside(ledger_, entry.old);
   const NodeId root = ledger_.queue_of(w).root;
   const bool fresh = !w.progress.tried.empty() &&
                      (cycle_ - w.progress.cycle <= 1 || w.progress.generation == generation_[root]);
-  const Progress* from = fresh && w.progress.more() ? &w.progress : nullptr;
-  if (!try_counts(id, {.from = from, .why = options_.why}, entry) && w.form->partial &&
+  Assigner::Options options{.from = fresh && w.progress.more() ? &w.progress : nullptr,
+                            .why = options_.why};
+  Assignment pinned;
+  if (entry.old != kNoId) {
+    pinned = pinned_to(entry.old, *w.form);
+    options.pinned = &pinned;
+    options.from = nullptr;
+    preemptor_.without({entry.old});
+  }
+  if (!try_counts(id, options, entry) && w.form->partial &&
       ledger_.book.config().gate("PartialAdmission", true)) {
     Entry partial = entry;
-    if (search_partial(id, from, partial)) entry = std::move(partial);
+    if (search_partial(id, options, partial)) entry = std::move(partial);
+  }
+  if (entry.old != kNoId) {
+    preemptor_.without({});
+    set_beyond(entry);
   }
   entry.assignment.progress.generation = generation_[root];
   entry.assignment.progress.cycle = cycle_;
@@ -213,6 +237,7 @@ bool Engine::overlaps(const Entry& entry) const {
 // With the victims claimed so far and its own gone. The site is worked out again where the ground
 // changed since.
 bool Engine::still_fits(Entry& entry) {
+  const OutOfTheWay aside(ledger_, entry.old);
   std::vector<WorkloadId> away = claimed_;
   for (const Target& target : entry.targets) {
     if (std::find(away.begin(), away.end(), target.id) == away.end()) away.push_back(target.id);
@@ -223,7 +248,7 @@ bool Engine::still_fits(Entry& entry) {
     if (ground_ != nullptr) ground_->take_away(id);
   }
   bool fits = ledger_.fits(ledger_.book.queue(entry.queue).node, entry.assignment.uses);
-  if (fits && ground_ != nullptr && puts_ > 0) {
+  if (fits && ground_ != nullptr && puts_ > 0 && !entry.assignment.delayed) {
     fits = ground_->place(entry.id, ledger_.workloads[entry.id], entry.assignment, false).fits;
   }
   for (std::size_t i = away.size(); i-- > 0;) {
@@ -236,6 +261,7 @@ bool Engine::still_fits(Entry& entry) {
 
 // Once more on the nominated flavors, as if the victims of others were gone. True: it fits then.
 bool Engine::recompute(Entry& entry) {
+  const OutOfTheWay aside(ledger_, entry.old);
   for (const WorkloadId id : claimed_) {
     const Workload& victim = ledger_.workloads[id];
     ledger_.drain(ledger_.queue_of(victim).node, victim.uses);
@@ -244,10 +270,13 @@ bool Engine::recompute(Entry& entry) {
   const Assignment nominated = entry.assignment;
   std::vector<int> counts;
   for (const Choice& choice : nominated.pod_sets) counts.push_back(choice.count);
-  preemptor_.without(claimed_);
+  std::vector<WorkloadId> absent = claimed_;
+  if (entry.old != kNoId) absent.push_back(entry.old);
+  preemptor_.without(std::move(absent));
   try_counts(entry.id, {.counts = counts, .pinned = &nominated, .why = options_.why}, entry);
   preemptor_.without({});
   entry.assignment.progress = nominated.progress;
+  if (entry.old != kNoId) set_beyond(entry);
   for (std::size_t i = claimed_.size(); i-- > 0;) {
     const Workload& victim = ledger_.workloads[claimed_[i]];
     ledger_.fill(ledger_.queue_of(victim).node, victim.uses);
@@ -266,7 +295,7 @@ void Engine::reserve(const Entry& entry) {
   const Queue& queue = ledger_.book.queue(entry.queue);
   if (queue.spec.reclaim == model::Reclaim::kAny) return;
   std::vector<Use> uses;
-  for (const Use& use : entry.assignment.uses) {
+  for (const Use& use : entry.charged()) {
     const Amount nominal = ledger_.tree.nominal(queue.node, use.cell);
     const Amount used = ledger_.tree.usage(queue.node, use.cell);
     Amount kept = use.amount;
@@ -292,17 +321,22 @@ void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
     requeue(entry, why, reason, std::move(message), result);
   };
   const Assignment& a = entry.assignment;
+  if (entry.old != old_slice(entry.id)) {  // sent away by an entry before
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForQuota,
+                "Workload no longer fits after processing another workload");
+  }
   if (a.mode == Mode::kNoFit) return back(Requeue::kNoFit, a.reason, a.message);
   if (a.mode == Mode::kPreempt && entry.targets.empty()) {
     reserve(entry);
     return back(Requeue::kNoCandidates, a.reason, a.message);
   }
-  if (a.mode == Mode::kPreempt && w.preemption_gated) {
+  if (a.mode == Mode::kPreempt && (w.preemption_gated || !may_preempt(entry.id))) {
     return back(Requeue::kPreemptionGated, NoReason::kPreemptionGated,
-                "a preemption gate is closed");
+                w.preemption_gated ? "a preemption gate is closed"
+                                   : "the variant of a better flavor may make room, not this one");
   }
   if (deferred) {
-    assume(entry.queue, a.uses);
+    assume(entry.queue, entry.charged());
     return back(Requeue::kPendingPreemption, NoReason::kWaitingForPreemptedWorkloads,
                 "fits once the workloads that others preempt are gone");
   }
@@ -316,12 +350,15 @@ void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   }
   for (const Target& target : entry.targets) claimed_.push_back(target.id);
   if (a.mode == Mode::kPreempt) {
-    assume(entry.queue, a.uses);
-    if (ground_ != nullptr) {
+    assume(entry.queue, entry.charged());
+    if (ground_ != nullptr && !a.delayed) {
       ++puts_;
       ground_->put(entry.id, a, false);
     }
     return issue(entry, result);
+  }
+  if (const WorkloadId sibling = running_sibling(entry.id); sibling != kNoId) {
+    return migrate(entry, sibling, result);
   }
   if (blocked_by_unready()) {
     return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForPodsReady,
@@ -339,6 +376,8 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   Workload& w = ledger_.workloads[entry.id];
   lines_[entry.queue].unstick(entry.id);
   lines_[entry.queue].remove(entry.id);
+  if (entry.old != kNoId) take_over(entry, result);
+  w.preemptor = w.migrating = false;
   w.uses = entry.assignment.uses;
   w.admission = std::move(entry.assignment.pod_sets);
   w.reserved_ns = now_ns;
@@ -347,23 +386,19 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   w.message.clear();
   set_stage(entry.id, Stage::kReserved);
   ledger_.seat(entry.id);
-  const auto& spec = ledger_.queue_of(w).spec;
-  for (const auto& check : spec.checks) {
-    bool applies = check.flavors.empty();
-    for (const Choice& choice : w.admission) {
-      for (const auto& [resource, flavor] : choice.flavors) {
-        applies |= std::find(check.flavors.begin(), check.flavors.end(),
-                             ledger_.book.flavor(flavor).name) != check.flavors.end();
-      }
-    }
-    if (applies) w.checks.push_back(check.name);
+  // A slice goes on where the old one was checked.
+  if (entry.old == kNoId) w.checks = checks_of(w);
+  w.unplaced = entry.assignment.delayed && !w.checks.empty();
+  if (w.checks.empty()) {
+    set_stage(entry.id, Stage::kAdmitted);
+  } else {
+    reserved_.push_back(entry.id);
   }
-  if (w.checks.empty()) set_stage(entry.id, Stage::kAdmitted);
   w.started = w.checks.empty();
   w.pods_ready = !ledger_.book.config().block_admission;
   if (!w.pods_ready && w.stage == Stage::kAdmitted) ++unready_;
   usage_.charge(entry.id);
-  if (ground_ != nullptr) {
+  if (ground_ != nullptr && !entry.assignment.delayed) {
     ++puts_;
     entry.assignment.pod_sets = w.admission;
     ground_->put(entry.id, entry.assignment, true);
@@ -406,6 +441,8 @@ void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::stri
   const bool again = why == Requeue::kFailedAfterNomination || why == Requeue::kPendingPreemption;
   const bool moved = entry.assignment.progress.tried != w.progress.tried;
   w.progress = again ? Progress{} : entry.assignment.progress;  // then all flavors are new again
+  w.preemptor = why == Requeue::kPendingPreemption;
+  if (!w.preemptor) w.migrating = false;
   if (!again) line.unstick(entry.id);
   const bool strict = ledger_.queue_of(w).spec.strict_fifo;
   if (why == Requeue::kPendingPreemption && !strict) line.stick(entry.id);

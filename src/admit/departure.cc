@@ -78,4 +78,22 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
   return std::nullopt;
 }
 
+std::int64_t departs_at(const Book& book, const model::WorkloadSpec& spec) {
+  if (!spec.admitted || spec.admitted_ns == 0) return 0;
+  std::int64_t out = 0;
+  const auto sooner = [&out](std::int64_t at) { out = out == 0 ? at : std::min(out, at); };
+  if (spec.max_execution_s > 0) {
+    const int left_s = std::max(0, spec.max_execution_s - spec.past_execution_s);
+    sooner(spec.admitted_ns + (std::int64_t{left_s} + 1) * kSecond);
+  }
+  const model::QueueConfig& config = book.config();
+  if (config.wait_for_pods_ready && !spec.pods_ready) {
+    const bool recovers = spec.recovering && spec.unready_ns > 0;
+    const int allowed_s = recovers ? config.recovery_timeout_s : config.pods_ready_timeout_s;
+    sooner((recovers ? spec.unready_ns : spec.admitted_ns) +
+           (std::int64_t{allowed_s} + 1) * kSecond);
+  }
+  return out;
+}
+
 }  // namespace berth::admit

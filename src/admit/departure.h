@@ -20,6 +20,9 @@ struct Departure {
 std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpec& spec,
                                       QueueId queue, std::int64_t now_ns);
 
+// When time alone makes it leave, by its status as it is; 0: never.
+std::int64_t departs_at(const Book& book, const model::WorkloadSpec& spec);
+
 // Seconds until the n-th try (n from 1) after timeouts: base x 2^(n-1), at most max.
 std::int64_t backoff_s(const model::QueueConfig& config, int tries);
 

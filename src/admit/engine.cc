@@ -8,6 +8,10 @@
 
 namespace berth::admit {
 
+namespace {
+constexpr std::int64_t kAfterReclaimNs = 1'000'000;  // behind whoever it made room for
+}
+
 Engine::Engine(const Book& book, Ground* ground, Options options)
     : ledger_(book),
       ground_(ground),
@@ -19,6 +23,8 @@ Engine::Engine(const Book& book, Ground* ground, Options options)
       of_root_(book.tree().size()),
       due_(book.tree().size()),
       generation_(book.tree().size()) {
+  by_priority_ = book.config().gate("PrioritySortingWithinCohort", true);
+  preemptors_first_ = book.config().gate("PrioritizePreemptorWorkloads", false);
   lines_.reserve(book.queues().size());
   for (QueueId q = 0; q < book.queues().size(); ++q) {
     lines_.emplace_back(ledger_, q);
@@ -41,6 +47,7 @@ void Engine::set_stage(WorkloadId id, Stage stage) {
 Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
                      std::int64_t now_ns) const {
   if (!spec.active) return Hold::kDeactivated;
+  if (spec.has_variants) return Hold::kVariants;
   if (!spec.held_by.empty()) return Hold::kAdmissionGated;
   if (w.local == kNoId) return Hold::kNoLocalQueue;
   if (w.queue == kNoId) return Hold::kNoQueue;
@@ -111,6 +118,10 @@ void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
       return say(NoReason::kPendingEvaluation, spec.incomplete);
     case Hold::kCheckFailed:
       return say(NoReason::kOnHold, "an admission check rejected it or asks to try again");
+    case Hold::kVariants:
+      return say(NoReason::kOnHold, "its variants are decided, one for each flavor");
+    case Hold::kReplaced:
+      return say(NoReason::kOnHold, "a newer slice of it waits instead");
   }
 }
 
@@ -131,12 +142,17 @@ WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
       (spec.evicted == "PodsReadyTimeout" && !ledger_.book.config().requeue_by_creation) ||
       spec.evicted == "AdmissionCheck";
   if (by_eviction) w.order_ns = spec.evicted_ns;
+  if (!by_priority_ && spec.preempted == name(Cause::kInCohortReclaimWhileBorrowing)) {
+    w.order_ns = spec.evicted_ns + kAfterReclaimNs;
+  }
   w.requeue_at_ns = spec.requeue_at_ns;
+  w.evictions_ns = spec.preemptions_ns;
   if (spec.finished) {
     set_stage(id, Stage::kFinished);
     return id;
   }
   w.aside = aside_of(spec, w);
+  if (!spec.variant_of.empty()) join_family(id, spec);
   if (spec.admission) {
     take_in_holder(id, spec);
     if (holds_quota(w.stage)) return id;
@@ -185,7 +201,19 @@ void Engine::take_in_holder(WorkloadId id, const model::WorkloadSpec& spec) {
   ledger_.seat(id);
   set_stage(id, spec.admitted ? Stage::kAdmitted : Stage::kReserved);
   w.started = spec.admitted;
-  if (!spec.evicted.empty()) set_stage(id, Stage::kEvicting);
+  if (w.stage == Stage::kReserved) {
+    for (std::string& check : checks_of(w)) {
+      const auto state = spec.checks.find(check);
+      const bool done = state != spec.checks.end() && state->second == model::CheckState::kReady;
+      if (!done) w.checks.push_back(std::move(check));
+    }
+    w.unplaced = true;
+    reserved_.push_back(id);
+  }
+  if (!spec.evicted.empty()) {
+    set_stage(id, Stage::kEvicting);
+    w.deactivated = !spec.active || spec.evicted.starts_with("Deactivated");
+  }
   if (w.stage == Stage::kAdmitted && !w.pods_ready) ++unready_;
 }
 
@@ -260,11 +288,15 @@ void Engine::gone(WorkloadId id, std::int64_t now_ns) {
   w.site.reset();
   w.progress = {};
   w.checks.clear();
-  w.started = false;
+  w.started = w.unplaced = false;
   w.pods_ready = true;
   w.reason = NoReason::kPendingEvaluation;
   if (w.orders_anew) w.order_ns = now_ns;
   w.orders_anew = false;
+  if (!by_priority_ && w.preempted_by != kNoId &&
+      w.preempted_for == Cause::kInCohortReclaimWhileBorrowing) {
+    w.order_ns = now_ns + kAfterReclaimNs;
+  }
   w.queue = w.local == kNoId ? kNoId : ledger_.book.local(w.local).queue;
   if (w.aside == Hold::kCheckFailed) {  // an eviction asks its checks again
     const std::string_view ns = std::string_view(w.name).substr(0, w.name.find('/'));
@@ -295,7 +327,15 @@ void Engine::gone(WorkloadId id, std::int64_t now_ns) {
 
 // A head that may not be admitted, whatever room there is, waits aside.
 bool Engine::sort_out(WorkloadId id, CycleResult& result) {
-  const Workload& w = ledger_.workloads[id];
+  Workload& w = ledger_.workloads[id];
+  if (std::string why = outdone(id); !why.empty()) {
+    w.reason = NoReason::kOnHold;
+    w.message = std::move(why);
+    lines_[w.queue].unstick(id);
+    lines_[w.queue].park(id);
+    result.changed = true;
+    return true;
+  }
   if (w.aside == Hold::kNone) return false;
   // In strict order it keeps its place, unless it is in the wrong queue altogether.
   if (ledger_.queue_of(w).spec.strict_fifo && w.aside != Hold::kNamespace) return true;

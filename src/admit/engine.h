@@ -10,8 +10,11 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <optional>
+#include <span>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "admit/assigner.h"
@@ -34,6 +37,8 @@ struct Eviction {
 struct CycleResult {
   std::vector<WorkloadId> admitted;  // or with quota reserved, where checks are to come
   std::vector<Eviction> evicted;
+  std::vector<std::pair<WorkloadId, WorkloadId>>
+      replaced;          // (old slice, fresh one): it is finished
   int tried = 0;         // heads looked at
   bool changed = false;  // another cycle may come out differently
   bool moved = false;    // only in that some head has further flavors to try
@@ -53,6 +58,10 @@ class Engine {
   // A workload of its LocalQueue; with an admission it holds quota. Never refused: what is wrong
   // with it is its reason to wait.
   WorkloadId add(const model::WorkloadSpec& spec, std::int64_t now_ns);
+  // The fresh one is a larger slice of the old: only what it asks for beyond is charged, on the
+  // same flavors, and once it is admitted the old one is finished. Both were added.
+  void grows(WorkloadId fresh, WorkloadId old);
+  void preempted_before(WorkloadId id, WorkloadId by) { ledger_.workloads[id].preempted_by = by; }
   void finish(WorkloadId id);  // or deleted: whatever it holds is free
   void evict(WorkloadId id);   // told to leave; holds quota until gone()
   void depart(WorkloadId id, const Departure& departure);  // the same, by its own rules
@@ -91,6 +100,21 @@ class Engine {
     QueueId queue = 0;
     Assignment assignment;
     std::vector<Target> targets;
+    WorkloadId old = kNoId;        // the slice that makes way for it
+    std::vector<Use> beyond = {};  // what it asks for more than that one
+    std::span<const Use> charged() const { return old == kNoId ? assignment.uses : beyond; }
+  };
+  // While a slice is tried, the old one is out of its way.
+  class OutOfTheWay {
+   public:
+    OutOfTheWay(Ledger& ledger, WorkloadId old);
+    OutOfTheWay(const OutOfTheWay&) = delete;
+    OutOfTheWay& operator=(const OutOfTheWay&) = delete;
+    ~OutOfTheWay();
+
+   private:
+    Ledger& ledger_;
+    WorkloadId old_;
   };
 
   void set_stage(WorkloadId id, Stage stage);
@@ -108,7 +132,21 @@ class Engine {
   Entry nominate(WorkloadId id);
   bool try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry);
   void ground_check(WorkloadId id, Assignment& assignment, bool why);
-  bool search_partial(WorkloadId id, const Progress* from, Entry& entry);
+  bool search_partial(WorkloadId id, const Assigner::Options& options, Entry& entry);
+  bool delays(QueueId queue, const std::vector<Choice>& pod_sets) const;
+  std::vector<std::string> checks_of(const Workload& w) const;  // that apply to its flavors
+  void settle_reserved(CycleResult& result);
+
+  // Slices and variants (kindred.cc).
+  WorkloadId old_slice(WorkloadId id) const;  // while it holds quota; kNoId
+  Assignment pinned_to(WorkloadId old, const Form& form) const;
+  void set_beyond(Entry& entry) const;
+  void take_over(const Entry& entry, CycleResult& result);
+  void join_family(WorkloadId id, const model::WorkloadSpec& spec);
+  WorkloadId running_sibling(WorkloadId id) const;  // kNoId
+  std::string outdone(WorkloadId id) const;         // why a variant is not to be tried, or empty
+  bool may_preempt(WorkloadId id) const;
+  void migrate(Entry& entry, WorkloadId sibling, CycleResult& result);
   void sort_classical(std::vector<Entry>& entries) const;
   struct Standing;  // of an entry in a node of the tree, were it admitted
   bool sooner(const Entry& a, const Entry& b) const;
@@ -141,7 +179,12 @@ class Engine {
   std::vector<bool> due_;                      // by root node
   std::vector<std::uint64_t> generation_;      // by root node: leaves so far
   std::vector<WorkloadId> backoffs_;
-  std::int64_t now_ns_ = 0;  // of the running cycle
+  std::vector<WorkloadId> reserved_;                // hold quota, are not admitted yet
+  std::vector<std::vector<WorkloadId>> families_;   // of variants
+  std::map<std::string, std::uint32_t> family_of_;  // by parent
+  bool by_priority_ = true;                         // PrioritySortingWithinCohort
+  bool preemptors_first_ = false;                   // PrioritizePreemptorWorkloads
+  std::int64_t now_ns_ = 0;                         // of the running cycle
   std::uint64_t cycle_ = 0;
   int fruitless_ = 0;  // cycles in a row that only moved
   int longest_scan_ = 1;

@@ -8,13 +8,15 @@ namespace berth::admit {
 bool Engine::sooner(const Entry& a, const Entry& b) const {
   const Workload& x = ledger_.workloads[a.id];
   const Workload& y = ledger_.workloads[b.id];
-  if (x.priority() != y.priority()) return x.priority() > y.priority();
+  if (by_priority_ && x.priority() != y.priority()) return x.priority() > y.priority();
   if (x.order_ns != y.order_ns) return x.order_ns < y.order_ns;
   return x.uid < y.uid;
 }
 
 void Engine::sort_classical(std::vector<Entry>& entries) const {
   std::stable_sort(entries.begin(), entries.end(), [&](const Entry& a, const Entry& b) {
+    const bool first = ledger_.workloads[a.id].preemptor;
+    if (preemptors_first_ && first != ledger_.workloads[b.id].preemptor) return first;
     if (a.assignment.borrowing != b.assignment.borrowing) {
       return a.assignment.borrowing < b.assignment.borrowing;
     }
@@ -31,10 +33,10 @@ struct Engine::Standing {
 
 Engine::Standing Engine::standing(const Entry& entry, NodeId at) {
   const NodeId queue = ledger_.book.queue(entry.queue).node;
-  ledger_.fill(queue, entry.assignment.uses);
+  ledger_.fill(queue, entry.charged());
   Standing out{.borrows = false, .share = ledger_.tree.share(at)};
-  for (const Use& use : entry.assignment.uses) out.borrows |= ledger_.tree.borrows(at, use.cell);
-  ledger_.drain(queue, entry.assignment.uses);
+  for (const Use& use : entry.charged()) out.borrows |= ledger_.tree.borrows(at, use.cell);
+  ledger_.drain(queue, entry.charged());
   return out;
 }
 
@@ -55,7 +57,10 @@ std::optional<std::size_t> Engine::fair_winner(const std::vector<Entry>& entries
     const Standing mine = standing(entries[*candidate], child);
     bool wins = !best;
     if (best) {
-      if (lenders_first && mine.borrows != best_standing.borrows) {
+      const bool first = ledger_.workloads[entries[*candidate].id].preemptor;
+      if (preemptors_first_ && first != ledger_.workloads[entries[*best].id].preemptor) {
+        wins = first;
+      } else if (lenders_first && mine.borrows != best_standing.borrows) {
         wins = best_standing.borrows;
       } else if (mine.share < best_standing.share || best_standing.share < mine.share) {
         wins = mine.share < best_standing.share;

@@ -150,6 +150,10 @@ Match match(const Book& book, const Form& form, std::uint32_t unit, FlavorId fla
   Match& known = form.matches[(unit * book.flavors().size() + flavor) * 2 + (implied ? 1 : 0)];
   if (known != Match::kUnknown) return known;
   known = Match::kYes;
+  if (!form.allowed.empty() &&
+      !std::binary_search(form.allowed.begin(), form.allowed.end(), book.flavor(flavor).name)) {
+    return known = Match::kNotAllowed;
+  }
   for (const std::uint32_t i : form.units[unit]) {
     const Match one = match_one(book, form.pod_sets[i], flavor, implied);
     if (one != Match::kYes) return known = one;
@@ -183,6 +187,8 @@ std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t 
         return "Flavor \"" + spec.name + "\" does not support TopologyAwareScheduling";
       }
       return "Flavor \"" + spec.name + "\" does not contain the requested level";
+    case Match::kNotAllowed:
+      return "flavor " + spec.name + " is not one of the flavors allowed for this workload";
     case Match::kUnknown:
     case Match::kYes:
       break;
@@ -193,7 +199,10 @@ std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t 
 std::shared_ptr<const Form> Forms::get(const model::WorkloadSpec& spec) {
   auto form = std::make_shared<Form>();
   form->priority = spec.priority;
+  form->allowed = spec.allowed_flavors;
+  std::sort(form->allowed.begin(), form->allowed.end());
   std::string key = std::to_string(spec.priority) + '|';
+  for (const auto& flavor : form->allowed) put(key, flavor);
   for (const auto& from : spec.pod_sets) {
     form->pod_sets.push_back(pod_set_of(book_, spec, from));
     put_pod_set(key, form->pod_sets.back());

@@ -29,7 +29,15 @@ struct PodSet {
 };
 
 // Whether a flavor's nodes can take the pods at all.
-enum class Match : std::uint8_t { kUnknown, kYes, kTaint, kAffinity, kTopology, kNoTopology };
+enum class Match : std::uint8_t {
+  kUnknown,
+  kYes,
+  kTaint,
+  kAffinity,
+  kTopology,
+  kNoTopology,
+  kNotAllowed
+};
 
 struct Form {
   int priority = 0;
@@ -37,6 +45,7 @@ struct Form {
   // Pod sets that get their flavors together (a podSetGroupName), in order; others alone.
   std::vector<std::vector<std::uint32_t>> units;
   bool partial = false;                // some pod set may shrink
+  std::vector<std::string> allowed;    // flavors, of a variant; empty: all
   mutable std::vector<Match> matches;  // units x flavors, filled as asked
 };
 

@@ -33,6 +33,11 @@ class Ground {
   // A placed assignment takes its room: for good, or until the end of the cycle.
   virtual void put(WorkloadId id, const Assignment& assignment, bool for_good) = 0;
   virtual void end_cycle() = 0;
+  // A holder that has no place yet gets one for good, where the assignment says flavors, counts and
+  // maybe domains.
+  virtual Answer settle(WorkloadId, const Workload&, Assignment&, bool) { return {.fits = true}; }
+  // What the old slice has becomes the fresh one's, which was placed for the rest alone.
+  virtual void inherit(WorkloadId, WorkloadId) {}
   // No PodDisruptionBudget stands against sending the holder away.
   virtual bool budgets_allow(WorkloadId) { return true; }
   // A holder left.

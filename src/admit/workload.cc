@@ -103,6 +103,8 @@ std::string_view name(Cause cause) {
       return "InCohortFairSharing";
     case Cause::kInCohortReclaimWhileBorrowing:
       return "InCohortReclaimWhileBorrowing";
+    case Cause::kFlavorMigration:
+      return "FlavorMigration";
   }
   return "";
 }
@@ -117,6 +119,8 @@ std::string_view in_words(Cause cause) {
       return "Fair Sharing within the cohort";
     case Cause::kInCohortReclaimWhileBorrowing:
       return "reclamation within the cohort while borrowing";
+    case Cause::kFlavorMigration:
+      return "migration to a better flavor";
   }
   return "";
 }

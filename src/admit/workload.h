@@ -45,6 +45,8 @@ enum class Hold : std::uint8_t {
   kNotRequeued,     // condition Requeued is False
   kIncomplete,      // members are missing
   kCheckFailed,
+  kVariants,  // its variants are decided, one for each flavor
+  kReplaced,  // a larger slice of it waits
 };
 
 // Why an attempt came to nothing, most severe first where several apply (kNoMatchingFlavor ...
@@ -75,6 +77,7 @@ enum class Cause : std::uint8_t {
   kInCohortReclamation,
   kInCohortFairSharing,
   kInCohortReclaimWhileBorrowing,
+  kFlavorMigration,  // for a variant of the same workload on a better flavor
 };
 std::string_view name(Cause cause);
 std::string_view in_words(Cause cause);  // "reclamation within the cohort"
@@ -107,6 +110,8 @@ struct Assignment {
   NoReason reason = NoReason::kNone;
   std::string message;               // why not, where asked for
   std::shared_ptr<const void> site;  // the ground's placement
+  // Its nodes are still to come (a ProvisioningRequest): the ground is asked when checks are done.
+  bool delayed = false;
 };
 
 struct Target {
@@ -126,7 +131,8 @@ struct Workload {
   NoReason reason = NoReason::kPendingEvaluation;
   bool preemption_gated = false;
   bool pods_ready = true;
-  bool started = false;  // admitted, not only with quota reserved; also while it leaves
+  bool preemptor = false;  // made room and waits for it
+  bool started = false;    // admitted, not only with quota reserved; also while it leaves
   bool deactivated = false;
   bool orders_anew = false;  // its place in line counts from when it is gone
   std::int64_t created_ns = 0;
@@ -142,6 +148,11 @@ struct Workload {
   std::vector<std::int64_t> evictions_ns;  // by preemption, the last few
   Cause preempted_for = Cause::kInClusterQueue;
   std::vector<std::string> checks;  // not Ready yet
+  bool unplaced = false;            // holds quota, has no place on the ground yet
+  WorkloadId replaces = kNoId;      // an older slice of it
+  std::uint32_t family = kNoId;     // variants of one workload
+  std::uint32_t rank = 0;           // of its flavor among theirs, the best is 0
+  bool migrating = false;           // a variant that waits for its sibling to leave
   std::shared_ptr<const void> site;
 
   int priority() const { return form->priority; }

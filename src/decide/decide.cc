@@ -157,10 +157,12 @@ class Cycle {
         placer_(placer),
         nos_(placer.nos()),
         options_(options) {
-    nos_.begin(snapshot, placer.epoch(), options.certificates ? 1 : 0);
+    nos_.begin(snapshot, placer.epoch(), (options.certificates ? 1 : 0) + (options.live ? 2 : 0));
     for (PodId id = 0; id < state_.pod_ids(); ++id) {
       const model::PodEntry& pod = state_.pod(id);
       if (pod.info && pod.slot >= 0) lowest_ = std::min(lowest_, priority_of(id));
+      const bool leaves = pod.info && pod.slot >= 0 && pod.info->terminating;
+      if (options.live && leaves) terminating_.push_back(id);
     }
   }
 
@@ -187,21 +189,49 @@ class Cycle {
                                     .message = std::move(message)});
       return;
     }
-    if (const Outcome* same = nos_.find(state_, w)) {
+    if (const Outcome* same = terminating_.empty() ? nos_.find(state_, w) : nullptr) {
       decision_.outcomes.push_back(*same);
       decision_.outcomes.back().workload = w.name;
       return;
     }
     auto placed = schedule::place(placer_, state_, w);
     if (!placed.pods.empty()) return record(w, placed);
+    if (place_when_gone(w)) return;
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
     if (no.verdict == Verdict::kWait && w.preempts && placer_.policy().preemption &&
         lowest_ < w.priority) {
       placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }
-    nos_.keep(state_, w, no);
+    if (terminating_.empty()) nos_.keep(state_, w, no);
     decision_.outcomes.push_back(std::move(no));
+  }
+
+  // Live: it fits once the pods that terminate are gone, so it waits for them.
+  bool place_when_gone(const Workload& w) {
+    if (terminating_.empty()) return false;
+    ClusterState later = state_;
+    for (const PodId id : terminating_) {
+      if (later.pod(id).slot >= 0) later.unbind(id);
+    }
+    const auto placed = schedule::place(placer_, later, w);
+    if (placed.pods.empty()) return false;
+    for (const auto& step : placed.pods) left_.insert(step.slot);
+    for (const PodId id : terminating_) {
+      const auto slot = state_.pod(id).slot;
+      if (slot >= 0 && left_.contains(static_cast<std::uint32_t>(slot))) state_.unbind(id);
+    }
+    for (const auto& step : placed.pods) state_.bind(step.id, step.slot, step.gpus);
+    record(w, placed);
+    return true;
+  }
+
+  // Live: somebody has yet to leave a node of it.
+  bool waits_for_others(const schedule::Placed& placed) const {
+    if (!options_.live) return false;
+    return !placed.victims.empty() ||
+           std::any_of(placed.pods.begin(), placed.pods.end(),
+                       [&](const auto& step) { return left_.contains(step.slot); });
   }
 
   void record(const Workload& w, const schedule::Placed& placed) {
@@ -213,6 +243,7 @@ class Cycle {
                                        .breaks_budget = victim.breaks_budget});
       left_.insert(victim.slot);
     }
+    const bool waits = waits_for_others(placed);
     for (const auto& step : placed.pods) {
       decision_.placements.push_back(
           {.pod = state_.pod(step.id).info->name,
@@ -220,7 +251,7 @@ class Cycle {
            .gpus = step.gpus.indices(),
            .gpu_milli = step.gpus.unit,
            .gang = w.gang >= 0 ? w.name : "",
-           .after_preemption = !placed.victims.empty() || left_.contains(step.slot)});
+           .after_preemption = waits || !placed.victims.empty() || left_.contains(step.slot)});
       lowest_ = std::min(lowest_, priority_of(step.id));
     }
     decision_.outcomes.push_back(outcome_of(w, placed));
@@ -228,6 +259,13 @@ class Cycle {
   }
 
   Outcome outcome_of(const Workload& w, const schedule::Placed& placed) {
+    if (waits_for_others(placed)) {
+      return {.workload = w.name,
+              .gang = w.gang >= 0,
+              .pods = static_cast<int>(w.pending.size()) + w.gated,
+              .reason = Reason::kWaitingForPreemptedWorkloads,
+              .message = "it has a place once the pods that leave its nodes are gone"};
+    }
     Outcome out{.workload = w.name,
                 .gang = w.gang >= 0,
                 .pods = static_cast<int>(w.pending.size()) + w.gated,
@@ -285,6 +323,7 @@ class Cycle {
   schedule::Placer& placer_;
   schedule::NoMemo& nos_;
   Options options_;
+  std::vector<PodId> terminating_;                  // live: bound, on their way out
   int lowest_ = INT32_MAX;                          // the lowest priority that runs
   std::set<std::uint32_t> left_;                    // nodes that victims left
   std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
@@ -309,36 +348,73 @@ void apply(const Decision& decision, model::SnapshotBuilder& builder) {
   }
 }
 
+namespace {
+
+// Live, the room of a placement that waits is its own already: in the builder those that leave are
+// gone. The nodes concerned go to leaving.
+void apply_live(const Decision& decision, model::SnapshotBuilder& builder,
+                std::set<std::string>& leaving) {
+  for (const auto& victim : decision.preemptions) leaving.insert(victim.node);
+  for (const auto& p : decision.placements) {
+    if (p.after_preemption) leaving.insert(p.node);
+  }
+  std::vector<PodId> gone;
+  const ClusterState& state = builder.state();
+  for (const auto& node : leaving) {
+    const auto slot = state.inventory().slot(node);
+    if (!slot) continue;
+    state.for_each_pod_on(*slot, [&](PodId id) {
+      if (state.pod(id).info->terminating) gone.push_back(id);
+    });
+  }
+  for (const PodId id : gone) builder.unbind(id);
+  apply(decision, builder);
+}
+
+}  // namespace
+
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
         int max_cycles, Options options, const QueueSetting* queues) {
   Run out;
   schedule::Placer placer(policy);
   placer.learn_present(builder.state());
   std::optional<Queueing> queueing;
-  if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns);
+  if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns, options.live);
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   while (out.cycles < max_cycles && !out.stable) {
-    Decision d = decide(builder.publish(), now_ns, placer, options);
+    const bool with_pods = !options.live || out.cycles == 0;
+    Decision d;
+    if (with_pods) d = decide(builder.publish(), now_ns, placer, options);
     ++out.cycles;
-    apply(d, builder);
+    std::set<std::string> leaving;
+    if (options.live) {
+      apply_live(d, builder, leaving);
+    } else {
+      apply(d, builder);
+    }
     for (auto& o : d.outcomes) {
       if (!last.contains(o.workload)) order.push_back(o.workload);
       last.insert_or_assign(o.workload, std::move(o));
     }
-    out.stable = d.placements.empty() && d.preemptions.empty();
+    const bool pods_moved = !d.placements.empty() || !d.preemptions.empty();
+    out.stable = options.live || !pods_moved;
     if (queueing) {
-      if (!out.stable) queueing->recount();
+      if (pods_moved) queueing->recount(std::move(leaving));
       if (queueing->cycle(now_ns, d)) out.stable = false;
     }
     auto& all = out.decision;
     std::move(d.admissions.begin(), d.admissions.end(), std::back_inserter(all.admissions));
     std::move(d.evictions.begin(), d.evictions.end(), std::back_inserter(all.evictions));
+    std::move(d.released.begin(), d.released.end(), std::back_inserter(all.released));
     std::move(d.placements.begin(), d.placements.end(), std::back_inserter(all.placements));
     std::move(d.preemptions.begin(), d.preemptions.end(), std::back_inserter(all.preemptions));
   }
   for (const auto& name : order) out.decision.outcomes.push_back(std::move(last.at(name)));
-  if (queueing) queueing->report(out.decision);
+  if (queueing) {
+    queueing->report(out.decision);
+    out.due_ns = queueing->due_ns(now_ns);
+  }
   return out;
 }
 

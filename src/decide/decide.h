@@ -18,6 +18,24 @@ namespace berth::decide {
 
 struct Options {
   bool certificates = true;  // prove every "no"; without them only verdict, reason and message
+  // For a controller, whose decisions take time to happen; a plan assumes that victims are gone at
+  // once. Live,
+  // - preemptions and evictions are asked for, and whoever they are for waits
+  //   (WaitingForPreemptedWorkloads) until the objects say that the victims are gone. A placement
+  //   or an admission with after_preemption says where it will be: do not carry it out, the next
+  //   decision makes it again, or for good. The same victims are named again until they terminate
+  //   (pods) or have the condition Evicted (workloads), so evict only those that do not leave yet;
+  // - pods that terminate hold their room; a workload that fits without them waits for them and
+  //   takes no further victims;
+  // - workloads that are Evicted hold quota and nodes until none of their pods is bound; then they
+  //   stand in Decision::released, and their quota is free in this very decision;
+  // - run() decides pods once and queues until nothing changes. The builder is used up: give it a
+  //   fresh one or a copy.
+  // Admissions of queues bind no pods by themselves where pods are yet to be made: keep the
+  // placements of an admitted workload as its seats (model::WorkloadSpec::seats, annotation
+  // berth.dev/seats), then its room stays and its pods get their node and devices as placements of
+  // a later decision, one for each pod that exists.
+  bool live = false;
 };
 
 model::Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns,
@@ -34,6 +52,8 @@ struct Run {
   model::Decision decision;
   int cycles = 0;
   bool stable = false;
+  // When time alone may change the decision: a backoff ends, a timeout strikes. INT64_MAX: never.
+  std::int64_t due_ns = INT64_MAX;
 };
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
         int max_cycles, Options options = {}, const QueueSetting* queues = nullptr);

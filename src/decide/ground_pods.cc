@@ -18,14 +18,18 @@ std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t s
                                                int count) const {
   const model::PodSetSpec& spec = known.spec.pod_sets[set];
   std::vector<std::string> out;
+  std::set<std::string_view> taken;  // by the slice before
+  if (const Known* old = old_of(known)) taken.insert(old->names.begin(), old->names.end());
   for (const auto& name : spec.pods) {
+    if (taken.contains(name)) continue;
     if (static_cast<int>(out.size()) < count) out.push_back(name.substr(name.find('/') + 1));
   }
   // A Job's pods are named after it; those of other workloads after the pod set too.
   const bool job = known.spec.owner.starts_with("Job/");
   const std::string stem = job ? known.spec.owner.substr(4) : known.spec.name + '-' + spec.name;
-  for (int i = static_cast<int>(out.size()); i < count; ++i) {
-    out.push_back(fmt::format("{}-{}", stem, i));
+  for (int i = static_cast<int>(out.size()); static_cast<int>(out.size()) < count; ++i) {
+    std::string name = fmt::format("{}-{}", stem, i);
+    if (!taken.contains(known.spec.ns + '/' + name)) out.push_back(std::move(name));
   }
   return out;
 }

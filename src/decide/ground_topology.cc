@@ -136,13 +136,16 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
   }
   if (!holds) return;
   stale_ = true;
+  for (const auto& admitted : spec.admission->pod_sets) {
+    known.counts[admitted.name] = admitted.count;
+  }
   for (const auto& set : spec.pod_sets) {
     for (const auto& admitted : spec.admission->pod_sets) {
       if (admitted.name != set.name || !admitted.topology || admitted.flavors.empty()) continue;
       for (const auto& [resource, flavor] : admitted.flavors) {
         const admit::FlavorId f = book_.find_flavor(flavor);
         if (f == admit::kNoId || book_.flavor(f).topology.empty()) continue;
-        known.domains.push_back({f, *admitted.topology, model::amounts_of(*set.pod)});
+        known.domains.push_back({set.name, f, *admitted.topology, model::amounts_of(*set.pod)});
         break;
       }
     }
@@ -153,54 +156,6 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
 void NodeGround::forget(WorkloadId id) {
   known_.erase(id);
   refusals_.erase(id);
-}
-
-// Pods of a holder: those of the input, or, where its domains are nodes, one pod for each that
-// must be there.
-void NodeGround::take_in_pods(Known& known) {
-  std::vector<model::PodSpec> pods;
-  std::set<std::string> seen;
-  const auto take = [&](const model::PodSpec& pod) {
-    if (!pod.node_name.empty() && seen.insert(pod.name).second) pods.push_back(pod);
-  };
-  for (const auto& set : known.spec.pod_sets) {
-    for (const auto& name : set.pods) {
-      if (const auto it = input_pods_.find(name); it != input_pods_.end()) take(*it->second);
-    }
-  }
-  if (!known.spec.owner.empty()) {
-    const auto it = running_of_.find(known.spec.ns + '/' + known.spec.owner);
-    if (it != running_of_.end()) {
-      for (const model::PodSpec* pod : it->second) take(*pod);
-    }
-  }
-  if (pods.empty()) {
-    for (std::size_t s = 0; s < known.spec.pod_sets.size(); ++s) {
-      for (const auto& admitted : known.spec.admission->pod_sets) {
-        if (admitted.name != known.spec.pod_sets[s].name || !admitted.topology) continue;
-        if (admitted.topology->levels.back() != model::kHostnameLabel) continue;
-        const auto names = pod_names(known, s, admitted.count);
-        std::size_t next = 0;
-        for (const auto& domain : admitted.topology->domains) {
-          const auto node = node_of_hostname_.find(domain.values.back());
-          for (int k = 0; k < domain.count && next < names.size(); ++k, ++next) {
-            if (node == node_of_hostname_.end()) continue;
-            pods.push_back(*known.spec.pod_sets[s].pod);
-            pods.back().ns = known.spec.ns;
-            pods.back().name = names[next];
-            pods.back().node_name = node->second;
-          }
-        }
-      }
-    }
-  }
-  known.pods.resize(1);
-  for (model::PodSpec& pod : pods) {
-    pod.queued = true;
-    known.names.push_back(pod.ns + '/' + pod.name);
-    known.pods[0].push_back(builder_.upsert_pod(pod));
-    known.made = "held";
-  }
 }
 
 // Where the builder put the pods of holders.
@@ -217,6 +172,14 @@ void NodeGround::find_holders() {
                                  .slot = static_cast<std::uint32_t>(entry.slot),
                                  .gpus = entry.gpus});
     }
+    for (const auto& name : known.seated) {
+      const auto pod = builder_.find_pod(name);
+      if (!pod || state.pod(*pod).slot < 0) continue;
+      const auto step = std::find_if(known.held.pods.begin(), known.held.pods.end(),
+                                     [&](const auto& s) { return s.id == *pod; });
+      if (step != known.held.pods.end()) record(known, {&*step, 1});
+    }
+    known.seated.clear();
   }
 }
 
@@ -260,7 +223,7 @@ std::vector<NodeGround::Domains> NodeGround::domains_of(const Known& known,
   for (std::size_t i = 0; i < pod_sets.size(); ++i) {
     const auto tree = tree_of(pod_sets[i]);
     if (!tree || !pod_sets[i].topology) continue;
-    out.push_back({trees_[*tree].flavor, *pod_sets[i].topology,
+    out.push_back({known.spec.pod_sets[i].name, trees_[*tree].flavor, *pod_sets[i].topology,
                    model::amounts_of(*known.spec.pod_sets[i].pod)});
   }
   return out;
@@ -283,15 +246,30 @@ bool NodeGround::place_topology(const Known& known, const admit::Workload& workl
   for (const auto& unit : workload.form->units) {
     const auto tree = tree_of(assignment.pod_sets[unit.front()]);
     if (!tree) continue;
+    const auto has_domains = [&](std::uint32_t i) {
+      return assignment.pod_sets[i].topology.has_value();
+    };
+    if (known.holds && !empty && std::all_of(unit.begin(), unit.end(), has_domains)) {
+      for (const std::uint32_t i : unit) {
+        charge_domains(*tree, *assignment.pod_sets[i].topology,
+                       model::amounts_of(*known.spec.pod_sets[i].pod), site.charges);
+      }
+      continue;
+    }
     std::vector<schedule::TopologyPodSet> sets;
+    std::vector<std::uint32_t> placed;  // a slice may ask for no more pods of some set
     for (const std::uint32_t i : unit) {
       const auto& set = known.spec.pod_sets[i];
+      assignment.pod_sets[i].topology.reset();
+      if (assignment.pod_sets[i].count == 0) continue;
+      placed.push_back(i);
       sets.push_back({.count = assignment.pod_sets[i].count,
                       .per_pod = amounts(model::amounts_of(*set.pod)),
                       .ask = set.topology,
                       .pod = set.pod.get(),
                       .tolerations = book_.flavor(trees_[*tree].flavor).tolerations});
     }
+    if (sets.empty()) continue;
     schedule::TopologyAnswer found =
         trees_[*tree].tree->place(sets, {.empty = empty,
                                          .balanced = config.gate("TASBalancedPlacement", false),
@@ -306,12 +284,12 @@ bool NodeGround::place_topology(const Known& known, const admit::Workload& workl
       }
       return false;
     }
-    for (std::size_t k = 0; k < unit.size(); ++k) {
+    for (std::size_t k = 0; k < placed.size(); ++k) {
       if (!empty) {
         charge_domains(*tree, found.assignments[k],
-                       model::amounts_of(*known.spec.pod_sets[unit[k]].pod), site.charges);
+                       model::amounts_of(*known.spec.pod_sets[placed[k]].pod), site.charges);
       }
-      assignment.pod_sets[unit[k]].topology = std::move(found.assignments[k]);
+      assignment.pod_sets[placed[k]].topology = std::move(found.assignments[k]);
     }
   }
   return true;

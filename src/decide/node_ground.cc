@@ -44,11 +44,19 @@ admit::Ground::Answer NodeGround::place(WorkloadId id, const admit::Workload& wo
   Known& known = known_.at(id);
   Answer answer;
   auto site = std::make_shared<Site>();
-  answer.fits = place_topology(known, workload, assignment, false, why, *site, answer);
-  if (answer.fits && !topology_only_) {
-    answer.fits = place_pods(id, workload, assignment, *site, answer);
-    if (!answer.fits && why) refuse_pods(id, workload, assignment, answer);
+  const Known* old = old_of(known);  // its pods stay: the rest is placed
+  Assignment part;
+  if (old != nullptr) {
+    part = assignment;
+    less_old(*old, known, part);
   }
+  Assignment& wanted = old != nullptr ? part : assignment;
+  answer.fits = place_topology(known, workload, wanted, false, why, *site, answer);
+  if (answer.fits && !topology_only_) {
+    answer.fits = place_pods(id, workload, wanted, *site, answer);
+    if (!answer.fits && why) refuse_pods(id, workload, wanted, answer);
+  }
+  if (answer.fits && old != nullptr) plus_old(*old, known, part, assignment);
   for (std::size_t i = site->charges.size(); i-- > 0;) charge(site->charges[i], false);
   if (answer.fits) {
     site->serial = known.serial;
@@ -64,6 +72,7 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
   Known& known = known_.at(id);
   Site site;
   Assignment trial = assignment;
+  if (const Known* old = old_of(known)) less_old(*old, known, trial);
   if (!place_topology(known, workload, trial, true, true, site, answer)) return false;
   if (topology_only_) return true;
   if (!refusals_.contains(id)) {  // quota was short: the nodes were not asked yet
@@ -213,9 +222,9 @@ void NodeGround::refuse_pods(WorkloadId id, const admit::Workload& workload,
 
 // ---- for good ----
 
-void NodeGround::record(const Known& known) {
+void NodeGround::record(const Known& known, std::span<const Reservation::Step> steps) {
   const model::ClusterState& state = builder_.state();
-  for (const auto& step : known.held.pods) {
+  for (const auto& step : steps) {
     placements_.push_back({.pod = state.pod(step.id).info->name,
                            .node = state.info(step.slot).name,
                            .gpus = step.gpus.indices(),
@@ -240,12 +249,22 @@ void NodeGround::put(WorkloadId id, const Assignment& assignment, bool for_good)
   known.held = *site;
   known.holds = true;
   known.domains = domains_of(known, assignment.pod_sets);
+  for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
+    known.counts[known.spec.pod_sets[i].name] = assignment.pod_sets[i].count;
+  }
   made_.erase(id);
   for (const auto& step : site->pods) {
     builder_.bind(step.id, step.slot, step.gpus);
     if (overlay_) overlay_->bind(step.id, step.slot, step.gpus);
   }
-  record(known);
+  record(known, site->pods);
+  Site& before = known.inherited;
+  known.held.charges.insert(known.held.charges.end(), before.charges.begin(), before.charges.end());
+  known.held.pods.insert(known.held.pods.end(), before.pods.begin(), before.pods.end());
+  known.names.insert(known.names.end(), known.inherited_names.begin(), known.inherited_names.end());
+  if (known.made.empty() && !known.names.empty()) known.made = "inherited";
+  before = {};
+  known.inherited_names.clear();
 }
 
 void NodeGround::end_cycle() {
@@ -263,6 +282,7 @@ void NodeGround::release(WorkloadId id) {
   for (const Charge& c : known.held.charges) charge(c, false);
   known.held = {};
   known.domains.clear();
+  known.counts.clear();
   known.holds = false;
   drop_pods(known);
 }

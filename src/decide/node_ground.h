@@ -11,6 +11,7 @@
 #include <memory>
 #include <optional>
 #include <set>
+#include <span>
 #include <string>
 #include <vector>
 
@@ -38,6 +39,8 @@ class NodeGround : public admit::Ground {
   // Before the engine asks about it; holders bring their pods and domains.
   void know(admit::WorkloadId id, const model::WorkloadSpec& spec, bool holds);
   void forget(admit::WorkloadId id);  // it is finished and released
+  // The fresh one is a larger slice of the old, whose pods stay where they are.
+  void grows(admit::WorkloadId fresh, admit::WorkloadId old);
   // Before a cycle, when objects came or went since: holders are found on their nodes, free amounts
   // are counted again.
   void recount();
@@ -52,6 +55,9 @@ class NodeGround : public admit::Ground {
   void end_cycle() override;
   void release(admit::WorkloadId id) override;
   bool budgets_allow(admit::WorkloadId id) override;
+  Answer settle(admit::WorkloadId id, const admit::Workload& workload,
+                admit::Assignment& assignment, bool why) override;
+  void inherit(admit::WorkloadId fresh, admit::WorkloadId old) override;
 
   // The pods of a failed node find other nodes of their domain, the rest of the holder stays. Says
   // why not; empty: done, and the assignment of the holder's pod sets is the new one.
@@ -78,6 +84,7 @@ class NodeGround : public admit::Ground {
     std::vector<schedule::Reservation::Step> pods;
   };
   struct Domains {  // of a holder's pod set
+    std::string pod_set;
     admit::FlavorId flavor = 0;
     model::TopologyAssignment assignment;
     model::Amounts per_pod;
@@ -92,6 +99,11 @@ class NodeGround : public admit::Ground {
     bool away = false;
     Site held;  // while it holds quota
     std::vector<Domains> domains;
+    std::map<std::string, int> counts = {};  // by pod set, while it holds quota
+    std::vector<std::string> seated = {};    // pods of the input that get their seat now
+    admit::WorkloadId old = admit::kNoId;    // a slice that it grows out of
+    Site inherited = {};                     // from that one, until it is put down itself
+    std::vector<std::string> inherited_names = {};
   };
   struct Tree {
     admit::FlavorId flavor = 0;
@@ -105,6 +117,12 @@ class NodeGround : public admit::Ground {
   std::map<std::string_view, std::vector<std::int64_t>> used_outside();
   void find_holders();
   void take_in_pods(Known& known);
+  std::vector<model::WorkloadSpec::Seat> seats_of(const Known& known, std::size_t set) const;
+  void take_seats(Known& known, std::vector<model::PodSpec>& pods);
+  const Known* old_of(const Known& known) const;
+  void less_old(const Known& old, const Known& known, admit::Assignment& assignment) const;
+  void plus_old(const Known& old, const Known& known, const admit::Assignment& part,
+                admit::Assignment& assignment) const;
   std::vector<std::int64_t> amounts(const model::Amounts& from) const;
   void charge(const Charge& charge, bool add);
   void charge_domains(std::size_t tree, const model::TopologyAssignment& assignment,
@@ -128,7 +146,7 @@ class NodeGround : public admit::Ground {
   model::PodSpec pod_for(const Known& known, std::size_t set, const std::string& name,
                          const admit::Choice& choice) const;
   void drop_pods(Known& known);
-  void record(const Known& known);
+  void record(const Known& known, std::span<const schedule::Reservation::Step> steps);
   model::ClusterState& overlay();
   const model::NodeSet& nodes_in(const std::vector<std::string>& levels,
                                  const std::vector<std::string>& values);

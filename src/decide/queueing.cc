@@ -59,8 +59,8 @@ bool has_topology(const model::QueueInputs& inputs) {
 }  // namespace
 
 Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, schedule::Placer& placer,
-                   std::int64_t now_ns)
-    : inputs_(s.inputs), book_(std::make_unique<admit::Book>(s.inputs)) {
+                   std::int64_t now_ns, bool live)
+    : inputs_(s.inputs), book_(std::make_unique<admit::Book>(s.inputs)), live_(live) {
   if (!s.nodes.empty() && (!s.quota_only || has_topology(s.inputs))) {
     ground_ = std::make_unique<NodeGround>(NodeGround::Setting{.builder = builder,
                                                                .placer = placer,
@@ -75,11 +75,77 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
     const WorkloadId id = engine_->add(spec, now_ns);
     if (ground_) ground_->know(id, spec, holds_quota(engine_->workload(id).stage));
   }
+  link_kindred();
   if (ground_) ground_->recount();
+  if (live_) release_gone(s.pods, now_ns);
   evict_departing(now_ns);
 }
 
-void Queueing::recount() {
+// Slices and what they grow out of, parents of variants.
+void Queueing::link_kindred() {
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    ids_.emplace(engine_->workload(id).name, id);
+    if (inputs_.workloads[id].has_variants) parents_.insert(id);
+  }
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const model::WorkloadSpec& spec = inputs_.workloads[id];
+    const auto old = spec.replaces.empty() ? ids_.end() : ids_.find(spec.replaces);
+    if (old == ids_.end() || holds_quota(engine_->workload(id).stage)) continue;
+    engine_->grows(id, old->second);
+    if (ground_) ground_->grows(id, old->second);
+  }
+  std::map<std::string, WorkloadId> by_uid;
+  for (WorkloadId id = 0; id < engine_->size(); ++id) by_uid.emplace(engine_->workload(id).uid, id);
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const std::string& by = inputs_.workloads[id].preempted_by;
+    const auto it = by.empty() ? by_uid.end() : by_uid.find(by);
+    if (it != by_uid.end()) engine_->preempted_before(id, it->second);
+  }
+}
+
+// Evicted ones none of whose pods is on a node any more give back what they hold.
+void Queueing::release_gone(const std::vector<model::PodSpec>& pods, std::int64_t now_ns) {
+  std::set<std::string> bound;  // by name and by owner
+  for (const model::PodSpec& pod : pods) {
+    if (pod.node_name.empty()) continue;
+    bound.insert(pod.ns + '/' + pod.name);
+    if (!pod.owner.empty()) bound.insert(pod.ns + '/' + pod.owner);
+  }
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    if (engine_->workload(id).stage != Stage::kEvicting) continue;
+    const model::WorkloadSpec& spec = inputs_.workloads[id];
+    bool runs = !spec.owner.empty() && bound.contains(spec.ns + '/' + spec.owner);
+    for (const auto& set : spec.pod_sets) {
+      for (const auto& pod : set.pods) runs |= bound.contains(pod);
+    }
+    if (runs) continue;
+    engine_->gone(id, now_ns);
+    released_.push_back(engine_->workload(id).name);
+  }
+}
+
+std::int64_t Queueing::due_ns(std::int64_t now_ns) const {
+  std::int64_t out = std::numeric_limits<std::int64_t>::max();
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    const admit::Workload& w = engine_->workload(id);
+    std::int64_t at = 0;
+    if (w.stage == Stage::kHeld && w.hold == admit::Hold::kBackoff) {
+      at = w.requeue_at_ns;
+    } else if (w.stage == Stage::kAdmitted || w.stage == Stage::kReserved) {
+      model::WorkloadSpec spec = inputs_.workloads[id];
+      if (decided_.contains(id)) {
+        spec.admitted = w.stage == Stage::kAdmitted;
+        spec.admitted_ns = now_ns;
+      }
+      at = admit::departs_at(*book_, spec);
+    }
+    if (at > now_ns) out = std::min(out, at);
+  }
+  return out;
+}
+
+void Queueing::recount(std::set<std::string> leaving) {
+  leaving_nodes_ = std::move(leaving);
   if (ground_) {
     ground_->recount();
     engine_->flush();
@@ -141,6 +207,9 @@ bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
   changed |= !replaced_.empty();
   std::move(replaced_.begin(), replaced_.end(), std::back_inserter(out.admissions));
   replaced_.clear();
+  changed |= !released_.empty();
+  std::move(released_.begin(), released_.end(), std::back_inserter(out.released));
+  released_.clear();
   const admit::CycleResult result = engine_->cycle(now_ns);
   for (const admit::Eviction& eviction : result.evicted) {
     preemptors_.insert(eviction.by);
@@ -150,20 +219,35 @@ bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
   }
   for (const WorkloadId id : result.admitted) {
     out.admissions.push_back(admission_of(id));
+    for (const auto& [old, fresh] : result.replaced) {
+      if (fresh == id) out.admissions.back().replaces = engine_->workload(old).name;
+    }
     decided_.insert(id);
   }
-  if (ground_) {
-    std::map<std::string, bool> after;
-    for (const WorkloadId id : result.admitted) {
-      after[engine_->workload(id).name] = preemptors_.contains(id);
-    }
-    for (model::Placement& placement : ground_->take_placements()) {
-      placement.after_preemption = after[placement.gang];
-      out.placements.push_back(std::move(placement));
+  if (ground_) take_placements(result.admitted, out);
+  if (!live_) finish_evictions(now_ns);
+  return changed || result.changed;
+}
+
+// Live, an admission stands as soon as it is made, unless somebody has yet to leave its nodes.
+void Queueing::take_placements(const std::vector<WorkloadId>& admitted, model::Decision& out) {
+  std::vector<model::Placement> placements = ground_->take_placements();
+  std::map<std::string, bool> after;
+  for (const WorkloadId id : admitted) {
+    after[engine_->workload(id).name] = !live_ && preemptors_.contains(id);
+  }
+  for (const model::Placement& placement : placements) {
+    if (leaving_nodes_.contains(placement.node)) after[placement.gang] = true;
+  }
+  for (model::Placement& placement : placements) {
+    placement.after_preemption = after[placement.gang];
+    out.placements.push_back(std::move(placement));
+  }
+  for (model::Admission& admission : out.admissions) {
+    if (after.contains(admission.workload)) {
+      admission.after_preemption = after[admission.workload];
     }
   }
-  finish_evictions(now_ns);
-  return changed || result.changed;
 }
 
 void Queueing::finish_evictions(std::int64_t now_ns) {
@@ -185,8 +269,10 @@ model::Admission Queueing::admission_of(WorkloadId id) const {
     one.name = set.name;
     one.count = choice.count;
     one.topology = choice.topology;
+    one.topology_pending = false;
     for (const auto& [resource, flavor] : choice.flavors) {
       one.flavors[book_->resource(resource)] = book_->flavor(flavor).name;
+      one.topology_pending |= w.unplaced && !book_->flavor(flavor).topology.empty();
       std::int64_t amount = choice.count;  // of the resource pods
       for (const admit::Ask& ask : set.asks) {
         if (ask.resource == resource) amount = ask.amount * choice.count;
@@ -201,6 +287,7 @@ model::Admission Queueing::admission_of(WorkloadId id) const {
 model::Eviction Queueing::eviction_of(const admit::Eviction& eviction) {
   const admit::Workload& victim = engine_->workload(eviction.id);
   const admit::Workload& by = engine_->workload(eviction.by);
+  const bool migrates = eviction.cause == admit::Cause::kFlavorMigration;
   model::Eviction out{
       .workload = victim.name,
       .by = by.name,
@@ -211,6 +298,7 @@ model::Eviction Queueing::eviction_of(const admit::Eviction& eviction) {
                       "path: {}; preemptee path: {}",
                       by.uid, in_words(eviction.cause), book_->path_of(book_->queue(by.queue).node),
                       book_->path_of(book_->queue(victim.queue).node))};
+  if (migrates) out.message = "it moves to a better flavor: " + by.name;
   if (ground_) out.pods = ground_->pods_of(eviction.id);
   return out;
 }
@@ -228,6 +316,12 @@ model::Outcome Queueing::outcome_of(WorkloadId id) const {
     out.pods = 0;
     for (const admit::Choice& choice : w.admission) out.pods += choice.count;
     out.placed = out.pods;
+    return out;
+  }
+  if (w.stage == Stage::kReserved && w.checks.empty()) {  // the second pass found no place
+    out.reason = Reason::kTopologyPlacementFailed;
+    out.message = fmt::format("quota is reserved in {} and its admission checks are ready; {}",
+                              out.queue, w.message);
     return out;
   }
   if (w.stage == Stage::kReserved) {
@@ -285,12 +379,24 @@ model::QueueUse Queueing::use_of(admit::QueueId id) const {
   return out;
 }
 
+bool Queueing::variant_runs(const std::string& parent) const {
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    if (inputs_.workloads[id].variant_of != parent) continue;
+    const Stage stage = engine_->workload(id).stage;
+    if (stage == Stage::kReserved || stage == Stage::kAdmitted) return true;
+  }
+  return false;
+}
+
 void Queueing::report(model::Decision& out) const {
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     const admit::Workload& w = engine_->workload(id);
     if (w.stage == Stage::kFinished || w.stage == Stage::kEvicting) continue;
     if (w.stage == Stage::kWaiting) continue;  // below, in order
-    const bool before = holds_quota(w.stage) && !decided_.contains(id);
+    // Checks of those that hold quota from before are somebody else's matter.
+    const bool settled = w.stage == Stage::kReserved && w.checks.empty();
+    const bool before = holds_quota(w.stage) && !decided_.contains(id) && !settled;
+    if (parents_.contains(id) && variant_runs(w.name)) continue;
     if (!before) out.outcomes.push_back(outcome_of(id));
   }
   for (admit::QueueId q = 0; q < book_->queues().size(); ++q) {

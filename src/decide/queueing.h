@@ -24,23 +24,31 @@ struct QueueSetting {
 
 class Queueing {
  public:
+  // live: see decide::Options.
   Queueing(const QueueSetting& setting, model::SnapshotBuilder& builder, schedule::Placer& placer,
-           std::int64_t now_ns);
+           std::int64_t now_ns, bool live = false);
 
   // One cycle; what it decided goes to out. False: nothing changed.
   bool cycle(std::int64_t now_ns, model::Decision& out);
-  void recount();  // pods outside of queues came or went
+  // Pods outside of queues came or went. leaving: nodes that some have yet to leave (live).
+  void recount(std::set<std::string> leaving = {});
+  // When time alone changes a decision next: a backoff ends, a timeout strikes. INT64_MAX: never.
+  std::int64_t due_ns(std::int64_t now_ns) const;
   // Those that wait, and how every queue stands.
   void report(model::Decision& out) const;
 
  private:
+  void link_kindred();
+  void release_gone(const std::vector<model::PodSpec>& pods, std::int64_t now_ns);
   void evict_departing(std::int64_t now_ns);
   void replace_failed_nodes();
   void send_away(admit::WorkloadId id, const admit::Departure& departure);
+  void take_placements(const std::vector<admit::WorkloadId>& admitted, model::Decision& out);
   void finish_evictions(std::int64_t now_ns);
   model::Admission admission_of(admit::WorkloadId id) const;
   model::Eviction eviction_of(const admit::Eviction& eviction);
   model::Outcome outcome_of(admit::WorkloadId id) const;
+  bool variant_runs(const std::string& parent) const;
   model::QueueUse use_of(admit::QueueId id) const;
 
   const model::QueueInputs& inputs_;
@@ -52,6 +60,11 @@ class Queueing {
   std::set<admit::WorkloadId> decided_;      // admitted here
   std::vector<model::Admission> replaced_;   // holders whose pods moved off a failed node
   std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
+  bool live_ = false;
+  std::set<std::string> leaving_nodes_;  // what is placed there starts later
+  std::vector<std::string> released_;    // evicted ones that are gone
+  std::map<std::string, admit::WorkloadId> ids_;
+  std::set<admit::WorkloadId> parents_;  // of variants
 };
 
 }  // namespace berth::decide

@@ -54,6 +54,7 @@ struct Admission {
   std::vector<std::string> checks;  // to come: until then it only holds quota
   bool after_preemption = false;    // others were evicted for it
   std::string replaced_node;        // it ran before; its pods on this failed node move
+  std::string replaces = {};        // elastic: the slice ("ns/name") that is finished by it
   friend bool operator==(const Admission&, const Admission&) = default;
 };
 
@@ -90,6 +91,8 @@ struct Decision {
   std::vector<Admission> admissions;  // by queues, in order
   std::vector<Eviction> evictions;
   std::vector<QueueUse> queues;  // by name
+  // Live: evicted workloads none of whose pods runs any more; their quota is free.
+  std::vector<std::string> released = {};
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 

@@ -65,6 +65,11 @@ struct QueueSpec {
   StopPolicy stop = StopPolicy::kNone;
   double weight = 1;                    // of fair sharing
   bool admission_fair_sharing = false;  // by usage of the local queues
+  // concurrentAdmissionPolicy: a variant of a workload for each flavor; whether one that runs moves
+  // to a better flavor (TryPreferredFlavors), and the last flavor it moves to (empty: any).
+  bool concurrent = false;
+  bool retain_first = false;
+  std::string last_acceptable = {};
   friend bool operator==(const QueueSpec&, const QueueSpec&) = default;
 };
 

@@ -84,6 +84,13 @@ struct WorkloadSpec {
   bool preemption_gated = false;  // a preemption gate is closed
   std::string incomplete;         // why it cannot be looked at yet, or empty
   int max_execution_s = 0;        // 0: no limit
+  // Elastic: the slice ("ns/name") whose place this larger one takes, or empty.
+  std::string replaces = {};
+  // Concurrent admission: a variant may use these flavors alone (empty: all) and stands for its
+  // parent ("ns/name"); a parent with variants is not decided itself.
+  std::vector<std::string> allowed_flavors = {};
+  std::string variant_of = {};
+  bool has_variants = false;
 
   // Status.
   std::optional<AdmissionSpec> admission;  // holds quota
@@ -96,7 +103,11 @@ struct WorkloadSpec {
   std::int64_t admitted_ns = 0;
   std::string evicted;  // the reason of condition Evicted while it is True
   std::int64_t evicted_ns = 0;
-  std::string preempted;     // the reason of condition Preempted while it is True
+  std::string preempted;  // the reason of condition Preempted while it is True
+  // Who preempted it last (a UID, or "ns/name" where it has none), and when it was in the past hour
+  // (annotation berth.dev/preemptions).
+  std::string preempted_by = {};
+  std::vector<std::int64_t> preemptions_ns = {};
   std::string not_requeued;  // the reason of condition Requeued while it is False
   std::int64_t requeue_at_ns = 0;
   int requeues = 0;
@@ -105,6 +116,13 @@ struct WorkloadSpec {
   int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
   std::vector<std::string> unhealthy_nodes;
+  // Where pods of a holder that are not bound yet are to run (annotation berth.dev/seats).
+  struct Seat {
+    std::string pod_set, node;
+    std::vector<int> gpus = {};
+    friend bool operator==(const Seat&, const Seat&) = default;
+  };
+  std::vector<Seat> seats = {};
 };
 
 struct TopologySpec {

@@ -19,6 +19,7 @@ struct GroupSpec {
   std::optional<int> priority;
   std::vector<SubgroupSpec> subgroups;
   TopologyRequest topology;
+  std::string workload, workload_template;
 };
 
 void read_task_minimums(const Value& v, std::vector<SubgroupSpec>& out, Decoder& d) {
@@ -140,6 +141,10 @@ void read_constraint_topology(const Value& v, TopologyRequest& out, Decoder& d) 
 constexpr text::Field<GroupSpec> kConstraintFields[] = {
     text::field<&GroupSpec::topology, read_constraint_topology>("topology"),
 };
+constexpr text::Field<GroupSpec> kWorkloadRefFields[] = {
+    text::field<&GroupSpec::workload_template>("templateName"),
+    text::required(text::field<&GroupSpec::workload>("workloadName")),
+};
 constexpr text::Field<GroupSpec> kUpstreamSpecFields[] = {
     text::skip<GroupSpec>("disruptionMode"),
     text::skip<GroupSpec>("parentCompositePodGroupName"),
@@ -150,7 +155,7 @@ constexpr text::Field<GroupSpec> kUpstreamSpecFields[] = {
     text::skip<GroupSpec>("resourceClaims"),
     text::inlined<kConstraintFields>("schedulingConstraints"),
     text::inlined<kSchedulingPolicyFields>("schedulingPolicy"),
-    text::skip<GroupSpec>("workloadRef"),
+    text::inlined<kWorkloadRefFields>("workloadRef"),
 };
 
 template <const auto& SpecFields>
@@ -192,6 +197,8 @@ void decode_group(const Value& v, GroupObject& out, Decoder& d) {
   gang.queue = std::move(spec.queue);
   gang.created_ns = out.meta.created_ns;
   out.priority_class = std::move(spec.priority_class);
+  out.workload = std::move(spec.workload);
+  out.workload_template = std::move(spec.workload_template);
 }
 
 }  // namespace

@@ -20,7 +20,8 @@ struct GroupObject {
   Meta meta;
   model::GangSpec gang;  // topologies as written, priority only where the object has it
   std::string priority_class;
-  bool kai = false;  // names a queue of KAI, not of Volcano
+  bool kai = false;                         // names a queue of KAI, not of Volcano
+  std::string workload, workload_template;  // upstream: the Workload that it was made from
 };
 
 void decode_volcano_group(const text::Value& v, GroupObject& out, text::Decoder& d);

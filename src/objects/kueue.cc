@@ -239,8 +239,38 @@ void read_namespaces(const Value& v, QueueSpec& out, Decoder& d) {
 constexpr Field<QueueSpec> kScopeFields[] = {
     text::field<&QueueSpec::admission_fair_sharing, text::one_of<kAdmissionModes>>("admissionMode"),
 };
-void read_concurrent(const Value& v, QueueSpec&, Decoder& d) {
-  d.warning(v, "a policy that is not read", "none");
+constexpr std::pair<std::string_view, bool> kMigrationModes[] = {{"TryPreferredFlavors", false},
+                                                                 {"RetainFirstAdmission", true}};
+constexpr Field<QueueSpec> kMigrationConstraintFields[] = {
+    text::field<&QueueSpec::last_acceptable>("lastAcceptableFlavorName"),
+};
+constexpr Field<QueueSpec> kMigrationFields[] = {
+    text::inlined<kMigrationConstraintFields>("constraints"),
+    text::required(text::field<&QueueSpec::retain_first, text::one_of<kMigrationModes>>("mode")),
+};
+constexpr Field<QueueSpec> kConcurrentFields[] = {
+    text::required(text::inlined<kMigrationFields>("migration")),
+};
+void read_concurrent(const Value& v, QueueSpec& out, Decoder& d) {
+  decode_object(v, kConcurrentFields, out, d);
+  out.concurrent = true;
+}
+// Of a queue with variants: one resource group, and a last flavor that is one of it.
+void check_concurrent(const Value& v, const QueueSpec& queue, Decoder& d) {
+  if (!queue.concurrent) return;
+  Decoder::Step spec(d, "spec");
+  Decoder::Step step(d, "concurrentAdmissionPolicy");
+  if (queue.groups.size() != 1) {
+    return d.error(v, std::to_string(queue.groups.size()) + " resource groups beside it", "one");
+  }
+  const auto& flavors = queue.groups.front().flavors;
+  const bool known = std::any_of(flavors.begin(), flavors.end(), [&](const auto& flavor) {
+    return flavor.flavor == queue.last_acceptable;
+  });
+  if (!queue.last_acceptable.empty() && !known) {
+    d.error(v, "lastAcceptableFlavorName " + quoted(queue.last_acceptable),
+            "a flavor of the queue");
+  }
 }
 
 constexpr Field<QueueSpec> kQueue1SpecFields[] = {
@@ -324,6 +354,7 @@ void decode_cluster_queue(const Value& v, KueueVersion version, QueueSpec& out, 
   } else {
     decode_kind<kQueue2SpecFields>(v, Scope::kCluster, meta, out, d);
   }
+  check_concurrent(v, out, d);
   check_limits(v, out.groups, !out.cohort.empty(),
                version == KueueVersion::kV1beta1 ? "cohort" : "cohortName", d);
 }

@@ -38,7 +38,7 @@ void decode_check(const text::Value& v, model::CheckSpec& out, text::Decoder& d)
 
 // One of status.conditions.
 struct StatusCondition {
-  std::string type, status, reason;
+  std::string type, status, reason, message;
   std::int64_t since_ns = 0;
   bool is_true() const { return status == "True"; }
 };

@@ -3,6 +3,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "text/yaml.h"
+
 namespace berth::objects {
 
 namespace {
@@ -194,6 +196,18 @@ void read_managed(const Value& v, C& out, Decoder& d) {
   if (selector.present) out.managed_namespaces = std::move(selector.requirements);
 }
 
+void read_frameworks(const Value& v, C& out, Decoder& d) {
+  std::vector<std::string> names;
+  decode(v, names, d);
+  out.frameworks = std::move(names);
+}
+constexpr Field<C> kIntegrationFields[] = {
+    text::skip<C>("externalFrameworks"),
+    text::custom<C>("frameworks", read_frameworks),
+    text::skip<C>("labelKeysToCopy"),
+    text::skip<C>("podOptions"),
+};
+
 template <bool First>
 inline constexpr Field<C> kConfigFields[] = {
     text::skip<C>("apiVersion"),
@@ -209,7 +223,7 @@ inline constexpr Field<C> kConfigFields[] = {
                     [](const Value& v, C& out, Decoder& d) { decode(v, out.config.gates, d); }),
     text::skip<C>("gracefulShutDown"),
     text::skip<C>("health"),
-    text::skip<C>("integrations"),
+    text::inlined<kIntegrationFields>("integrations"),
     text::skip<C>("internalCertManagement"),
     text::skip<C>("leaderElection"),
     text::custom<C>(
@@ -240,6 +254,35 @@ void decode_queue_config(const Value& v, KueueVersion version, QueueConfigObject
     decode_object(v, kConfigFields<false>, out, d);
   }
   if (out.config.gate("DisableWaitForPodsReady", false)) out.config.wait_for_pods_ready = false;
+}
+
+bool QueueConfigObject::manages(std::string_view framework) const {
+  return !frameworks ||
+         std::find(frameworks->begin(), frameworks->end(), framework) != frameworks->end();
+}
+
+bool holds_queue_config(const Value& config_map) {
+  return find_in(config_map, {"data", kConfigKey}) != nullptr;
+}
+
+void decode_config_map(const Value& v, QueueConfigObject& out, Decoder& d) {
+  const Value& at = *find_in(v, {"data", kConfigKey});
+  Decoder::Step data(d, "data");
+  Decoder::Step step(d, kConfigKey);
+  const auto documents = text::parse_yaml(at.string());
+  if (!documents.ok()) return d.error(at, documents.error().message(), "YAML of a Configuration");
+  if (documents->size() != 1 || !documents->front().root().is_object()) {
+    return d.error(at, std::to_string(documents->size()) + " documents", "one Configuration");
+  }
+  const Value& root = documents->front().root();
+  const Value* version = root.find("apiVersion");
+  const std::string_view name = version == nullptr ? std::string_view() : version->string();
+  const bool first = name == "config.kueue.x-k8s.io/v1beta1";
+  if (!first && name != "config.kueue.x-k8s.io/v1beta2") {
+    return d.error(at, "apiVersion " + quoted(name),
+                   "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2");
+  }
+  decode_queue_config(root, first ? KueueVersion::kV1beta1 : KueueVersion::kV1beta2, out, d);
 }
 
 }  // namespace berth::objects

@@ -8,6 +8,9 @@
 #pragma once
 
 #include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
 
 #include "model/workload.h"
 #include "objects/affinity.h"
@@ -17,9 +20,16 @@ namespace berth::objects {
 
 struct QueueConfigObject {
   model::QueueConfig config;
-  std::optional<text::Selector> managed_namespaces;  // absent: all but Kubernetes' own
+  std::optional<text::Selector> managed_namespaces;    // absent: all but Kubernetes' own
+  std::optional<std::vector<std::string>> frameworks;  // integrations; absent: those shipped
+  bool manages(std::string_view framework) const;
 };
 void decode_queue_config(const text::Value& v, KueueVersion version, QueueConfigObject& out,
                          text::Decoder& d);
+
+// v1 ConfigMap as Kueue is installed with: the Configuration stands in its data, as YAML.
+inline constexpr std::string_view kConfigKey = "controller_manager_config.yaml";
+bool holds_queue_config(const text::Value& config_map);
+void decode_config_map(const text::Value& v, QueueConfigObject& out, text::Decoder& d);
 
 }  // namespace berth::objects

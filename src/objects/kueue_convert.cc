@@ -190,61 +190,7 @@ class KueueConverter {
     text::Decoder d;
     read_topology_assignment(v, up_ ? KueueVersion::kV1beta1 : KueueVersion::kV1beta2, read, d);
     if (!d.ok() || !read) return out_.value(v);  // what cannot be read stays as it is
-    out_.begin_object();
-    strings("levels", read->levels);
-    if (up_) {
-      slices(*read);
-    } else {
-      out_.key("domains");
-      out_.begin_array();
-      for (const auto& domain : read->domains) {
-        out_.begin_object();
-        strings("values", domain.values);
-        out_.field("count", domain.count);
-        out_.end_object();
-      }
-      out_.end_array();
-    }
-    out_.end_object();
-  }
-
-  // One slice with the values of every level and the counts one by one.
-  void slices(const model::TopologyAssignment& assignment) {
-    out_.key("slices");
-    out_.begin_array();
-    if (!assignment.domains.empty()) {
-      out_.begin_object();
-      out_.field("domainCount", assignment.domains.size());
-      out_.key("valuesPerLevel");
-      out_.begin_array();
-      for (std::size_t level = 0; level < assignment.levels.size(); ++level) {
-        std::vector<std::string> roots;
-        for (const auto& domain : assignment.domains) roots.push_back(domain.values[level]);
-        out_.begin_object();
-        out_.key("individual");
-        out_.begin_object();
-        strings("roots", roots);
-        out_.end_object();
-        out_.end_object();
-      }
-      out_.end_array();
-      out_.key("podCounts");
-      out_.begin_object();
-      out_.key("individual");
-      out_.begin_array();
-      for (const auto& domain : assignment.domains) out_.value(domain.count);
-      out_.end_array();
-      out_.end_object();
-      out_.end_object();
-    }
-    out_.end_array();
-  }
-
-  void strings(std::string_view key, const std::vector<std::string>& values) {
-    out_.key(key);
-    out_.begin_array();
-    for (const auto& value : values) out_.value(value);
-    out_.end_array();
+    write_topology_assignment(*read, up_ ? KueueVersion::kV1beta2 : KueueVersion::kV1beta1, out_);
   }
 
   bool up_;

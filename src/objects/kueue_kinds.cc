@@ -108,6 +108,7 @@ constexpr Field<StatusCondition> kStatusConditionFields[] = {
     text::field<&StatusCondition::type>("type"),
     text::field<&StatusCondition::status>("status"),
     text::field<&StatusCondition::reason>("reason"),
+    text::field<&StatusCondition::message>("message"),
     text::field<&StatusCondition::since_ns, text::read_time_ns>("lastTransitionTime"),
 };
 void read_status_condition(const Value& v, StatusCondition& out, Decoder& d) {

@@ -202,6 +202,15 @@ void read_past_time(const Value& v, WorkloadObject& out, Decoder& d) {
   text::int_between<0, 2'147'483'647>(v, out.spec.past_execution_s, d);
 }
 
+// "Preempted to accommodate a workload (UID: u, JobUID: j) due to ...": u.
+std::string uid_in(std::string_view message) {
+  constexpr std::string_view kBefore = "(UID: ";
+  const std::size_t at = message.find(kBefore);
+  if (at == std::string_view::npos) return "";
+  const std::string_view rest = message.substr(at + kBefore.size());
+  return std::string(rest.substr(0, rest.find_first_of(",)")));
+}
+
 void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
   std::vector<StatusCondition> conditions;
   read_status_conditions(v, conditions, d);
@@ -225,8 +234,9 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     } else if (c.type == "Evicted" && on) {
       spec.evicted = reason;
       spec.evicted_ns = c.since_ns;
-    } else if (c.type == "Preempted" && on) {
-      spec.preempted = reason;
+    } else if (c.type == "Preempted") {
+      if (on) spec.preempted = reason;
+      spec.preempted_by = uid_in(c.message);
     } else if (c.type == "Requeued" && !on) {
       spec.not_requeued = reason;
     }

@@ -5,6 +5,8 @@
 #include <set>
 
 #include "objects/names.h"
+#include "text/json.h"
+#include "text/rfc3339.h"
 
 namespace berth::objects {
 
@@ -256,6 +258,40 @@ inline constexpr Field<W> kWorkloadFields[] = {
     text::skip<W>("status"),
 };
 
+// {"main": [{"node": "n1", "gpus": [0, 1]}, ...]}: where its pods are to run.
+struct RawSeat {
+  std::string node;
+  std::vector<int> gpus;
+};
+constexpr auto read_gpu_index = text::int_between<0, 1023>;
+constexpr Field<RawSeat> kSeatFields[] = {
+    text::field<&RawSeat::gpus, list_of<read_gpu_index>>("gpus"),
+    text::required(text::field<&RawSeat::node>("node")),
+};
+constexpr auto read_seat = object_of<kSeatFields>;
+void read_seats(const Value& v, W& out, Decoder& d) {
+  const std::string* text = out.meta.annotation(kSeatsAnnotation);
+  if (text == nullptr) return;
+  const auto document = text::parse_json(*text);
+  if (!document.ok() || !document->root().is_object()) {
+    return annotation_error(v, kSeatsAnnotation, "a JSON object of lists by pod set", d);
+  }
+  std::size_t seats = 0;
+  for (const text::Member& member : document->root().members()) {
+    std::vector<RawSeat> raw;
+    Decoder inner;
+    list_of<read_seat>(member.value, raw, inner);
+    seats += raw.size();
+    if (!inner.ok() || seats > static_cast<std::size_t>(kMaxJobPods)) {
+      return annotation_error(v, kSeatsAnnotation, "lists of {node, gpus} by pod set", d);
+    }
+    for (RawSeat& seat : raw) {
+      out.spec.seats.push_back(
+          {std::string(member.key), std::move(seat.node), std::move(seat.gpus)});
+    }
+  }
+}
+
 void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   constexpr std::string_view kBoost = "kueue.x-k8s.io/priority-boost";
   if (const std::string* text = out.meta.annotation(kBoost)) {
@@ -265,6 +301,32 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   }
   if (const std::string* who = out.meta.annotation("kueue.x-k8s.io/admission-gated-by")) {
     out.spec.held_by = *who;
+  }
+  constexpr std::string_view kReplaces = "kueue.x-k8s.io/workload-slice-replacement-for";
+  if (const std::string* old = out.meta.annotation(kReplaces); old != nullptr && !old->empty()) {
+    const bool whole = old->find('/') != std::string::npos;
+    out.spec.replaces = whole ? *old : out.meta.ns + '/' + *old;
+  }
+  constexpr std::string_view kAllowed = "kueue.x-k8s.io/workload-allowed-resource-flavors";
+  if (const std::string* list = out.meta.annotation(kAllowed)) {
+    for (const std::string_view part : split(*list, ",")) {
+      if (!trim(part).empty()) out.spec.allowed_flavors.emplace_back(trim(part));
+    }
+    if (out.spec.allowed_flavors.empty()) annotation_error(v, kAllowed, "names of flavors", d);
+  }
+  const Owner* parent = out.meta.controller();
+  if (parent != nullptr && parent->kind == "Workload" && !out.spec.allowed_flavors.empty()) {
+    out.spec.variant_of = out.meta.ns + '/' + parent->name;
+  }
+  read_seats(v, out, d);
+  if (const std::string* times = out.meta.annotation(kPreemptionsAnnotation)) {
+    for (const std::string_view part : split(*times, ",")) {
+      const auto time = text::parse_rfc3339(trim(part));
+      if (!time.ok() || out.spec.preemptions_ns.size() >= kMostPreemptions) {
+        return annotation_error(v, kPreemptionsAnnotation, "at most 64 times, with commas", d);
+      }
+      out.spec.preemptions_ns.push_back(*time);
+    }
   }
 }
 

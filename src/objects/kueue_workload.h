@@ -5,8 +5,12 @@
 // different names, count at least 1 (and at most kMaxJobPods), minCount 1..count on one pod set,
 // one of required, preferred and unconstrained, slice sizes that divide one another, groups of two
 // pod sets of which one has one pod, a class without its source, an admission that does not name
-// every pod set once, negative usage. A workload holds quota where status.admission is given and
-// the condition QuotaReserved is not False.
+// every pod set once, negative usage. Annotations: priority-boost, admission-gated-by,
+// workload-slice-replacement-for (a larger slice of an elastic job),
+// workload-allowed-resource-flavors (with a Workload as controller: a variant of it),
+// berth.dev/seats (where the pods of a holder are to run), berth.dev/preemptions (when it was
+// preempted in the past hour). A workload holds quota where
+// status.admission is given and the condition QuotaReserved is not False.
 #pragma once
 
 #include <optional>
@@ -17,9 +21,16 @@
 #include "objects/job.h"
 #include "objects/kueue.h"
 
+namespace berth::text {
+class JsonWriter;
+}
+
 namespace berth::objects {
 
 inline constexpr std::size_t kMostPodSets = 18;
+inline constexpr std::string_view kSeatsAnnotation = "berth.dev/seats";
+inline constexpr std::string_view kPreemptionsAnnotation = "berth.dev/preemptions";
+inline constexpr std::size_t kMostPreemptions = 64;
 
 struct WorkloadObject {
   Meta meta;
@@ -41,6 +52,8 @@ void read_workload_status(const text::Value& v, KueueVersion version, WorkloadOb
 // v1beta1's domains and v1beta2's slices as one. kueue_topology.cc.
 void read_topology_assignment(const text::Value& v, KueueVersion version,
                               std::optional<model::TopologyAssignment>& out, text::Decoder& d);
+void write_topology_assignment(const model::TopologyAssignment& assignment, KueueVersion version,
+                               text::JsonWriter& out);
 
 // "" or what is wrong with the sizes: want <this>.
 std::string slices_wrong(const std::vector<model::TopologyAsk::Slice>& slices, int count);

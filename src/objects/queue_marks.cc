@@ -1,6 +1,7 @@
 #include "objects/queue_marks.h"
 
 #include "objects/kueue_workload.h"
+#include "text/json.h"
 
 namespace berth::objects {
 
@@ -8,6 +9,8 @@ namespace {
 
 constexpr std::string_view kSliceLevel = "kueue.x-k8s.io/podset-slice-required-topology";
 constexpr std::string_view kSliceSize = "kueue.x-k8s.io/podset-slice-size";
+constexpr std::string_view kSliceConstraints =
+    "kueue.x-k8s.io/podset-slice-required-topology-constraints";
 constexpr std::string_view kUnconstrained = "kueue.x-k8s.io/podset-unconstrained-topology";
 constexpr std::string_view kPodSetGroup = "kueue.x-k8s.io/podset-group-name";
 
@@ -27,9 +30,45 @@ std::optional<BadMark> read_number(const std::string* text, std::string_view kin
   return std::nullopt;
 }
 
+// [{"topology": "rack", "size": 4}, ...], outermost first; a size may be written as text.
+std::optional<BadMark> read_slice_constraints(const Meta& meta, int count,
+                                              model::TopologyAsk& out) {
+  const std::string& text = *meta.annotation(kSliceConstraints);
+  const auto bad = [&text](std::string want) {
+    return bad_annotation(kSliceConstraints, text, std::move(want));
+  };
+  const auto document = text::parse_json(text);
+  const bool list = document.ok() && document->root().is_array();
+  if (!list || document->root().size() == 0 || document->root().size() > 3) {
+    return bad("a JSON array of 1 to 3 objects with topology and size");
+  }
+  for (const text::Value& item : document->root().items()) {
+    const text::Value* level = item.find("topology");
+    const text::Value* size = item.find("size");
+    std::int64_t number = 0;
+    const bool sized =
+        size != nullptr &&
+        (size->is_string() ? parse_int(size->string(), number)
+                           : size->is_number() && parse_int(size->number_text(), number));
+    if (level == nullptr || !is_topology_value(level->string()) || !sized || number < 1 ||
+        number > kMaxJobPods || item.size() != 2) {
+      return bad("a node label key as topology and a whole number as size in each");
+    }
+    out.slices.push_back({std::string(level->string()), static_cast<int>(number)});
+  }
+  const std::string wrong = slices_wrong(out.slices, count);
+  if (!wrong.empty()) return bad(wrong);
+  return std::nullopt;
+}
+
 std::optional<BadMark> read_slices(const Meta& meta, int count, model::TopologyAsk& out) {
   const std::string* level = meta.annotation(kSliceLevel);
   const std::string* size_text = meta.annotation(kSliceSize);
+  if (const std::string* text = meta.annotation(kSliceConstraints)) {
+    if (level == nullptr && size_text == nullptr) return read_slice_constraints(meta, count, out);
+    return bad_annotation(kSliceConstraints, *text,
+                          "it, or " + std::string(kSliceLevel) + " with its size, not both");
+  }
   if (level == nullptr && size_text == nullptr) return std::nullopt;
   if (level == nullptr || size_text == nullptr) {
     const std::string_view missing = level == nullptr ? kSliceLevel : kSliceSize;

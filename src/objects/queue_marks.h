@@ -26,7 +26,8 @@ std::string label_or_annotation(const Meta& meta, std::string_view key);
 std::string mark_path(std::string_view kind, std::string_view key);  // kind: labels, annotations
 
 // How a pod set of count pods is kept together: podset-required-topology, -preferred- and
-// -unconstrained-, podset-slice-required-topology with podset-slice-size, podset-group-name. named:
+// -unconstrained-, podset-slice-required-topology with podset-slice-size or
+// podset-slice-required-topology-constraints, podset-group-name. named:
 // what read_topology() found, in any spelling; where it asks for both, required holds.
 std::optional<BadMark> read_topology_ask(const Meta& meta, const TopologyRequest& named, int count,
                                          model::TopologyAsk& out);

@@ -144,7 +144,10 @@ void Resolver::groups() {
     gangs_.emplace(key, gang);
     if (group.object.kai) kai_groups_.insert(key);
     gang_places_.emplace(key, std::pair(group.origin, group.shown));
+    const std::string queue = label_value(group.object.meta, kQueueLabel);
+    if (!queue.empty()) group_queues_.emplace(key, queue);
   }
+  check_workload_refs();
 }
 
 void Resolver::budgets() {
@@ -206,6 +209,7 @@ Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   resolver.volcano_jobs();
   resolver.pods();
   resolver.queued_pods();
+  resolver.make_variants();
   resolver.other_queues();
   resolver.budgets();
   return resolver.finish();

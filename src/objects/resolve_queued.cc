@@ -87,6 +87,7 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
     return false;
   }
   if (owned != workloads_of_.end()) {
+    scale_job(job, owned->second);
     const auto& places = owned->second;
     const bool holds = std::any_of(places.begin(), places.end(), [this](std::size_t at) {
       return out_.queues.workloads[at].admission.has_value();
@@ -125,7 +126,8 @@ bool Resolver::class_priority(const Found<T>& at, const Meta& meta, int& priorit
   return true;
 }
 
-void Resolver::queue_job(Found<JobObject>& job, const std::string& queue) {
+void Resolver::queue_job(Found<JobObject>& job, const std::string& queue,
+                         const std::string& replaces) {
   JobObject& object = job.object;
   // Whatever comes of it, its pods wait.
   std::vector<std::size_t>& places =
@@ -136,6 +138,7 @@ void Resolver::queue_job(Found<JobObject>& job, const std::string& queue) {
   spec.name = object.meta.name;
   spec.uid = object.meta.uid;
   spec.queue = queue;
+  spec.replaces = replaces;
   spec.owner = "Job/" + object.meta.name;
   spec.created_ns = object.meta.created_ns;
   spec.priority = object.pod.spec.priority;
@@ -159,7 +162,7 @@ void Resolver::queue_job(Found<JobObject>& job, const std::string& queue) {
                           std::to_string(room) + " more over all that waits");
   }
   waiting_pods_ += static_cast<std::size_t>(set.count);
-  model::PodSpec pod = std::move(object.pod.spec);
+  model::PodSpec pod = object.pod.spec;
   std::vector<std::string> warnings;
   volumes_.resolve(object.pod.claims, pod, warnings);
   for (std::string& w : warnings) in_.warn(job, "spec.template.spec.volumes", std::move(w));
@@ -190,10 +193,7 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     if (!bound) hold(pod);
     return;
   }
-  std::size_t at = places.front();
-  for (const std::size_t place : places) {
-    if (out_.queues.workloads[place].admission) at = place;
-  }
+  const std::size_t at = place_for(places, bound);
   model::WorkloadSpec& workload = out_.queues.workloads[at];
   const auto label = pod.labels.find(kPodSetLabel);
   for (model::PodSetSpec& set : workload.pod_sets) {
@@ -203,7 +203,7 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     break;
   }
   if (bound) return;
-  if (!workload.admission) {
+  if (!workload.admission || !workload.admitted) {
     hold(pod);
   } else if (workload.admitted && kueue_gated_.contains(qualified(pod.ns, pod.name))) {
     pod.gated = false;
@@ -232,17 +232,25 @@ void Resolver::drop_pod(const Found<PodObject>& found, const BadMark& bad) {
   dropped_pods_.insert(qualified(found.object.meta.ns, found.object.meta.name));
 }
 
-void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod) {
+std::string Resolver::default_queue(const Meta& meta) const {
+  const Owner* owner = meta.controller();
+  const bool alone = owner == nullptr || owner->kind == "ReplicaSet";
+  if (!kueue_decides_ || !default_pods_ || !alone || !managed(meta.ns)) return "";
+  return default_queues_.contains(meta.ns) ? "default" : "";
+}
+
+void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod,
+                         const std::string& queue) {
   const Meta& meta = found.object.meta;
   model::WorkloadSpec spec;
   spec.ns = pod.ns;
   spec.name = pod.name;
   spec.uid = pod.uid;
-  spec.queue = label_value(meta, kQueueLabel);
+  spec.queue = queue;
   spec.owner = "Pod/" + pod.name;
   spec.created_ns = pod.created_ns;
   spec.priority = pod.priority;
-  warn_two_queues(found, pod);
+  if (!label_value(meta, kQueueLabel).empty()) warn_two_queues(found, pod);
   pod.queue = spec.queue;
   model::PodSetSpec set;
   auto bad = read_number_label(meta, kMaxExecution, kMostSeconds, spec.max_execution_s);
@@ -344,9 +352,12 @@ void Resolver::queued_pods() {
     if (owned != workloads_of_.end()) attach(pod, owned->second);
   }
   std::map<std::string, PodGroupOf, std::less<>> groups;
+  if (kueue_decides_) queue_kueue_gangs();
   for (const Found<PodObject>& found : in_.pods) {
     const Meta& meta = found.object.meta;
-    if (label_value(meta, kQueueLabel).empty()) continue;
+    std::string queue = label_value(meta, kQueueLabel);
+    if (queue.empty()) queue = default_queue(meta);
+    if (queue.empty()) continue;
     const Owner* owner = meta.controller();
     const bool owned = workloads_of_.contains(qualified(meta.ns, "Pod/" + meta.name)) ||
                        (owner != nullptr && workloads_of_.contains(qualified(
@@ -363,8 +374,9 @@ void Resolver::queued_pods() {
       group.ns = meta.ns;
       group.name = name;
       group.members.push_back({&found, pod});
-    } else if (pod != nullptr && pod->node_name.empty()) {
-      queue_pod(found, *pod);
+    } else if (pod != nullptr && pod->node_name.empty() && !pod->queued && pod->gang.empty() &&
+               (meta.labels.contains(kQueueLabel) || pod->queue.empty())) {
+      queue_pod(found, *pod, queue);
     }
   }
   for (auto& [key, group] : groups) queue_pod_group(group);

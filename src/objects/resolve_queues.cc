@@ -37,6 +37,7 @@ void Resolver::queues() {
     }
     queues.config = std::move(config.object.config);
     managed_namespaces_ = std::move(config.object.managed_namespaces);
+    default_pods_ = config.object.manages("pod");
   }
   kueue_decides_ = !in_.cluster_queues.empty();
   for (const auto& local : in_.local_queues) {
@@ -137,6 +138,8 @@ bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::Worklo
   }
   if (config.gate("PriorityBoost", false)) spec.priority = boosted(spec.priority, object.boost);
   if (!config.gate("AdmissionGatedBy", true)) spec.held_by.clear();
+  if (!config.gate("ReclaimablePods", true)) spec.reclaimable.clear();
+  if (!config.gate("ElasticJobsViaWorkloadSlices", true)) spec.replaces.clear();
   return true;
 }
 
@@ -201,6 +204,7 @@ void Resolver::workloads() {
     const std::size_t at = add_workload(std::move(spec));
     for (auto* owned : owners) owned->push_back(at);
   }
+  know_variants();
 }
 
 void Resolver::finish_queues() {

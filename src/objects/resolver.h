@@ -27,6 +27,7 @@ class Resolver {
   void volcano_jobs();
   void pods();
   void queued_pods();
+  void make_variants();
   void other_queues();
   void budgets();
   Inputs finish();
@@ -69,15 +70,28 @@ class Resolver {
   std::optional<std::string> queue_of(const JobObject& job) const;  // absent: in none
   // True when a workload stands for the Job, so that its pods are not made here.
   bool waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing);
-  void queue_job(Found<JobObject>& job, const std::string& queue);
+  void queue_job(Found<JobObject>& job, const std::string& queue, const std::string& replaces = {});
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void hold(model::PodSpec& pod);  // until its workload starts
   template <class T>
   bool class_priority(const Found<T>& at, const Meta& meta, int& priority);
-  void queue_pod(const Found<PodObject>& found, model::PodSpec& pod);
+  void queue_pod(const Found<PodObject>& found, model::PodSpec& pod, const std::string& queue);
+  // The queue of a pod that names none, or "".
+  std::string default_queue(const Meta& meta) const;
   void queue_pod_group(PodGroupOf& group);
   void warn_two_queues(const Found<PodObject>& found, const model::PodSpec& pod);
   void drop_pod(const Found<PodObject>& found, const BadMark& bad);
+
+  // Groups of any scheduler whose pods wait in Kueue's queues (resolve_other_groups.cc).
+  void queue_kueue_gangs();
+  std::string kueue_queue(const std::string& gang, const std::vector<model::PodSpec*>& pods,
+                          std::string& trouble) const;
+  void check_workload_refs();
+
+  // Slices of elastic Jobs, variants of workloads (resolve_kindred.cc).
+  void scale_job(Found<JobObject>& job, std::vector<std::size_t> places);
+  std::size_t place_for(const std::vector<std::size_t>& places, bool bound) const;
+  void know_variants();  // of the input
 
   // Queues of Volcano and KAI (resolve_other_queues.cc, resolve_other_groups.cc).
   struct OtherSystem {
@@ -120,6 +134,8 @@ class Resolver {
   bool said_no_queues_ = false;
   std::map<std::string, int, std::less<>> workload_classes_;
   std::optional<text::Selector> managed_namespaces_;
+  bool default_pods_ = true;  // pods wait in default queues: Kueue's integration is on
+  std::map<std::string, std::string, std::less<>> group_queues_;  // ns/PodGroup: Kueue's label
   NameSet default_queues_;  // namespaces with a LocalQueue "default"
   NameSet workload_names_;  // ns/name
   // By ns/Kind/name of what owns them: places in out_.queues.workloads. Empty: a workload stands

@@ -19,19 +19,25 @@ constexpr std::int64_t kUnlimited = std::numeric_limits<std::int64_t>::max();
 
 // ---- reading ----
 
-// NAME admitted|reserved [on FLAVOR ...] [with N pods]
+// NAME admitted|reserved [on FLAVOR ...] [with N pods] [replacing OTHER]
 Status read_admitted(const Words& w, Expectation& e) {
   e.kind = Kind::kAdmitted;
   e.name = w[0];
   e.word = w[1];
   std::size_t at = 2;
   if (at < w.size() && w[at] == "on") {
-    for (++at; at < w.size() && w[at] != "with"; ++at) e.names.push_back(w[at]);
+    for (++at; at < w.size() && w[at] != "with" && w[at] != "replacing"; ++at) {
+      e.names.push_back(w[at]);
+    }
     if (e.names.empty()) return invalid("want a flavor after \"on\"");
   }
-  if (at + 3 == w.size() && w[at] == "with" && number_of(w[at + 1])) {
+  if (at + 3 <= w.size() && w[at] == "with" && number_of(w[at + 1])) {
     e.number = *number_of(w[at + 1]);
     at += 3;
+  }
+  if (at + 2 == w.size() && w[at] == "replacing") {
+    e.reason = w[at + 1];
+    at += 2;
   }
   if (at == w.size()) return {};
   return invalid("want \"NAME admitted\", and maybe \"on FLAVOR\" and \"with 2 pods\"");
@@ -154,6 +160,9 @@ Mismatch admitted(const Expectation& e, const Observed& seen) {
     for (const auto& [resource, flavor] : set.flavors) flavors.insert(flavor);
   }
   if (e.number >= 0 && pods != e.number) return "with " + std::to_string(pods) + " pods";
+  if (!e.reason.empty() && a->replaces != e.reason) {
+    return a->replaces.empty() ? std::string("replacing nothing") : "replacing " + a->replaces;
+  }
   const std::set<std::string> wanted(e.names.begin(), e.names.end());
   if (wanted.empty() || wanted == flavors) return std::nullopt;
   return "on " + listed_words(Words(flavors.begin(), flavors.end()));

@@ -35,8 +35,18 @@ void QueueMemory::remember_eviction(const model::Eviction& eviction, const objec
   state.since_ns = now_ns;
   const bool preempted = eviction.reason.starts_with("In");
   state.evicted = preempted ? "Preempted" : eviction.reason;
-  if (preempted) state.preempted = eviction.reason;
+  if (const auto before = states_.find(eviction.workload); before != states_.end()) {
+    state.preemptions_ns = before->second.preemptions_ns;
+  }
+  if (preempted) {
+    state.preempted = eviction.reason;
+    state.preempted_by = eviction.by;
+    state.preemptions_ns.push_back(now_ns);
+  }
   for (const model::WorkloadSpec& workload : inputs.queues.workloads) {
+    if (preempted && workload.ns + '/' + workload.name == eviction.by && !workload.uid.empty()) {
+      state.preempted_by = workload.uid;
+    }
     if (workload.ns + '/' + workload.name != eviction.workload) continue;
     state.requeues = workload.requeues;
     if (eviction.reason != "PodsReadyTimeout") continue;
@@ -73,9 +83,19 @@ void QueueMemory::remember(const model::Decision& decision, const objects::Input
     // One whose pods left a failed node ran before, and the rest of it runs on.
     State state;
     state.since_ns = now_ns;
+    if (const auto before = states_.find(admission.workload); before != states_.end()) {
+      state.preempted_by = before->second.preempted_by;
+      state.preemptions_ns = before->second.preemptions_ns;
+    }
     if (!admission.replaced_node.empty()) state = state_before(admission.workload, inputs);
     state.admission = {admission.queue, admission.pod_sets};
     state.admitted = admission.checks.empty();
+    if (!admission.replaces.empty()) {
+      State& old = states_[admission.replaces];
+      state.pods = std::move(old.pods);
+      old = {};
+      old.finished = true;
+    }
     for (const model::Placement& placement : decision.placements) {
       if (placement.gang != admission.workload) continue;
       std::vector<int> gpus = placement.gpus;
@@ -111,6 +131,10 @@ void QueueMemory::add_pods(const State& state, model::WorkloadSpec& workload,
 }
 
 void QueueMemory::recall(objects::Inputs& inputs) const {
+  std::erase_if(inputs.queues.workloads, [this](const model::WorkloadSpec& workload) {
+    const auto it = states_.find(workload.ns + '/' + workload.name);
+    return it != states_.end() && it->second.finished;
+  });
   for (model::WorkloadSpec& workload : inputs.queues.workloads) {
     const auto it = states_.find(workload.ns + '/' + workload.name);
     if (it == states_.end()) continue;
@@ -119,6 +143,8 @@ void QueueMemory::recall(objects::Inputs& inputs) const {
     workload.admitted = state.admitted;
     workload.evicted = state.evicted;
     workload.preempted = state.preempted;
+    workload.preempted_by = state.preempted_by;
+    workload.preemptions_ns = state.preemptions_ns;
     if (state.admission) {
       workload.reserved_ns = workload.admitted_ns = state.since_ns;
       workload.requeue_at_ns = 0;

@@ -31,12 +31,15 @@ class QueueMemory {
   struct State {
     std::optional<model::AdmissionSpec> admission;
     bool admitted = false;
+    bool finished = false;  // a larger slice took its place
     std::int64_t since_ns = 0;
     std::map<std::string, Pod> pods;  // by "ns/name"
     // Of one that was evicted.
     std::string evicted, preempted;
     std::int64_t requeue_at_ns = 0;
     int requeues = 0;
+    std::string preempted_by;  // last
+    std::vector<std::int64_t> preemptions_ns;
   };
 
   void remember_eviction(const model::Eviction& eviction, const objects::Inputs& inputs,

@@ -115,6 +115,7 @@ struct QueueWords {
   bool next_when_borrowing = false, stop_when_preempting = false, prefers_preemption = false;
   std::vector<std::string> checks;  // as JSON
   std::vector<FlavorQuotas> quotas;
+  std::string migration;  // of concurrentAdmissionPolicy, as JSON
 };
 
 bool read_preemption_item(const std::string& item, const std::vector<std::string>& w,
@@ -154,6 +155,15 @@ bool read_queue_item(const std::string& item, const std::vector<std::string>& w,
     out.usage_based = true;
   } else if (item == "selects nothing") {
     out.selector.clear();
+  } else if (w[0] == "variants" && (w.size() == 1 || w.size() == 2 || w.size() == 4)) {
+    // variants, variants stay, variants up to FLAVOR
+    const bool stay = w.size() == 2 && w[1] == "stay";
+    if ((w.size() == 2 && !stay) || (w.size() == 4 && (w[1] != "up" || w[2] != "to"))) return false;
+    out.migration = std::string(R"("mode":)") +
+                    (stay ? R"("RetainFirstAdmission")" : R"("TryPreferredFlavors")");
+    if (w.size() == 4) {
+      out.migration += R"(,"constraints":{"lastAcceptableFlavorName":)" + quoted_json(w[3]) + "}";
+    }
   } else if (w[0] == "selects" && w.size() == 2 && split_equals(w[1], key, value)) {
     out.selector = R"({"matchLabels":{)" + quoted_json(key) + ':' + quoted_json(value) + "}}";
   } else if (w[0] == "check" && (w.size() == 2 || (w.size() == 4 && w[2] == "on"))) {
@@ -197,6 +207,9 @@ std::string queue_spec(const QueueWords& q) {
   }
   if (q.usage_based) {
     parts.emplace_back(R"("admissionScope":{"admissionMode":"UsageBasedAdmissionFairSharing"})");
+  }
+  if (!q.migration.empty()) {
+    parts.push_back(R"("concurrentAdmissionPolicy":{"migration":{)" + q.migration + "}}");
   }
   if (preemption_json(q) != "{}") parts.push_back(R"("preemption":)" + preemption_json(q));
   if (fungibility_json(q) != "{}") parts.push_back(R"("flavorFungibility":)" + fungibility_json(q));
@@ -346,11 +359,15 @@ Result<std::vector<Object>> read_namespace(const std::string& name, std::string_
 }
 
 Result<std::vector<Object>> read_check(const std::string& name, std::string_view body) {
+  const bool provisions = body == "active provisioning";
+  if (provisions) body = "active";
   if (body != "active" && body != "inactive") {
-    return bad_queue_item(body, "\"active\" or \"inactive\"");
+    return bad_queue_item(body, "\"active\", \"inactive\" or \"active provisioning\"");
   }
   std::string json =
-      manifest("AdmissionCheck", name, R"("controllerName":"example.com/controller")");
+      manifest("AdmissionCheck", name,
+               provisions ? R"("controllerName":"kueue.x-k8s.io/provisioning-request")"
+                          : R"("controllerName":"example.com/controller")");
   json.pop_back();
   json += std::string(R"(,"status":{"conditions":[{"type":"Active","status":")") +
           (body == "active" ? "True" : "False") + R"("}]}})";

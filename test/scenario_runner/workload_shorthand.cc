@@ -45,7 +45,8 @@ struct WorkloadWords {
   std::optional<std::int64_t> recovering_ns;  // since when its pods, once ready, are not
   bool not_requeued = false;
   std::vector<std::string> checks, reclaimable, unhealthy;  // as JSON
-  std::string requeue_at, annotations, gates;
+  std::string requeue_at, annotations, gates, owner;        // as JSON
+  bool delayed = false, elastic = false;
   int requeues = 0, max_time = 0, past = -1;
 };
 
@@ -211,6 +212,32 @@ bool read_life_item(const std::vector<std::string>& w, std::int64_t now_ns, Work
   return true;
 }
 
+std::string owner_json(const std::string& version, const std::string& kind,
+                       const std::string& name) {
+  return R"({"apiVersion":)" + quoted_json(version) + R"(,"kind":)" + quoted_json(kind) +
+         R"(,"name":)" + quoted_json(name) + R"(,"uid":)" + quoted_json(kind + '-' + name) +
+         R"(,"controller":true})";
+}
+
+// What it stands for: a Job, an older slice, a parent with variants.
+bool read_kin_item(const std::string& item, const std::vector<std::string>& w, WorkloadWords& out) {
+  if (w.size() == 3 && w[0] == "of" && w[1] == "job") {
+    out.owner = owner_json("batch/v1", "Job", w[2]);
+  } else if (w.size() == 2 && w[0] == "replaces") {
+    out.annotations = R"("kueue.x-k8s.io/workload-slice-replacement-for":)" + quoted_json(w[1]);
+  } else if (w.size() == 5 && w[0] == "variant" && w[1] == "of" && w[3] == "on") {
+    out.owner = owner_json("kueue.x-k8s.io/v1beta2", "Workload", w[2]);
+    out.annotations = R"("kueue.x-k8s.io/workload-allowed-resource-flavors":)" + quoted_json(w[4]);
+  } else if (item == "elastic") {
+    out.elastic = true;
+  } else if (item == "topology delayed") {
+    out.delayed = true;
+  } else {
+    return false;
+  }
+  return true;
+}
+
 bool read_name_item(const std::string& item, std::vector<std::string> w, std::int64_t now_ns,
                     WorkloadWords& out) {
   if (w.size() == 2 && w[0] == "queue") {
@@ -242,7 +269,7 @@ bool read_name_item(const std::string& item, std::vector<std::string> w, std::in
   } else if (w.size() == 3 && w[0] == "held" && w[1] == "by") {
     out.annotations = R"("kueue.x-k8s.io/admission-gated-by":)" + quoted_json(w[2]);
   } else {
-    return false;
+    return read_kin_item(item, w, out);
   }
   return true;
 }
@@ -357,7 +384,8 @@ std::string admission_json(const WorkloadWords& words, const HoldContext& contex
     sets.push_back(R"({"name":)" + quoted_json(set.name) + R"(,"count":)" + std::to_string(count) +
                    R"(,"flavors":)" + flavors_json(set, *words.hold, context.covers_pods) +
                    R"(,"resourceUsage":)" + usage_json(set, count, context.covers_pods) +
-                   (set.domains.empty() ? "" : assignment_json(set, context.levels)) + "}");
+                   (set.domains.empty() ? "" : assignment_json(set, context.levels)) +
+                   (words.delayed ? R"(,"delayedTopologyRequest":"Pending")" : "") + "}");
   }
   return R"("admission":{"clusterQueue":)" + quoted_json(words.hold->queue) +
          R"(,"podSetAssignments":[)" + listed(sets) + "]}";
@@ -415,6 +443,7 @@ std::string meta_json(const WorkloadWords& words, std::int64_t created_ns,
          quoted_json(words.ns) + R"(,"creationTimestamp":)" +
          quoted_json(text::format_rfc3339(created_ns)) +
          (words.uid.empty() ? "" : R"(,"uid":)" + quoted_json(words.uid)) +
+         (words.owner.empty() ? "" : R"(,"ownerReferences":[)" + words.owner + "]") +
          (labels.empty() ? "" : R"(,"labels":{)" + labels + "}") +
          (annotations.empty() ? "" : R"(,"annotations":{)" + annotations + "}") + "}";
 }
@@ -457,12 +486,20 @@ std::string job_json(const WorkloadWords& words, std::int64_t created_ns) {
     labels["kueue.x-k8s.io/max-exec-time-seconds"] = std::to_string(words.max_time);
   }
   if (set.min) annotations["kueue.x-k8s.io/job-min-parallelism"] = std::to_string(*set.min);
+  if (words.elastic) annotations["kueue.x-k8s.io/elastic-job"] = "true";
   if (!set.required.empty()) marks["kueue.x-k8s.io/podset-required-topology"] = set.required;
   if (!set.preferred.empty()) marks["kueue.x-k8s.io/podset-preferred-topology"] = set.preferred;
   if (set.unconstrained) marks["kueue.x-k8s.io/podset-unconstrained-topology"] = "true";
   if (set.slices.size() == 1) {
     marks["kueue.x-k8s.io/podset-slice-required-topology"] = set.slices[0].first;
     marks["kueue.x-k8s.io/podset-slice-size"] = std::to_string(set.slices[0].second);
+  } else if (set.slices.size() > 1) {
+    std::vector<std::string> slices;
+    for (const auto& [level, size] : set.slices) {
+      slices.push_back(R"({"topology":)" + quoted_json(level) + R"(,"size":)" +
+                       std::to_string(size) + "}");
+    }
+    marks["kueue.x-k8s.io/podset-slice-required-topology-constraints"] = "[" + listed(slices) + "]";
   }
   const auto inner = [](const Strings& pairs) {
     const std::string all = pairs_json(pairs);

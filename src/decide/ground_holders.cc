@@ -1,0 +1,183 @@
+// Holders on the ground: the pods they have, the seats of those to come, slices that grow.
+#include <algorithm>
+
+#include "decide/node_ground.h"
+
+namespace berth::decide {
+
+using admit::Assignment;
+using admit::Choice;
+using admit::WorkloadId;
+using model::PodId;
+using Seat = model::WorkloadSpec::Seat;
+
+// ---- pods and seats ----
+
+// Where the pods of a set are to run: its seats, or the nodes that its domains name.
+std::vector<Seat> NodeGround::seats_of(const Known& known, std::size_t set) const {
+  const std::string& name = known.spec.pod_sets[set].name;
+  std::vector<Seat> out;
+  for (const Seat& seat : known.spec.seats) {
+    const bool there = builder_.state().inventory().slot(seat.node).has_value();
+    if (seat.pod_set == name && there) out.push_back(seat);
+  }
+  if (!out.empty()) return out;
+  for (const auto& admitted : known.spec.admission->pod_sets) {
+    if (admitted.name != name || !admitted.topology) continue;
+    if (admitted.topology->levels.back() != model::kHostnameLabel) continue;
+    for (const auto& domain : admitted.topology->domains) {
+      const auto node = node_of_hostname_.find(domain.values.back());
+      if (node == node_of_hostname_.end()) continue;
+      for (int k = 0; k < domain.count; ++k) {
+        out.push_back({.pod_set = name, .node = node->second, .gpus = {}});
+      }
+    }
+  }
+  return out;
+}
+
+// Seats that no pod has taken yet: the pods that wait for them get them, others keep them free.
+void NodeGround::take_seats(Known& known, std::vector<model::PodSpec>& pods) {
+  for (std::size_t s = 0; s < known.spec.pod_sets.size(); ++s) {
+    const model::PodSetSpec& set = known.spec.pod_sets[s];
+    std::vector<Seat> seats = seats_of(known, s);
+    if (seats.empty()) continue;
+    std::set<std::string> sitting;
+    for (const model::PodSpec& pod : pods) {
+      const std::string name = pod.ns + '/' + pod.name;
+      const bool of_set = known.spec.pod_sets.size() == 1 ||
+                          std::binary_search(set.pods.begin(), set.pods.end(), name);
+      if (!of_set) continue;
+      sitting.insert(pod.name);
+      const auto seat = std::find_if(seats.begin(), seats.end(),
+                                     [&](const Seat& one) { return one.node == pod.node_name; });
+      if (seat != seats.end()) seats.erase(seat);
+    }
+    const auto done = known.spec.reclaimable.find(set.name);
+    const int total =
+        known.counts[set.name] - (done == known.spec.reclaimable.end() ? 0 : done->second);
+    // Of a set that runs in part, pods that are not there may be done: only seats keep their room.
+    const bool only_existing = known.spec.seats.empty() && !sitting.empty();
+    for (const std::string& name : pod_names(known, s, total + static_cast<int>(sitting.size()))) {
+      if (seats.empty() || static_cast<int>(sitting.size()) >= total) break;
+      const auto input = input_pods_.find(known.spec.ns + '/' + name);
+      if (only_existing && input == input_pods_.end()) continue;
+      if (!sitting.insert(name).second) continue;
+      model::PodSpec pod = input != input_pods_.end() ? *input->second : *set.pod;
+      pod.ns = known.spec.ns;
+      pod.name = name;
+      pod.node_name = seats.front().node;
+      pod.gpu_indices = seats.front().gpus;
+      if (input != input_pods_.end() && !pod.gated) {
+        known.seated.push_back(known.spec.ns + '/' + name);
+      }
+      seats.erase(seats.begin());
+      pods.push_back(std::move(pod));
+    }
+  }
+}
+
+void NodeGround::take_in_pods(Known& known) {
+  std::vector<model::PodSpec> pods;
+  std::set<std::string> seen;
+  const auto take = [&](const model::PodSpec& pod) {
+    if (!pod.node_name.empty() && seen.insert(pod.name).second) pods.push_back(pod);
+  };
+  for (const auto& set : known.spec.pod_sets) {
+    for (const auto& name : set.pods) {
+      if (const auto it = input_pods_.find(name); it != input_pods_.end()) take(*it->second);
+    }
+  }
+  if (!known.spec.owner.empty()) {
+    const auto it = running_of_.find(known.spec.ns + '/' + known.spec.owner);
+    if (it != running_of_.end()) {
+      for (const model::PodSpec* pod : it->second) take(*pod);
+    }
+  }
+  take_seats(known, pods);
+  known.pods.resize(1);
+  for (model::PodSpec& pod : pods) {
+    pod.queued = true;
+    known.names.push_back(pod.ns + '/' + pod.name);
+    known.pods[0].push_back(builder_.upsert_pod(pod));
+    known.made = "held";
+  }
+}
+
+admit::Ground::Answer NodeGround::settle(WorkloadId id, const admit::Workload& workload,
+                                         Assignment& assignment, bool why) {
+  if (stale_) recount();
+  Known& known = known_.at(id);
+  const bool sits = topology_only_ ? !known.domains.empty() : !known.held.pods.empty();
+  if (sits) return {.fits = true, .message = {}};
+  const std::vector<Charge> charges = std::exchange(known.held.charges, {});
+  for (const Charge& c : charges) charge(c, false);
+  Answer answer = place(id, workload, assignment, why);
+  if (answer.fits) {
+    put(id, assignment, true);
+    return answer;
+  }
+  for (const Charge& c : charges) charge(c, true);
+  known.held.charges = charges;
+  return answer;
+}
+
+// ---- slices ----
+
+void NodeGround::grows(WorkloadId fresh, WorkloadId old) { known_.at(fresh).old = old; }
+
+const NodeGround::Known* NodeGround::old_of(const Known& known) const {
+  if (known.old == admit::kNoId) return nullptr;
+  const auto it = known_.find(known.old);
+  return it == known_.end() || !it->second.holds ? nullptr : &it->second;
+}
+
+// The pods that a slice asks for beyond the old one's.
+void NodeGround::less_old(const Known& old, const Known& known, Assignment& assignment) const {
+  for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
+    const auto had = old.counts.find(known.spec.pod_sets[i].name);
+    Choice& choice = assignment.pod_sets[i];
+    if (had != old.counts.end()) choice.count = std::max(0, choice.count - had->second);
+  }
+}
+
+// The domains of both.
+void NodeGround::plus_old(const Known& old, const Known& known, const Assignment& part,
+                          Assignment& assignment) const {
+  for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
+    std::optional<model::TopologyAssignment> all = part.pod_sets[i].topology;
+    for (const Domains& had : old.domains) {
+      if (had.pod_set != known.spec.pod_sets[i].name) continue;
+      if (!all) {
+        all = had.assignment;
+        continue;
+      }
+      for (const auto& domain : had.assignment.domains) {
+        const auto same = std::find_if(all->domains.begin(), all->domains.end(),
+                                       [&](const auto& d) { return d.values == domain.values; });
+        if (same == all->domains.end()) {
+          all->domains.push_back(domain);
+        } else {
+          same->count += domain.count;
+        }
+      }
+      std::sort(all->domains.begin(), all->domains.end());
+    }
+    assignment.pod_sets[i].topology = std::move(all);
+  }
+}
+
+void NodeGround::inherit(WorkloadId fresh, WorkloadId old) {
+  Known& from = known_.at(old);
+  Known& to = known_.at(fresh);
+  to.inherited = std::exchange(from.held, {});
+  to.inherited_names = std::exchange(from.names, {});
+  from.pods.clear();
+  from.made.clear();
+  from.domains.clear();
+  from.counts.clear();
+  from.holds = false;
+  to.old = admit::kNoId;
+}
+
+}  // namespace berth::decide

@@ -1,0 +1,109 @@
+// Workloads that stand for one another: slices of elastic Jobs, variants for several flavors.
+#include <algorithm>
+
+#include "objects/resolver.h"
+
+namespace berth::objects {
+
+namespace {
+constexpr std::string_view kElastic = "kueue.x-k8s.io/elastic-job";
+}
+
+// An elastic Job whose parallelism is not what its Workload holds quota for: more of it is a new
+// slice, less of it frees the rest.
+void Resolver::scale_job(Found<JobObject>& job, std::vector<std::size_t> places) {
+  JobObject& object = job.object;
+  const std::string* elastic = object.meta.annotation(kElastic);
+  if (elastic == nullptr || *elastic != "true" || object.suspend || places.empty()) return;
+  if (!out_.queues.config.gate("ElasticJobsViaWorkloadSlices", true)) return;
+  model::WorkloadSpec* holder = nullptr;
+  for (const std::size_t at : places) {
+    model::WorkloadSpec& workload = out_.queues.workloads[at];
+    if (!workload.replaces.empty() && !workload.admission) return;  // its slice is there
+    if (workload.admission && workload.pod_sets.size() == 1) holder = &workload;
+  }
+  if (holder == nullptr || holder->admission->pod_sets.size() != 1) return;
+  const int held = holder->admission->pod_sets.front().count;
+  if (object.parallel() < held) {
+    holder->pod_sets.front().count = object.parallel();
+    in_.notes.add(Gathered::note(job.origin, job.shown, "spec.parallelism",
+                                 "the Job shrank: its Workload holds quota for " +
+                                     std::to_string(held) + " pods and keeps that of " +
+                                     std::to_string(object.parallel())));
+  } else if (object.parallel() > held) {
+    const std::string old = qualified(holder->ns, holder->name);
+    queue_job(job, std::string(holder->queue), old);
+    object.parallelism = held;  // the others start with the slice
+  }
+}
+
+// Of several workloads of one owner the one that holds quota has the pods; those that are not bound
+// and that a larger slice waits for are the slice's.
+std::size_t Resolver::place_for(const std::vector<std::size_t>& places, bool bound) const {
+  const auto& workloads = out_.queues.workloads;
+  std::size_t at = places.front();
+  for (const std::size_t place : places) {
+    if (workloads[place].admission) at = place;
+  }
+  for (const std::size_t place : places) {
+    if (!bound && !workloads[place].admission && !workloads[place].replaces.empty()) at = place;
+  }
+  if (!workloads[at].has_variants) return at;
+  const std::string parent = qualified(workloads[at].ns, workloads[at].name);
+  for (std::size_t i = 0; i < workloads.size(); ++i) {
+    if (workloads[i].variant_of == parent && workloads[i].admission) return i;
+  }
+  return at;
+}
+
+// A parent is not decided, and what it seems to hold is what its variant holds.
+void Resolver::know_variants() {
+  NameSet parents;
+  for (const model::WorkloadSpec& workload : out_.queues.workloads) {
+    if (!workload.variant_of.empty()) parents.insert(workload.variant_of);
+  }
+  for (model::WorkloadSpec& workload : out_.queues.workloads) {
+    if (!parents.contains(qualified(workload.ns, workload.name))) continue;
+    workload.has_variants = true;
+    workload.admission.reset();
+    workload.admitted = false;
+  }
+}
+
+// One variant for each flavor, where the queue says so and Kueue's controller did not make them.
+void Resolver::make_variants() {
+  model::QueueInputs& queues = out_.queues;
+  if (!queues.config.gate("ConcurrentAdmission", false)) return;
+  const auto queue_of = [&queues](const model::WorkloadSpec& workload) -> const model::QueueSpec* {
+    for (const auto& local : queues.local_queues) {
+      if (local.ns != workload.ns || local.name != workload.queue) continue;
+      for (const auto& queue : queues.queues) {
+        if (queue.name == local.queue) return &queue;
+      }
+    }
+    return nullptr;
+  };
+  const std::size_t count = queues.workloads.size();
+  for (std::size_t i = 0; i < count; ++i) {
+    const model::WorkloadSpec parent = queues.workloads[i];
+    if (parent.admission || parent.has_variants || !parent.variant_of.empty() ||
+        !parent.replaces.empty()) {
+      continue;
+    }
+    const model::QueueSpec* queue = queue_of(parent);
+    if (queue == nullptr || !queue->concurrent || queue->groups.size() != 1) continue;
+    queues.workloads[i].has_variants = true;
+    for (std::size_t f = 0; f < queue->groups.front().flavors.size(); ++f) {
+      model::WorkloadSpec variant = parent;
+      const std::string& flavor = queue->groups.front().flavors[f].flavor;
+      variant.name = parent.name + "-variant-" + flavor;
+      const std::string& uid = parent.uid.empty() ? parent.name : parent.uid;
+      variant.uid = uid + '-' + std::to_string(100 + f);  // the better flavor first
+      variant.variant_of = qualified(parent.ns, parent.name);
+      variant.allowed_flavors = {flavor};
+      add_workload(std::move(variant));
+    }
+  }
+}
+
+}  // namespace berth::objects
