@@ -140,7 +140,8 @@ void Server::commit(const DraftPtr& draft) {
                                         : modified(draft->type->resource(), draft->name));
   }
   const Kind& kind = *draft->type->kind;
-  const ManagerOptions manager{request.manager, now_text(), draft->subresource, false};
+  const std::string now = now_text();
+  const ManagerOptions manager{request.manager, now, draft->subresource, false};
   if (!draft->checked) {
     draft->object = draft->tree.keep(track_update(kind, draft->live_value, draft->object, manager));
   }
