@@ -16,8 +16,13 @@ bool counts_as_nothing(const Value& value) {
       return value.string().empty();
     case text::Kind::kNumber:
       return false;
-    default:
+    case text::Kind::kArray:
       return value.size() == 0;
+    case text::Kind::kObject:
+      for (const Member& member : value.members()) {
+        if (!counts_as_nothing(member.value)) return false;
+      }
+      return true;
   }
 }
 
