@@ -24,6 +24,7 @@ bool counts_as_nothing(const Value& value) {
       }
       return true;
   }
+  return false;
 }
 
 }  // namespace
