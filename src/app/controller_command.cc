@@ -1,0 +1,239 @@
+#include "app/controller_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "app/log_lines.h"
+#include "app/signals.h"
+#include "app/webhook_server.h"
+#include "base/run_loop.h"
+#include "control/controller.h"
+#include "control/file_log.h"
+#include "kube/config.h"
+#include "kube/curl_transport.h"
+#include "kube/elector.h"
+#include "serve/http_server.h"
+#include "text/escape.h"
+
+namespace berth::app {
+
+namespace {
+
+struct ControllerSettings {
+  control::ControllerOptions control;
+  std::optional<HostPort> metrics, webhook;
+};
+
+Result<ControllerSettings> controller_settings(const ControllerArguments& arguments) {
+  ControllerSettings out;
+  out.control.scheduler_names = arguments.scheduler_names;
+  if (out.control.scheduler_names.empty()) out.control.scheduler_names = {"berth"};
+  BERTH_TRY(out.control.policy, parse_policy(arguments.policy));
+  BERTH_TRY(out.control.queue_policy, parse_queue_policy(arguments.queue_policy));
+  out.control.policy.preemption = !arguments.no_preemption;
+  out.control.queue_policy.preemption = !arguments.no_preemption;
+  out.control.manage_queues = !arguments.no_queues;
+  if (!arguments.metrics_address.empty()) {
+    Result<HostPort> place = parse_host_port(arguments.metrics_address);
+    if (!place.ok()) return std::move(place).error().context("--metrics");
+    out.metrics = *place;
+  }
+  if (!arguments.webhook_address.empty()) {
+    Result<HostPort> place = parse_host_port(arguments.webhook_address);
+    if (!place.ok()) return std::move(place).error().context("--webhook");
+    out.webhook = *place;
+    if (!arguments.webhook_url.starts_with("https://")) {
+      return invalid("--webhook-url: found \"" + text::terminal_safe(arguments.webhook_url) +
+                     "\", want https://HOST:PORT/PATH, as the API server reaches --webhook");
+    }
+  }
+  return out;
+}
+
+std::string own_identity() {
+  char host[256] = "berth";
+  if (::gethostname(host, sizeof host - 1) != 0) host[0] = '\0';
+  return fmt::format("{}_{}", host, ::getpid());
+}
+
+class ControllerRun {
+ public:
+  ControllerRun(const ControllerArguments& arguments, ControllerSettings settings,
+                const kube::Config& config, Terminal& terminal)
+      : arguments_(arguments),
+        settings_(std::move(settings)),
+        terminal_(terminal),
+        sink_(terminal.err),
+        log_(sink_, terminal.wall,
+             LogOptions{
+                 .level = arguments.log_level == "debug"  ? LogLevel::kDebug
+                          : arguments.log_level == "warn" ? LogLevel::kWarn
+                                                          : LogLevel::kInfo,
+                 .format = arguments.log_format == "json" ? LogFormat::kJson : LogFormat::kText}),
+        loop_(terminal.monotonic, terminal.wall),
+        signals_([this] { loop_.post([this] { give_back(); }); }),
+        transport_(loop_, config, terminal.environment, {}, &metrics_),
+        client_(transport_, loop_, random_.split("client"), kube::ClientOptions{}, &metrics_) {}
+
+  int run() {
+    if (const Status ready = open(); !ready.ok()) {
+      terminal_.err << "berth: " << text::terminal_safe(ready.error().to_string()) << '\n';
+      return 1;
+    }
+    controller_ = std::make_unique<control::Controller>(
+        client_, random_.split("controller"), settings_.control, [this] { return leading(); }, log_,
+        metrics_, decisions_.get());
+    controller_->start();
+    elect();
+    start_webhook();
+    loop_.run();
+    webhook_.reset();
+    controller_.reset();
+    elector_.reset();
+    return code_;
+  }
+
+ private:
+  bool leading() const {
+    return arguments_.no_election || (elector_ != nullptr && elector_->leading());
+  }
+
+  Status open() {
+    if (!arguments_.decision_log.empty()) {
+      decisions_ = std::make_unique<control::FileDecisionLog>(arguments_.decision_log);
+      BERTH_CHECK(decisions_->open());
+    }
+    if (!settings_.metrics) return {};
+    serve::HttpServerOptions http;
+    http.address = settings_.metrics->host;
+    http.port = settings_.metrics->port;
+    BERTH_TRY(server_, serve::HttpServer::start(
+                           http, [this](const text::HttpRequest& request,
+                                        const std::shared_ptr<serve::Exchange>& exchange) {
+                             answer(request, *exchange);
+                           }));
+    log_.info("serving metrics", {{"address", settings_.metrics->host}, {"port", server_->port()}});
+    return {};
+  }
+
+  // On the server's thread.
+  void answer(const text::HttpRequest& request, serve::Exchange& exchange) {
+    text::HttpResponse out{
+        .status = 200, .headers = {{"Content-Type", "text/plain"}}, .body = "ok"};
+    if (request.target == "/metrics") {
+      out.headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}};
+      out.body = metrics_.render(MetricFormat::kPrometheusText);
+    } else if (request.target != "/healthz" && request.target != "/readyz") {
+      out.status = 404;
+      out.body = "there are /metrics, /healthz and /readyz\n";
+    }
+    exchange.respond(std::move(out));
+  }
+
+  void elect() {
+    if (arguments_.no_election) return;
+    kube::ElectorOptions options;
+    options.ns = arguments_.lease_namespace;
+    options.name = "berth-controller";
+    options.identity = arguments_.identity.empty() ? own_identity() : arguments_.identity;
+    log_.info("asking to lead", {{"identity", options.identity}, {"lease", options.ns}});
+    kube::ElectorCalls calls;
+    calls.started = [this] {
+      log_.info("leading");
+      controller_->wake();
+    };
+    // What is under way cannot be called back: ending is the fence.
+    calls.stopped = [this](const std::string& why) {
+      log_.error("the lease is lost", {{"why", why}});
+      code_ = 1;
+      loop_.stop();
+    };
+    calls.observed = [this](const std::string& holder) {
+      log_.info("leader", {{"holder", holder}});
+    };
+    elector_ = std::make_unique<kube::Elector>(client_, random_.split("elector"), options,
+                                               std::move(calls), &metrics_);
+    need_namespace([this] { elector_->start(); });
+  }
+
+  // The lease and the webhook's Secret live there; it may be ours to make.
+  void need_namespace(std::function<void()> then) {
+    client_.create(
+        kube::resources::namespaces(), "",
+        fmt::format(R"({{"apiVersion":"v1","kind":"Namespace","metadata":{{"name":"{}"}}}})",
+                    arguments_.lease_namespace),
+        {}, [next = std::move(then)](const kube::Answer&) { next(); });
+  }
+
+  void start_webhook() {
+    if (!settings_.webhook) return;
+    WebhookServerOptions options;
+    options.address = settings_.webhook->host;
+    options.port = settings_.webhook->port;
+    options.url = arguments_.webhook_url;
+    options.secret_namespace = arguments_.lease_namespace;
+    options.scheduler_name = settings_.control.scheduler_names.front();
+    webhook_ = std::make_unique<WebhookServer>(client_, options, log_, metrics_);
+    need_namespace([this] {
+      webhook_->start([this](const Status& started) {
+        if (started.ok()) {
+          log_.info("serving the webhook", {{"port", webhook_->port()}});
+        } else {
+          log_.error("no webhook: schedulerName must be written by hand",
+                     {{"error", started.error().to_string()}});
+        }
+      });
+    });
+  }
+
+  void give_back() {
+    if (stopping_) return;
+    stopping_ = true;
+    log_.info("stopping");
+    controller_.reset();
+    if (elector_ == nullptr) return loop_.stop();
+    elector_->stop([this] { loop_.stop(); });
+  }
+
+  const ControllerArguments& arguments_;
+  const ControllerSettings settings_;
+  Terminal& terminal_;
+  StreamSink sink_;
+  Logger log_;
+  MetricsRegistry metrics_;
+  Random random_{static_cast<std::uint64_t>(::getpid())};
+  RunLoop loop_;
+  StopSignals signals_;
+  kube::CurlTransport transport_;
+  kube::Client client_;
+  std::unique_ptr<control::FileDecisionLog> decisions_;
+  std::unique_ptr<control::Controller> controller_;
+  std::unique_ptr<kube::Elector> elector_;
+  std::unique_ptr<WebhookServer> webhook_;
+  std::unique_ptr<serve::HttpServer> server_;
+  bool stopping_ = false;
+  int code_ = 0;
+};
+
+}  // namespace
+
+int controller_command(const ControllerArguments& arguments, Terminal& terminal) {
+  Result<ControllerSettings> settings = controller_settings(arguments);
+  if (!settings.ok()) {
+    terminal.err << "berth: " << text::terminal_safe(settings.error().to_string()) << '\n';
+    return 2;
+  }
+  const Result<kube::Config> config =
+      kube::find_config(arguments.kubeconfig, arguments.context, terminal.environment);
+  if (!config.ok()) {
+    terminal.err << "berth: " << text::terminal_safe(config.error().to_string()) << '\n';
+    return 2;
+  }
+  return ControllerRun(arguments, std::move(*settings), *config, terminal).run();
+}
+
+}  // namespace berth::app
