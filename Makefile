@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test bench soak asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test bench soak test-kubernetes asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 TIDY_SECONDS ?= 0
@@ -35,6 +35,12 @@ bench: build-bench  ## all benchmarks
 	@for program in build/release/bench/*; do \
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
+
+test-kubernetes:  ## API suite, kubectl and others on a real kube-apiserver (10 minutes the first time)
+	@scripts/install-deps build test kubernetes
+	@scripts/configure release -DBERTH_TESTS=ON
+	ninja -C build/release conformance_server
+	@test/kubernetes/run-all build/release/test/conformance/conformance_server
 
 asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer
 	@scripts/install-deps build test analysis

@@ -39,7 +39,8 @@ Status write_kubeconfig(const std::string& path, const std::string& url,
   out << R"({"apiVersion":"v1","kind":"Config","current-context":"test","clusters":[{"name":"test",)"
       << R"("cluster":{"server":")" << url << R"(","certificate-authority-data":")"
       << text::base64_encode(authority_pem) << R"("}}],"users":[{"name":"admin","user":{"token":")"
-      << kToken << R"("}}],"contexts":[{"name":"test","context":{"cluster":"test","user":"admin"}}]})"
+      << kToken
+      << R"("}}],"contexts":[{"name":"test","context":{"cluster":"test","user":"admin"}}]})"
       << "\n";
   out.close();
   if (!out) return Error(Code::kInternal, "cannot write " + path);
@@ -90,12 +91,12 @@ Status serve_until_input_ends(const std::string& kubeconfig, const std::string& 
   serve::HttpServerOptions http;
   http.tls = serve::TlsFiles{certificate.certificate_pem, certificate.key_pem};
   BERTH_TRY(std::unique_ptr<serve::HttpServer> server,
-            serve::HttpServer::start(http, [&](text::HttpRequest request,
-                                               std::shared_ptr<serve::Exchange> exchange) {
-              loop.post([&api, asked = std::move(request), to = std::move(exchange)]() mutable {
-                api.handle(std::move(asked), std::move(to));
-              });
-            }));
+            serve::HttpServer::start(
+                http, [&](text::HttpRequest request, std::shared_ptr<serve::Exchange> exchange) {
+                  loop.post([&api, asked = std::move(request), to = std::move(exchange)]() mutable {
+                    api.handle(std::move(asked), std::move(to));
+                  });
+                }));
 
   const std::string url = "https://127.0.0.1:" + std::to_string(server->port());
   BERTH_CHECK(write_kubeconfig(kubeconfig, url, authority.certificate_pem));

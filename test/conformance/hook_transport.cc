@@ -1,28 +1,40 @@
 #include "conformance/hook_transport.h"
 
+#include <vector>
+
+#include "text/base64.h"
+
 namespace berth::conformance {
 
-struct HookTransport::State {
-  explicit State(Loop& on) : loop(on) {}
-  Loop& loop;
-};
-
-HookTransport::HookTransport(Loop& loop) : state_(std::make_shared<State>(loop)) {}
-HookTransport::~HookTransport() = default;
-
-kube::Call HookTransport::send(text::HttpRequest, const kube::SendOptions&, Answered answered) {
-  state_->loop.post([answered = std::move(answered)] {
-    const kube::TransportError error{.message = "webhooks are not called here yet"};
-    answered({}, &error);
-  });
-  return 1;
+kube::Call HookTransport::send(text::HttpRequest request, const kube::SendOptions& options,
+                               Answered answered) {
+  std::string authority;
+  text::HttpHeaders kept;
+  for (text::HttpHeader& header : request.headers) {
+    if (header.name == "X-Berth-Ca-Bundle") {
+      if (Result<std::string> pem = text::base64_decode(header.value); pem.ok()) authority = *pem;
+    } else if (header.name != "Host") {
+      kept.push_back(std::move(header));
+    }
+  }
+  request.headers = std::move(kept);
+  const std::size_t host = request.target.find("://");
+  const std::size_t path = host == std::string::npos ? host : request.target.find('/', host + 3);
+  const std::string server = request.target.substr(0, path);
+  request.target = path == std::string::npos ? "/" : request.target.substr(path);
+  return to(server, authority).send(std::move(request), options, std::move(answered));
 }
 
-kube::Call HookTransport::stream(text::HttpRequest, const kube::StreamOptions&,
-                                 kube::StreamHandler) {
-  return 0;
+kube::CurlTransport& HookTransport::to(const std::string& server,
+                                       const std::string& authority_pem) {
+  std::unique_ptr<kube::CurlTransport>& found = transports_[{server, authority_pem}];
+  if (found == nullptr) {
+    kube::Config config;
+    config.server = server;
+    config.ca_data = authority_pem;
+    found = std::make_unique<kube::CurlTransport>(loop_, std::move(config));
+  }
+  return *found;
 }
-void HookTransport::resume(kube::Call) {}
-void HookTransport::cancel(kube::Call) {}
 
 }  // namespace berth::conformance
