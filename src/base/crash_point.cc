@@ -4,6 +4,8 @@
 #include <csignal>
 #include <string>
 
+#include "base/mutex.h"
+
 namespace berth {
 namespace {
 
@@ -36,7 +38,15 @@ Status set_crash_at(std::string_view spec) {
 
 void pass_crash_point(std::string_view name) {
   if (name != crash_name()) return;
-  if (crash_passages_left.fetch_sub(1) == 1) std::raise(SIGKILL);
+  if (crash_passages_left.fetch_sub(1) != 1) return;
+  // This thread stands still for a moment, so that what others say too early is heard outside.
+  {
+    Mutex mutex;
+    CondVar nobody;
+    MutexLock lock(mutex);
+    nobody.wait_for(mutex, 50'000'000);
+  }
+  std::raise(SIGKILL);
 }
 
 }  // namespace berth

@@ -4,7 +4,8 @@
 //
 // Nothing happens unless the program asked for it: the shipped commands hand the environment's
 // BERTH_CRASH_AT ("name" or "name:count", the count-th passage) to set_crash_at() and nothing else
-// does. Thread-safe; cost when unused: one relaxed load. A macro so that the places can be found.
+// does. The thread at the point stands still for 50 ms first. Thread-safe; cost when unused: one
+// relaxed load. A macro so that the places can be found.
 #pragma once
 
 #include <atomic>

@@ -64,6 +64,16 @@ class Load:
         self.ledger.gangs[name] = pods
         return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 1, True))
 
+    def touch(self, api):
+        """A write that starts nothing."""
+        self.count += 1
+        name = self.rng.choice(self.maps) if self.maps else None
+        if name is None or not self.ledger.write(api, "PUT", "ConfigMap", name,
+                                                 config_map(name, str(self.count))):
+            self.maps.append(f"map-{self.count}")
+            self.ledger.write(api, "POST", "ConfigMap", f"map-{self.count}",
+                              config_map(f"map-{self.count}", "0"))
+
     def step(self, api):
         """True, False or None, as Ledger.write() says."""
         self.count += 1
@@ -86,6 +96,37 @@ class Load:
             self.maps.remove(name)
             return self.ledger.write(api, "DELETE", "ConfigMap", name)
         return self.ledger.write(api, "PUT", "ConfigMap", name, config_map(name, str(n)))
+
+
+class Scribe(threading.Thread):
+    """Writes as fast as it can, so that a kill always meets writes under way; until no answer."""
+
+    def __init__(self, kubeconfig, ledger, name):
+        super().__init__(daemon=True)
+        self.api, self.ledger, self.prefix = Api(kubeconfig), ledger, name
+        self.over = threading.Event()
+        self.failure = None
+        self.start()
+
+    def run(self):
+        for n in range(100_000):
+            if self.over.is_set():
+                return
+            name = f"{self.prefix}-{n // 20}"
+            try:
+                method = "POST" if n % 20 == 0 else "PUT"
+                if self.ledger.write(self.api, method, "ConfigMap", name,
+                                     config_map(name, str(n))) is None:
+                    return
+            except Failure as failure:
+                self.failure = failure
+                return
+
+    def stop(self):
+        self.over.set()
+        self.join()
+        if self.failure:
+            raise self.failure
 
 
 class Observer(threading.Thread):
@@ -153,6 +194,7 @@ def run_seed(berth, folder, seed):
         api = cluster.api()
         load.make_namespace(api)
         observer = Observer(cluster.kubeconfig, ledger)
+        scribes = [Scribe(cluster.kubeconfig, ledger, f"scribe-{life}-{i}") for i in range(3)]
         killer = None
         steps = rng.randint(1, 60)
         for step in range(steps + 100 if life < 2 else 15):
@@ -168,11 +210,15 @@ def run_seed(berth, folder, seed):
             if rng.random() < 0.5:
                 pause(rng.random() * 0.2)
             cluster.process.kill()
-            observer.stop()
+            for watcher in [observer] + scribes:
+                watcher.stop()
             restart_and_verify(cluster, ledger)
         else:
+            for scribe in scribes:
+                scribe.stop()
             converge(cluster, ledger)
             observer.stop()
+            ledger.verify(cluster.api())
     if cluster.process.terminate() != 0:
         raise Failure(f"berth up ended with {cluster.process.child.returncode} when asked to stop")
     return ledger.writes
@@ -196,7 +242,12 @@ def run_point(berth, folder, point, count):
         except Failure:
             if cluster.process.running():
                 raise
-        wait_for(f"the end at {point}:{count}", lambda: not cluster.process.running())
+
+        def died():
+            load.touch(api)
+            return not cluster.process.running()
+
+        wait_for(f"the end at {point}:{count}", died)
     code = cluster.process.child.returncode
     if code != -9:
         raise Failure(f"berth up ended with {code} instead of at {point}")

@@ -57,7 +57,8 @@ def config_map(name, value):
 class Ledger:
     def __init__(self):
         self.acknowledged = {}  # (kind, name) -> (uid, version, value)
-        self.doubtful = {}      # (kind, name) -> what a write without an answer may have left
+        self.doubtful = {}      # (kind, name) -> [(method, value)] of writes without an answer
+        self.deleted = set()    # (kind, name); names are not used again
         self.uids = {}          # uid -> (kind, name)
         self.latest = 0         # highest resourceVersion ever seen
         self.writes = 0
@@ -76,16 +77,17 @@ class Ledger:
         try:
             status, answer = api.call(method, path, body)
         except Gone:
-            self.doubtful[key] = (method, value)
+            self.doubtful.setdefault(key, []).append((method, value))
             return None
         if status >= 500 or status in (401, 429):
-            self.doubtful[key] = (method, value)
+            self.doubtful.setdefault(key, []).append((method, value))
             return None
         if status >= 300:
             return False
         self.writes += 1
         if method == "DELETE":
             self.acknowledged.pop(key, None)
+            self.deleted.add(key)
             return True
         uid, version = self.seen(kind, answer)
         if key in self.acknowledged and self.acknowledged[key][0] != uid:
@@ -124,9 +126,9 @@ class Ledger:
             if a_kind != kind:
                 continue
             item = items.get(name)
-            maybe = self.doubtful.get((kind, name))
+            maybe = self.doubtful.get((kind, name), [])
             if item is None:
-                if maybe and maybe[0] == "DELETE":
+                if any(method == "DELETE" for method, _ in maybe):
                     del self.acknowledged[(kind, name)]
                     continue
                 raise Failure(f"{kind} {name} was acknowledged with version {version} and is gone")
@@ -135,13 +137,18 @@ class Ledger:
                 raise Failure(f"{kind} {name} was {uid} version {version}, is {now_uid} version "
                               f"{now_version}")
             now_value = item.get("data", {}).get("value")
-            if value is not None and now_value != value and not (maybe and now_value == maybe[1]):
+            allowed = [value] + [v for method, v in maybe if method != "DELETE"]
+            if value is not None and now_value not in allowed:
                 raise Failure(f"{kind} {name} was acknowledged as {value}, is {now_value}")
             self.acknowledged[(kind, name)] = (uid, now_version, now_value)
-        for (a_kind, name), (method, value) in self.doubtful.items():
+        for (a_kind, name), _ in self.doubtful.items():
             if a_kind == kind and name in items and (kind, name) not in self.acknowledged:
                 uid, version = self.seen(kind, items[name])
+                value = items[name].get("data", {}).get("value")
                 self.acknowledged[(kind, name)] = (uid, version, value)
+        for a_kind, name in self.deleted:
+            if a_kind == kind and name in items:
+                raise Failure(f"{kind} {name} was deleted and is there again")
 
     # ---- pods ----
 
