@@ -3,6 +3,8 @@
 #include <memory>
 #include <utility>
 
+#include "base/crash_point.h"
+
 namespace berth::control {
 
 namespace {
@@ -68,11 +70,14 @@ void Writer::pump() {
 }
 
 void Writer::start(std::size_t kind, Write write) {
+  if (kind == index(WriteClass::kBind)) BERTH_CRASH_POINT("controller-before-bind");
+  if (kind == index(WriteClass::kStatus)) BERTH_CRASH_POINT("controller-before-status");
   sent_[kind].add();
   ++under_way_[kind];
   auto number = std::make_shared<kube::Call>(0);
   *number =
       write.send(client_, [this, kind, number, done = std::move(write.done)](kube::Answer answer) {
+        if (kind == index(WriteClass::kBind)) BERTH_CRASH_POINT("controller-after-bind");
         calls_.erase(*number);
         --under_way_[kind];
         silent_ = answer.status == 0 || answer.status >= 500 ? silent_ + 1 : 0;
