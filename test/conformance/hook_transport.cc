@@ -22,7 +22,15 @@ kube::Call HookTransport::send(text::HttpRequest request, const kube::SendOption
   const std::size_t path = host == std::string::npos ? host : request.target.find('/', host + 3);
   const std::string server = request.target.substr(0, path);
   request.target = path == std::string::npos ? "/" : request.target.substr(path);
-  return to(server, authority).send(std::move(request), options, std::move(answered));
+  // The word that Go uses, and people look for.
+  const auto told = [answered = std::move(answered)](text::HttpResponse answer,
+                                                     const kube::TransportError* error) {
+    if (error == nullptr || !error->refused) return answered(std::move(answer), error);
+    kube::TransportError refused = *error;
+    refused.message = "connect: connection refused";
+    answered(std::move(answer), &refused);
+  };
+  return to(server, authority).send(std::move(request), options, told);
 }
 
 kube::CurlTransport& HookTransport::to(const std::string& server,
