@@ -10,14 +10,24 @@ void admit_namespace(Draft& draft) {
   Tree& tree = draft.tree;
   draft.object = tree.with_path(draft.object, {"metadata", "labels", "kubernetes.io/metadata.name"},
                                 tree.str(draft.name));
-  const Value kubernetes = tree.str("kubernetes");
-  draft.object = tree.with_path(draft.object, {"spec", "finalizers"}, tree.array({&kubernetes, 1}));
+  const Value* given = at(draft.object, {"spec", "finalizers"});
+  Value finalizers = given ? *given : tree.array({});
+  bool held = false;
+  for (const Value& item : finalizers.items()) held = held || item.string() == "kubernetes";
+  if (!held) finalizers = tree.append(finalizers, tree.str("kubernetes"));
+  draft.object = tree.with_path(draft.object, {"spec", "finalizers"}, finalizers);
   draft.object = tree.with_path(draft.object, {"status", "phase"}, tree.str("Active"));
 }
 
 // The class marked as default, for claims that name none.
 void admit_claim(Server& server, Draft& draft) {
-  if (!draft.create() || at(draft.object, {"spec", "storageClassName"}) != nullptr) return;
+  if (!draft.create()) return;
+  const Value* given = at(draft.object, {"metadata", "finalizers"});
+  draft.object =
+      draft.tree.with_path(draft.object, {"metadata", "finalizers"},
+                           draft.tree.append(given ? *given : draft.tree.array({}),
+                                             draft.tree.str("kubernetes.io/pvc-protection")));
+  if (at(draft.object, {"spec", "storageClassName"}) != nullptr) return;
   const TypePtr classes = server.registry.find("storage.k8s.io", "v1", "storageclasses");
   if (!classes) return;
   for (const auto& [key, entry] : classes->shelf->entries) {

@@ -102,7 +102,7 @@ TEST(ApiServer, RefusesInTheWordsOfKubernetes) {
        "strict decoding error: unknown field \"dta\""},
       {"PUT", "/api/v1/namespaces/default/configmaps/m", "{\"metadata\":{\"name\":\"n\"}}", 400,
        "the name of the object (n) does not match the name on the URL (m)"},
-      {"PATCH", "/api/v1/namespaces/default/configmaps/m", "{}", 415, "accepted media types"},
+      {"PATCH", "/api/v1/namespaces/default/configmaps/m", "{}", 415, "Unsupported Media Type"},
       {"GET", "/api/v1/nothing", "", 404, ""},
       {"GET", "/apis/no.group/v1/things", "", 404, ""},
       {"POST", "/api/v1/pods", "{}", 405, "does not allow this method"},

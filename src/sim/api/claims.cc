@@ -44,9 +44,54 @@ std::string volume_json(const Object& claim, const Value& root, const std::strin
 
 }  // namespace
 
+// A claim that goes waits for the pods that use it.
+void Server::release_claim(const std::string& key) {
+  Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  const ObjectPtr claim = claims ? claims->latest(key) : nullptr;
+  if (!claim || !claim->terminating || !claim->finalizers) return;
+  const Shelf* pods = cabinet.find_shelf("pods");
+  const std::string prefix = claim->ns + "/";
+  const std::string word = "\"claimName\":" + quoted(claim->name);
+  for (auto pod = pods->entries.lower_bound(prefix);
+       pod != pods->entries.end() && pod->first.starts_with(prefix); ++pod) {
+    if (!pod->second.latest) continue;
+    const std::string& json = pod->second.latest->json;
+    const bool over = json.find("\"phase\":\"Succeeded\"") != std::string::npos ||
+                      json.find("\"phase\":\"Failed\"") != std::string::npos;
+    if (!over && json.find(word) != std::string::npos) return;
+  }
+  rewrite(*claims, key, [](Tree& tree, const Value& root) -> std::optional<Value> {
+    std::vector<Value> kept;
+    const Value* list = at(root, {"metadata", "finalizers"});
+    if (list == nullptr) return std::nullopt;
+    for (const Value& item : list->items()) {
+      if (item.string() != "kubernetes.io/pvc-protection") kept.push_back(item);
+    }
+    if (kept.size() == list->size()) return std::nullopt;
+    return kept.empty() ? tree.without_path(root, {"metadata", "finalizers"})
+                        : tree.with_path(root, {"metadata", "finalizers"}, tree.array(kept));
+  });
+}
+
+// Claims that wait for a pod which is gone or over now.
+void Server::release_claims_of(const Object& pod) {
+  if (pod.json.find("\"claimName\":") == std::string::npos) return;
+  const Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  if (claims == nullptr) return;
+  const std::string prefix = pod.ns + "/";
+  std::vector<std::string> keys;
+  for (auto claim = claims->entries.lower_bound(prefix);
+       claim != claims->entries.end() && claim->first.starts_with(prefix); ++claim) {
+    if (claim->second.latest && claim->second.latest->terminating) keys.push_back(claim->first);
+  }
+  for (const std::string& key : keys) release_claim(key);
+}
+
 void Server::claim_changed(const Change& change) {
-  if (change.type == Change::Type::kDeleted || change.now->terminating) {
-    if (change.type != Change::Type::kDeleted) return;
+  if (change.type != Change::Type::kDeleted && change.now->terminating) {
+    return release_claim(object_key(change.now->ns, change.now->name));
+  }
+  if (change.type == Change::Type::kDeleted) {
     const std::string volume = "pvc-" + change.now->uid;
     const TypePtr volumes = registry.find("", "v1", "persistentvolumes");
     if (volumes && volumes->shelf->latest(volume)) {
@@ -55,6 +100,7 @@ void Server::claim_changed(const Change& change) {
     return;
   }
   Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  if (claims == nullptr) return;
   const std::string key = object_key(change.now->ns, change.now->name);
   if (change.now->json.find("\"phase\":\"Bound\"") != std::string::npos) return;
   const ObjectPtr claim = claims->latest(key);

@@ -138,15 +138,18 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
   if (!live) return done(not_found(type->resource(), name), {});
   if (!wish.uid.empty() && wish.uid != live->uid) {
     return done(conflict(type->resource(), name,
-                         "Precondition failed: UID in precondition: " + wish.uid +
-                             ", UID in object meta: " + live->uid),
+                         "the UID in the precondition (" + wish.uid +
+                             ") does not match the UID in record (" + live->uid +
+                             "). The object might have been deleted and then recreated"),
                 {});
   }
   if (!wish.version.empty() && wish.version != std::to_string(live->version)) {
-    return done(conflict(type->resource(), name,
-                         "Precondition failed: ResourceVersion in precondition: " + wish.version +
-                             ", ResourceVersion in object meta: " + std::to_string(live->version)),
-                {});
+    return done(
+        conflict(type->resource(), name,
+                 "the ResourceVersion in the precondition (" + wish.version +
+                     ") does not match the ResourceVersion in record (" +
+                     std::to_string(live->version) + "). The object might have been modified"),
+        {});
   }
   if (cabinet.broken()) return done(internal_error("the store failed"), {});
   Tree tree;
@@ -194,6 +197,12 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
 
 void Server::remove(const RequestPtr& request) {
   DeleteWish wish;
+  if (request->type->role == Role::kNamespace &&
+      (request->name == "default" || request->name == "kube-system" ||
+       request->name == "kube-public")) {
+    return request->fail(
+        forbidden(request->type->resource(), request->name, "this namespace may not be deleted"));
+  }
   if (auto error = read_delete_wish(*request, wish)) return request->fail(*error);
   const TypePtr type = request->type;
   const auto go = [this, request, type, wish] {

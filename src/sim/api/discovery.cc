@@ -11,6 +11,9 @@ namespace {
 
 std::vector<std::string_view> verbs_of(const Type& type) {
   if (type.role == Role::kReview) return {"create"};
+  if (type.role == Role::kNamespace) {
+    return {"create", "delete", "get", "list", "patch", "update", "watch"};
+  }
   return {"create", "delete", "deletecollection", "get", "list", "patch", "update", "watch"};
 }
 
@@ -299,7 +302,7 @@ const std::string& Server::openapi_document(const std::string& path) {
   std::vector<KindPtr> kinds;
   for (const TypePtr& type : registry.types()) {
     const Kind& kind = *type->kind;
-    if (!kind.served) continue;
+    if (!kind.served || type->role == Role::kReview) continue;
     const std::string of =
         kind.group.empty() ? "api/" + kind.version : "apis/" + kind.group + "/" + kind.version;
     if (path.empty() || path == "v2" || path == of) kinds.push_back(type->kind);
@@ -321,7 +324,7 @@ const std::string& Server::openapi_document(const std::string& path) {
 void Server::discover(const RequestPtr& request) {
   const std::vector<std::string>& path = request->target.path;
   const std::string_view first = path.empty() ? std::string_view{} : path[0];
-  if (request->method() != "GET" && request->method() != "HEAD") {
+  if (request->method() != "GET") {
     return request->fail(method_not_allowed({}, ""));
   }
   if (first == "api" && path.size() == 1) {

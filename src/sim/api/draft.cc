@@ -20,18 +20,63 @@ std::string strict_message(const Kind& kind, const std::vector<std::string>& pro
   return message;
 }
 
+// What a Go package of internal types is called: "core.ConfigMap".
+std::string internal_name(const Kind& kind) {
+  const std::string package =
+      kind.group.empty() ? "core" : kind.group.substr(0, kind.group.find('.'));
+  return package + "." + kind.kind;
+}
+
 MaybeError check_kind(const Kind& kind, const Value& object) {
   const std::string_view api = string_at(object, {"apiVersion"});
   const std::string_view found = string_at(object, {"kind"});
+  if (kind.custom && (api.empty() || found.empty())) {
+    return bad_request("the object provided is unrecognized (must be of type " + kind.kind +
+                       "): couldn't get version/kind; Object 'Kind' or 'apiVersion' is missing");
+  }
+  if (kind.custom && found != kind.kind) {
+    return invalid_object(kind.group, kind.kind, string_at(object, {"metadata", "name"}),
+                          {invalid_value("kind", quoted(found), "must be " + kind.kind)});
+  }
   if (!api.empty() && api != kind.api_version()) {
     return bad_request("the API version in the data (" + std::string(api) +
                        ") does not match the expected API version (" + kind.api_version() + ")");
   }
   if (!found.empty() && found != kind.kind) {
     return bad_request(std::string(found) + " in version " + quoted(kind.version) +
-                       " cannot be handled as a " + kind.kind + ": the kinds differ");
+                       " cannot be handled as a " + kind.kind + ": converting (" + kind.version +
+                       "." + std::string(found) + ") to (" + internal_name(kind) +
+                       "): unknown conversion");
   }
   return std::nullopt;
+}
+
+}  // namespace
+
+namespace {
+
+// Who manages which fields, whenever they did.
+bool same_managers(const Value& a, const Value& b) {
+  const Value* one = at(a, {"metadata", "managedFields"});
+  const Value* two = at(b, {"metadata", "managedFields"});
+  const std::size_t size = one ? one->size() : 0;
+  if (size != (two ? two->size() : 0)) return false;
+  for (std::size_t i = 0; i < size; ++i) {
+    for (const std::string_view key : {"manager", "operation", "subresource", "apiVersion"}) {
+      if (string_at(one->items()[i], {key}) != string_at(two->items()[i], {key})) return false;
+    }
+    const Value* fields = at(one->items()[i], {"fieldsV1"});
+    const Value* others = at(two->items()[i], {"fieldsV1"});
+    if (!fields != !others || (fields && !text::equal(*fields, *others))) return false;
+  }
+  return true;
+}
+
+ApiError patch_refused(const Request& request, std::string_view why) {
+  ApiError error =
+      invalid_object("", "", "", {invalid_value("patch", quoted(request.http.body), why)});
+  error.message = " " + quoted("") + " is invalid: patch: " + error.causes[0].message;
+  return error;
 }
 
 }  // namespace
@@ -39,6 +84,10 @@ MaybeError check_kind(const Kind& kind, const Value& object) {
 MaybeError Server::check_fields(Request& request, const std::vector<std::string>& problems) const {
   if (problems.empty() || request.field_check == FieldCheck::kIgnore) return std::nullopt;
   if (request.field_check == FieldCheck::kStrict) {
+    if (request.method() == "PATCH" && !request.applies) {
+      const std::string whole = strict_message(*request.type->kind, problems);
+      return patch_refused(request, std::string_view(whole).substr(whole.find("strict decoding")));
+    }
     return bad_request(strict_message(*request.type->kind, problems));
   }
   for (const std::string& problem : problems) request.warn(problem);
@@ -80,6 +129,9 @@ MaybeError Server::decode_body(Request& request, Tree& tree, Value& out) const {
 MaybeError Server::normalize_draft(Draft& draft) {
   const Kind& kind = *draft.type->kind;
   auto normal = normalize(kind, draft.object);
+  if (!normal.ok() && draft.request->method() == "PATCH" && !draft.request->applies) {
+    return patch_refused(*draft.request, normal.error().to_string());
+  }
   if (!normal.ok()) {
     return bad_request(kind.kind + " in version " + quoted(kind.version) +
                        " cannot be handled as a " + kind.kind + ": " + normal.error().to_string());
@@ -109,6 +161,7 @@ void Server::carry_out(const DraftPtr& draft) {
       auto normal = normalize(kind, draft->object);
       if (!normal.ok()) return draft->request->fail(internal_error(normal.error().to_string()));
       draft->object = draft->tree.keep(std::move(normal.value().object));
+      if (draft->applied) draft->applied_as = before;
     }
     if (!draft->checked) {
       std::vector<Cause> causes =
@@ -136,17 +189,27 @@ void Server::commit(const DraftPtr& draft) {
   Shelf& shelf = *draft->type->shelf;
   if (shelf.latest(draft->key()) != draft->live) {
     if (draft->again && ++draft->tries < 20) return draft->again();
-    return request.fail(draft->create() ? already_exists(draft->type->resource(), draft->name)
-                                        : modified(draft->type->resource(), draft->name));
+    if (!draft->create()) return request.fail(modified(draft->type->resource(), draft->name));
+    ApiError there = already_exists(draft->type->resource(), draft->name);
+    const ObjectPtr holder = shelf.latest(draft->key());
+    if (holder && holder->terminating) there.message = "object is being deleted: " + there.message;
+    return request.fail(there);
   }
   const Kind& kind = *draft->type->kind;
   const std::string now = now_text();
   const ManagerOptions manager{request.manager, now, draft->subresource, false};
-  if (!draft->checked) {
+  if (draft->applied) {
+    // Apply has named the managers; what webhooks changed since then is added to them.
+    if (!draft->applied_as.is_null()) {
+      draft->object =
+          draft->tree.keep(track_update(kind, draft->applied_as, draft->object, manager));
+    }
+  } else if (!draft->checked) {
     draft->object = draft->tree.keep(track_update(kind, draft->live_value, draft->object, manager));
   }
   const int status = draft->create() ? 201 : 200;
-  if (!draft->create() && same_apart_from_managers(draft->live_value, draft->object)) {
+  if (!draft->create() && same_apart_from_managers(draft->live_value, draft->object) &&
+      same_managers(draft->live_value, draft->object)) {
     if (draft->answer) return draft->answer(draft->live);
     return answer_stored(request, status, draft->live);
   }

@@ -46,8 +46,20 @@ std::string print_object(std::string_view kind, std::string_view api_version, co
 
 namespace {
 
-std::string field_text(const Value* value) {
-  if (value == nullptr) return {};
+// Fields whose zero is not the empty text.
+constexpr std::pair<std::string_view, std::string_view> kZeroFields[] = {
+    {"spec.unschedulable", "false"},
+    {"spec.hostNetwork", "false"},
+    {"status.successful", "0"},
+    {"status.replicas", "0"}};
+
+std::string field_text(std::string_view path, const Value* value) {
+  if (value == nullptr || value->is_null()) {
+    for (const auto& [zero, text] : kZeroFields) {
+      if (zero == path) return std::string(text);
+    }
+    return {};
+  }
   if (value->is_string()) return std::string(value->string());
   if (value->is_bool()) return value->as_bool() ? "true" : "false";
   if (value->is_number()) return std::string(value->number_text());
@@ -66,7 +78,7 @@ void read_facts(const Kind& kind, const Value& root, Object& out) {
   }
   out.fields.reserve(kind.selectable_fields.size());
   for (const std::string& path : kind.selectable_fields) {
-    out.fields.push_back(field_text(find_path(root, path)));
+    out.fields.push_back(field_text(path, find_path(root, path)));
   }
   if (const Value* owners = at(root, {"metadata", "ownerReferences"})) {
     for (const Value& owner : owners->items()) {
@@ -83,8 +95,9 @@ void read_facts(const Kind& kind, const Value& root, Object& out) {
 
 ObjectPtr make_object(const Kind& kind, Tree& tree, const Value& root, std::uint64_t version) {
   auto object = std::make_shared<Object>();
-  const Value whole =
-      tree.with_path(root, {"metadata", "resourceVersion"}, tree.str(std::to_string(version)));
+  const Value whole = version == 0 ? tree.without_path(root, {"metadata", "resourceVersion"})
+                                   : tree.with_path(root, {"metadata", "resourceVersion"},
+                                                    tree.str(std::to_string(version)));
   read_facts(kind, whole, *object);
   object->version = version;
   object->json = print_object(kind.kind, kind.api_version(), whole, &object->head);

@@ -40,7 +40,8 @@ using ObjectPtr = std::shared_ptr<const Object>;
 // The key of an object within its shelf: "ns/name" or "name", ordered as etcd orders them.
 std::string object_key(std::string_view ns, std::string_view name);
 
-// The object with that version written into it. kind: the stored version of its kind.
+// The object with that version written into it; 0: without one. kind: the stored version of its
+// kind.
 ObjectPtr make_object(const Kind& kind, Tree& tree, const Value& root, std::uint64_t version);
 // From text that make_object wrote.
 Result<ObjectPtr> read_object(const Kind& kind, std::string_view json, std::uint64_t version);

@@ -139,7 +139,11 @@ MaybeError check_binding(const Draft& draft, const Value& binding) {
     causes.push_back(not_supported("target.kind", kind, {"Node", "<empty>"}));
   }
   if (node.empty()) causes.push_back(required("target.name"));
-  if (!causes.empty()) return invalid_object("", "Binding", draft.name, std::move(causes));
+  if (!causes.empty()) {  // not wrapped by kube-apiserver either
+    ApiError error;
+    error.message = causes[0].field + ": " + causes[0].message;
+    return error;
+  }
   const std::string_view uid = string_at(binding, {"metadata", "uid"});
   if (!uid.empty() && uid != draft.live->uid) {
     return conflict(pods, draft.name,
@@ -180,6 +184,17 @@ MaybeError Server::admit_pod(Draft& draft) {
   spec = with_default_toleration(tree, spec, "node.kubernetes.io/not-ready");
   spec = with_default_toleration(tree, spec, "node.kubernetes.io/unreachable");
   draft.object = tree.with(draft.object, "spec", spec);
+  const Value* gates = at(spec, {"schedulingGates"});
+  if (gates != nullptr && gates->size() > 0) {
+    const Value gated = tree.object(
+        {{"type", tree.str("PodScheduled")},
+         {"status", tree.str("False")},
+         {"lastProbeTime", Value()},
+         {"lastTransitionTime", Value()},
+         {"reason", tree.str("SchedulingGated")},
+         {"message", tree.str("Scheduling is blocked due to non-empty scheduling gates")}});
+    draft.object = tree.with_path(draft.object, {"status", "conditions"}, tree.array({&gated, 1}));
+  }
   return std::nullopt;
 }
 

@@ -72,8 +72,38 @@ void Registry::add(const KindPtr& kind, const std::string& crd) {
   types_.push_back(std::move(type));
 }
 
+namespace {
+
+struct ReviewForm {
+  std::string_view group, kind, plural;
+  bool namespaced;
+};
+// Asked and answered, never stored, so they have no schema.
+constexpr ReviewForm kReviews[] = {
+    {"authentication.k8s.io", "TokenReview", "tokenreviews", false},
+    {"authentication.k8s.io", "SelfSubjectReview", "selfsubjectreviews", false},
+    {"authorization.k8s.io", "SelfSubjectAccessReview", "selfsubjectaccessreviews", false},
+    {"authorization.k8s.io", "SelfSubjectRulesReview", "selfsubjectrulesreviews", false},
+    {"authorization.k8s.io", "SubjectAccessReview", "subjectaccessreviews", false},
+    {"authorization.k8s.io", "LocalSubjectAccessReview", "localsubjectaccessreviews", true},
+};
+
+}  // namespace
+
 void Registry::add_builtins() {
   for (const KindPtr& kind : builtin_kinds()) add(kind, {});
+  for (const ReviewForm& form : kReviews) {
+    if (find(form.group, "v1", form.plural)) continue;
+    auto kind = std::make_shared<Kind>();
+    kind->group = form.group;
+    kind->version = "v1";
+    kind->kind = form.kind;
+    kind->list_kind = kind->kind + "List";
+    kind->plural = form.plural;
+    kind->singular = kind->plural.substr(0, kind->plural.size() - 1);
+    kind->namespaced = form.namespaced;
+    add(kind, {});
+  }
   ++generation_;
 }
 

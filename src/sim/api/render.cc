@@ -45,9 +45,13 @@ void write_row(const Request& request, const Value& root, std::int64_t now_ns,
   write_cells(*request.type->kind, root, now_ns, out);
   if (request.include_object == "Object") {
     out.field("object", root);
-  } else if (request.include_object != "None") {
+  } else {
     out.key("object");
-    write_partial(request, root, out);
+    if (request.include_object == "None") {
+      out.null();
+    } else {
+      write_partial(request, root, out);
+    }
   }
   out.end_object();
 }

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/crash_point.h"
+#include "sim/api/yaml_answer.h"
 
 namespace berth::sim::api {
 
@@ -46,8 +47,8 @@ text::HttpResponse Request::head(int status, std::string_view content_type) cons
 
 void Request::answer(int status, std::string json) {
   if (std::exchange(answered_, true)) return;
-  text::HttpResponse response = head(status, "application/json");
-  response.body = std::move(json);
+  text::HttpResponse response = head(status, yaml ? "application/yaml" : "application/json");
+  response.body = yaml ? yaml_of(json) : std::move(json);
   BERTH_CRASH_POINT("api-before-answer");
   exchange->respond(std::move(response));
 }
@@ -74,6 +75,7 @@ std::optional<ApiError> read_accept(Request& request) {
   const auto header = text::find_header(request.http.headers, "Accept");
   if (!header || trimmed(*header).empty()) return std::nullopt;
   std::string_view rest = *header;
+  bool known = false;
   while (!rest.empty()) {
     std::string_view range = next_part(rest, ',');
     const std::string_view media = next_part(range, ';');
@@ -89,7 +91,11 @@ std::optional<ApiError> read_accept(Request& request) {
         media != "application/yaml") {
       continue;
     }
-    if (as.empty()) return std::nullopt;
+    known = true;
+    if (as.empty()) {
+      request.yaml = media == "application/yaml";
+      return std::nullopt;
+    }
     if (group != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
     if (as == "Table") {
       request.shape = Shape::kTable;
@@ -102,7 +108,9 @@ std::optional<ApiError> read_accept(Request& request) {
       return std::nullopt;
     }
   }
-  return not_acceptable(kAccepted);
+  ApiError error = not_acceptable(kAccepted);
+  if (!known) error.message = "406: Not Acceptable; " + error.message;
+  return error;
 }
 
 std::optional<ApiError> read_write_options(Request& request) {
@@ -122,8 +130,10 @@ std::optional<ApiError> read_write_options(Request& request) {
   for (const auto& [name, value] : request.target.query) {
     if (name != "dryRun") continue;
     if (value != "All") {
-      return invalid_object("meta.k8s.io", "CreateOptions", "",
-                            {not_supported("dryRun", value, {"All"})});
+      return invalid_object(
+          "meta.k8s.io", "CreateOptions", "",
+          {{"FieldValueNotSupported", "dryRun",
+            "Unsupported value: [" + quoted(value) + "]: supported values: \"All\""}});
     }
     request.dry_run = true;
   }

@@ -27,11 +27,13 @@ struct Request {
   std::string ns, name, subresource;
   Shape shape = Shape::kObject;
   std::string table_version = "v1";
+  bool yaml = false;                        // answers are YAML
   std::string include_object = "Metadata";  // of tables
   FieldCheck field_check = FieldCheck::kWarn;
   bool dry_run = false;
-  bool stale = false;   // a fault: read what was there some time ago
-  std::string manager;  // fieldManager, or from the User-Agent
+  bool applies = false;  // a server-side apply
+  bool stale = false;    // a fault: read what was there some time ago
+  std::string manager;   // fieldManager, or from the User-Agent
   std::string user = "kubernetes-admin";
   std::vector<std::string> warnings;
 

@@ -30,7 +30,12 @@ MaybeError read_form(const Request& request, PatchForm& out) {
   } else if (media == "application/apply-patch+yaml") {
     out = PatchForm::kApply;
   } else {
-    return unsupported_media_type(custom ? kCustomPatchTypes : kPatchTypes);
+    if (media.ends_with("-patch+json") || custom) {
+      return unsupported_media_type(custom ? kCustomPatchTypes : kPatchTypes);
+    }
+    ApiError error = unsupported_media_type(kPatchTypes);
+    error.message = "415: Unsupported Media Type";
+    return error;
   }
   return std::nullopt;
 }
@@ -107,7 +112,14 @@ MaybeError apply_to_draft(Server& server, Draft& draft, const Value& config) {
   const std::string now = server.now_text();
   ManagerOptions manager{request.manager, now, draft.subresource, request.query_true("force")};
   auto applied = apply_config(kind, draft.live_value, config, manager);
-  if (!applied.ok()) return bad_request(applied.error().to_string());
+  if (!applied.ok()) {
+    ApiError refused = bad_request(applied.error().to_string());
+    if (refused.message.find("field not declared in schema") != std::string::npos) {
+      refused.code = 500;
+      refused.reason.clear();
+    }
+    return refused;
+  }
   if (!applied.value().conflicts.empty()) {
     ApiError error;
     error.code = 409;
@@ -169,6 +181,7 @@ void Server::patch(const RequestPtr& request) {
   auto job = std::make_shared<PatchJob>();
   if (auto error = read_form(*request, job->form)) return request->fail(*error);
   if (job->form == PatchForm::kApply) {
+    request->applies = true;
     if (auto error = check_apply_options(*request)) return request->fail(*error);
   } else if (request->query_true("force")) {
     return request->fail(invalid_object("meta.k8s.io", "PatchOptions", "",

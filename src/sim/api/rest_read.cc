@@ -128,6 +128,11 @@ MaybeError read_list_wish(const Server& server, const Request& request, ListWish
   const Shelf& shelf = *request.type->shelf;
   out.version = server.read_version(request);
   if (auto error = read_limit(request, out.limit)) return error;
+  if (request.target.get("sendInitialEvents")) {
+    return invalid_object(
+        "meta.k8s.io", "ListOptions", "",
+        {forbidden_field("sendInitialEvents", "sendInitialEvents is forbidden for list")});
+  }
   if (auto error = check_match(request)) return error;
   const std::string_view token = request.query("continue");
   const std::string_view asked = request.query("resourceVersion");
@@ -176,13 +181,17 @@ std::uint64_t Server::read_version(const Request& request) const {
 }
 
 MaybeError Server::read_selection(const Request& request, Selection& out) const {
-  auto labels = text::parse_label_selector(request.query("labelSelector"));
+  auto labels =
+      text::parse_label_selector(request.query("labelSelector"), text::SelectorKind::kNode);
   if (!labels.ok()) {
     return bad_request("unable to parse requirement: " + labels.error().to_string());
   }
   out.labels = std::move(labels).value();
   auto fields = text::parse_field_selector(request.query("fieldSelector"));
-  if (!fields.ok()) return bad_request(fields.error().to_string());
+  if (!fields.ok()) {
+    const std::string text(request.query("fieldSelector"));
+    return bad_request("invalid selector: '" + text + "'; can't understand '" + text + "'");
+  }
   const Kind& kind = *request.type->kind;
   for (text::Requirement& requirement : fields.value()) {
     const bool meta = requirement.key == "metadata.name" ||
@@ -190,10 +199,15 @@ MaybeError Server::read_selection(const Request& request, Selection& out) const 
     const bool known = std::find(kind.selectable_fields.begin(), kind.selectable_fields.end(),
                                  requirement.key) != kind.selectable_fields.end();
     if (!meta && !known) {
-      return bad_request("Unable to find " + quoted(kind.api_version() + ", Kind=" + kind.kind) +
+      const std::string why = kind.custom || !kind.selectable_fields.empty()
+                                  ? "field label not supported: " + requirement.key
+                                  : quoted(requirement.key) +
+                                        " is not a known field selector: only \"metadata.name\", "
+                                        "\"metadata.namespace\"";
+      return bad_request("Unable to find " +
+                         quoted(kind.group + "/" + kind.version + ", Resource=" + kind.plural) +
                          " that match label selector " + quoted(request.query("labelSelector")) +
-                         ", field selector " + quoted(request.query("fieldSelector")) +
-                         ": field label not supported: " + requirement.key);
+                         ", field selector " + quoted(request.query("fieldSelector")) + ": " + why);
     }
     if (request.type->events_api) requirement.key = event_field_to_core(requirement.key);
   }
@@ -268,7 +282,12 @@ MaybeError read_watch_version(const Server& server, const Request& request, Watc
     return std::nullopt;
   }
   const auto version = parse_version(asked);
-  if (!version) return bad_version(asked);
+  if (!version) {
+    ApiError error = bad_version(asked);
+    error.code = 500;
+    error.reason.clear();
+    return error;
+  }
   start.version = *version;
   if (*version < request.type->shelf->floor) {
     return expired("too old resource version: " + std::to_string(*version) + " (" +

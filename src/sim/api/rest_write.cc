@@ -132,8 +132,12 @@ MaybeError Server::prepare_update(Draft& draft) {
     if (!type.unconditional) {
       return invalid_object(
           type.kind->group, type.kind->kind, draft.name,
-          {invalid_value("metadata.resourceVersion", "0x0", "must be specified for an update")});
+          {invalid_value("metadata.resourceVersion", "0", "must be specified for an update")});
     }
+  } else if (version.find_first_not_of("0123456789") != std::string_view::npos) {
+    ApiError error;
+    error.message = "strconv.ParseUint: parsing " + quoted(version) + ": invalid syntax";
+    return error;
   } else if (version != std::to_string(draft.live->version)) {
     return modified(type.resource(), draft.name);
   }
@@ -142,6 +146,12 @@ MaybeError Server::prepare_update(Draft& draft) {
     return conflict(type.resource(), draft.name,
                     "Precondition failed: UID in precondition: " + std::string(uid) +
                         ", UID in object meta: " + draft.live->uid);
+  }
+  if (draft.subresource == "finalize") {
+    const Value* finalizers = at(draft.object, {"spec", "finalizers"});
+    draft.object = tree.with_path(draft.live_value, {"spec", "finalizers"},
+                                  finalizers ? *finalizers : tree.array({}));
+    return std::nullopt;
   }
   draft.object =
       tree.keep(for_update(*type.kind, draft.live_value, draft.object, draft.subresource));

@@ -75,6 +75,7 @@ void Server::on_change(Shelf& shelf, const Change& change) {
   if (!type) return;
   if (type->role == Role::kCrd) crd_changed(change);
   if (type->role == Role::kClaim) claim_changed(change);
+  if (type->role == Role::kPod) release_claims_of(*change.now);
   if (type->role == Role::kMutatingHook) mutating_hooks_.fresh = false;
   if (type->role == Role::kValidatingHook) validating_hooks_.fresh = false;
 }
@@ -237,12 +238,10 @@ void Server::route_resource(const RequestPtr& request, std::size_t first, std::s
     if (request->type) return bind_pod(request);
   }
   request->type = registry.find(group, version, resource);
-  if (!request->type || (!request->ns.empty() && !request->type->kind->namespaced)) {
-    return request->answer_text(404, "404 page not found\n");
-  }
-  if (request->type->kind->namespaced && request->ns.empty() && !request->name.empty()) {
-    return request->answer_text(404, "404 page not found\n");
-  }
+  const bool misplaced = request->type && request->type->kind->namespaced
+                             ? request->ns.empty() && !request->name.empty()
+                             : !request->ns.empty();
+  if (!request->type || misplaced) return request->fail(path_not_found());
   if (request->type->kind->deprecated && !request->type->kind->deprecation_warning.empty()) {
     request->warn(request->type->kind->deprecation_warning);
   }
@@ -267,7 +266,9 @@ void Server::route_verb(const RequestPtr& request) {
   if (method == "PUT" && named) return update(request);
   if (method == "PATCH" && named) return patch(request);
   if (method == "DELETE" && named) return remove(request);
-  if (method == "DELETE" && !everywhere) return remove_collection(request);
+  if (method == "DELETE" && !everywhere && request->type->role != Role::kNamespace) {
+    return remove_collection(request);
+  }
   request->fail(method_not_allowed({}, ""));
 }
 

@@ -35,6 +35,7 @@ struct Draft {
   std::string ns, name;
   std::string subresource;
   bool applied = false;  // by server-side apply: managedFields are there
+  Value applied_as;      // what it was before webhooks changed it; null: they did not
   bool checked = false;  // skips validation: an edit of ours
   int tries = 0;
   std::function<void()> again;  // from the start, when live changed meanwhile; empty: a conflict
@@ -143,6 +144,8 @@ class Server {
 
   // claims.cc
   void claim_changed(const Change& change);
+  void release_claim(const std::string& key);
+  void release_claims_of(const Object& pod);
 
   // subresources.cc
   void scale(const RequestPtr& request);

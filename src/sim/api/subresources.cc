@@ -1,9 +1,11 @@
 // Scale, reviews, tokens, and what simulated pods cannot do.
+#include <algorithm>
 #include <utility>
 
 #include "sim/api/server.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/rfc3339.h"
 
 namespace berth::sim::api {
 
@@ -15,6 +17,13 @@ std::string selector_text(const Value* selector) {
   if (selector->is_string()) return std::string(selector->string());
   text::Decoder decoder;
   text::Selector read;
+  if (selector->find("matchLabels") == nullptr && selector->find("matchExpressions") == nullptr) {
+    for (const Member& label : selector->members()) {  // a plain map, as old kinds have it
+      read.push_back(
+          {std::string(label.key), text::Operator::kIn, {std::string(label.value.string())}});
+    }
+    return text::print_label_selector(read);
+  }
   text::decode_label_selector(*selector, read, decoder);
   return decoder.ok() ? text::print_label_selector(read) : std::string{};
 }
@@ -152,14 +161,28 @@ void Server::review(const RequestPtr& request) {
 void Server::token_request(const RequestPtr& request) {
   const ObjectPtr account = request->type->shelf->committed(object_key(request->ns, request->name));
   if (!account) return request->fail(not_found(request->type->resource(), request->name));
-  request->fail(
-      bad_request("tokens of service accounts are not issued by the embedded cluster; "
-                  "use the token of its kubeconfig"));
+  // There is one token; whoever may ask for another holds it already.
+  Tree tree;
+  const auto body = tree.parse(request->http.body);
+  if (!body.ok()) return request->fail(bad_request(body.error().to_string()));
+  const std::int64_t seconds = int_at(body.value(), {"spec", "expirationSeconds"}, 3600);
+  const std::int64_t until_ns =
+      loop.wall().now_ns() + std::clamp<std::int64_t>(seconds, 0, 31'536'000) * 1'000'000'000;
+  const Value status =
+      tree.object({{"token", tree.str(options.admin_token.empty() ? "none" : options.admin_token)},
+                   {"expirationTimestamp",
+                    tree.str(text::format_rfc3339(until_ns - until_ns % 1'000'000'000))}});
+  request->answer(201, print_object("TokenRequest", "authentication.k8s.io/v1",
+                                    tree.with(body.value(), "status", status)));
 }
 
 void Server::refuse_stream(const RequestPtr& request) {
   if (!request->type->shelf->committed(object_key(request->ns, request->name))) {
     return request->fail(not_found(request->type->resource(), request->name));
+  }
+  const ObjectPtr pod = request->type->shelf->committed(object_key(request->ns, request->name));
+  if (request->subresource == "log" && pod->json.find("\"nodeName\":\"") == std::string::npos) {
+    return request->answer(204, "");
   }
   const std::string what = request->subresource == "log" ? "logs" : request->subresource;
   request->fail(bad_request("pod " + quoted(request->name) +

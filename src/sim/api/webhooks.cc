@@ -20,7 +20,8 @@ namespace berth::sim::api {
 struct Hook {
   std::string name;
   bool mutating = false;
-  std::string host, path, shown;  // shown: the URL, for messages
+  std::string host, path, shown;  // shown: the whole URL
+  std::string ca_bundle;          // base64 of PEM, as configured
   bool fail_closed = true;
   std::int64_t timeout_ns = 10'000'000'000;
   text::Selector namespaces, objects;
@@ -76,6 +77,7 @@ Hook read_hook(const Value& value, bool mutating) {
   hook.name = string_at(value, {"name"});
   hook.mutating = mutating;
   read_address(value, hook);
+  hook.ca_bundle = string_at(value, {"clientConfig", "caBundle"});
   hook.fail_closed = string_at(value, {"failurePolicy"}) != "Ignore";
   hook.timeout_ns = int_at(value, {"timeoutSeconds"}, 10) * 1'000'000'000;
   hook.namespaces = hook_selector(value, "namespaceSelector");
@@ -192,7 +194,18 @@ std::string review_json(const Draft& draft, const std::string& uid) {
   out.field("object", draft.object);
   out.field("oldObject", draft.live_value);
   out.field("dryRun", draft.request->dry_run);
-  out.field("options", Value());
+  const std::string_view operation = operation_of(draft);
+  out.key("options");
+  out.begin_object();
+  out.field("kind", operation == "CREATE"                ? "CreateOptions"
+                    : operation == "DELETE"              ? "DeleteOptions"
+                    : draft.request->method() == "PATCH" ? "PatchOptions"
+                                                         : "UpdateOptions");
+  out.field("apiVersion", "meta.k8s.io/v1");
+  if (!draft.request->manager.empty() && operation != "DELETE") {
+    out.field("fieldManager", draft.request->manager);
+  }
+  out.end_object();
   out.end_object();
   out.end_object();
   return std::move(out).take();
@@ -235,6 +248,9 @@ MaybeError take_answer(Draft& draft, const Hook& hook, const std::string& uid,
   }
   if (!true_at(*response, {"allowed"})) return hook_denied(hook, *response);
   const std::string_view patch = string_at(*response, {"patch"});
+  if (!hook.mutating && !patch.empty()) {
+    return call_failed(hook, "expected response.patch to be empty: only mutating webhooks change");
+  }
   if (!hook.mutating || patch.empty()) return std::nullopt;
   const auto decoded = text::base64_decode(patch);
   if (!decoded.ok()) return call_failed(hook, decoded.error().to_string());
@@ -265,6 +281,9 @@ void call_next(Server& server, const DraftPtr& draft, const std::shared_ptr<Hook
                   {"Content-Type", "application/json"},
                   {"Accept", "application/json"},
                   {"User-Agent", "kube-apiserver-admission"}};
+  if (!hook->ca_bundle.empty()) {
+    call.headers.push_back({"X-Berth-Ca-Bundle", hook->ca_bundle});  // for who carries it
+  }
   call.body = review_json(*draft, uid);
   kube::SendOptions how;
   how.timeout_ns = hook->timeout_ns;
