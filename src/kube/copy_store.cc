@@ -9,9 +9,10 @@
 namespace berth::kube {
 namespace {
 
-// So long an object that we wrote is believed against a list that does not know it yet. It is only
-// a bound: the stream normally confirms within a second.
-constexpr std::int64_t kGuardNs = 60'000'000'000;
+// So long an object that we wrote is believed against a list that does not know it yet. The stream
+// normally confirms within a second; a watch that fell silent is given up after ten minutes. Only a
+// store that was put back from a copy makes the bound necessary.
+constexpr std::int64_t kGuardNs = 900'000'000'000;
 
 std::string_view text_at(const text::Value* object, std::string_view key) {
   const text::Value* found = object ? object->find(key) : nullptr;
@@ -156,26 +157,23 @@ bool CopyStore::put(text::Document document, std::int64_t now) {
   return true;
 }
 
-bool CopyStore::remove(text::Document document, std::int64_t now) {
+bool CopyStore::remove(text::Document document) {
   auto object = make_object(std::move(document));
   if (!object) return false;
   auto tomb = removed_.find(object->key);
   if (tomb != removed_.end() && tomb->second == object->uid) removed_.erase(tomb);
   auto at = held_.find(object->key);
   if (at == held_.end()) return true;
-  const Object& here = *at->second.object;
-  // The end of an earlier object of that name, after we wrote the next one.
-  if (here.uid != object->uid && guarded(at->second, now) &&
-      older_version(object->version, here.version)) {
-    return true;
-  }
-  erase(at, options_.keep == Keep::kKeys ? ObjectPtr(object) : at->second.object);
+  const bool same = at->second.object->uid == object->uid;
+  // The end of an earlier object of that name, after we saw the next one.
+  if (!same && older_version(object->version, at->second.object->version)) return true;
+  erase(at, same && options_.keep == Keep::kKeys ? ObjectPtr(object) : at->second.object);
   return true;
 }
 
 // ---- our own writes ------------------------------------------------------------------------
 
-void CopyStore::absorb(text::Document document, std::int64_t now) {
+void CopyStore::absorb(text::Document document, std::string_view told, std::int64_t now) {
   const std::string_view kind = text_at(&document.root(), "kind");
   if (!kind.empty() && kind != options_.resource.kind) return;
   auto object = make_object(std::move(document));
@@ -184,7 +182,8 @@ void CopyStore::absorb(text::Document document, std::int64_t now) {
   const bool selective = !options_.label_selector.empty() || !options_.field_selector.empty();
   if (selective && !held_.contains(object->key)) return;
   if (synced_) {
-    take(std::move(object), now, true);
+    const bool passed = object->version == told || older_version(object->version, told);
+    if (!passed) take(std::move(object), now, true);
     return;
   }
   auto& early = early_[object->key];
@@ -231,7 +230,7 @@ void CopyStore::take(std::shared_ptr<Object> object, std::int64_t now, bool abso
     set(at, std::move(object), absorbed_at);
     return;
   }
-  if (older_version(object->version, here.version) && (absorbed || guarded(held, now))) return;
+  if (older_version(object->version, here.version)) return;
   erase(at, held.object);
   insert(std::move(object), absorbed_at);
 }

@@ -32,12 +32,14 @@ class CopyStore {
   void replace(std::string_view version, std::int64_t now);
   void clear(std::int64_t now);  // the collection does not exist
   bool put(text::Document object, std::int64_t now);
-  bool remove(text::Document object, std::int64_t now);
+  bool remove(text::Document object);
   // A list's item: a copy is made unless the object is here already.
   bool collect_item(const text::Value& item, std::string_view api_version, std::string_view kind);
 
   // ---- our own writes ----
-  void absorb(text::Document object, std::int64_t now);
+  // told: the version up to which the stream has told everything. What is not newer is ignored: it
+  // may be gone again by now.
+  void absorb(text::Document object, std::string_view told, std::int64_t now);
   void absorb_removed(const Key& key, std::string_view uid);
 
   // Tells what is queued, unless that is happening already further up the stack. stopped() is asked

@@ -354,7 +354,7 @@ void Informer::State::line(std::string_view text) {
   if (step.change.apply) {
     if (event->type == WatchType::kAdded) observe_lag(object);
     if (deleted) {
-      store.remove(std::move(event->object), now());
+      store.remove(std::move(event->object));
     } else {
       store.put(std::move(event->object), now());
     }
@@ -426,7 +426,7 @@ const std::string& Informer::version() const { return state_->reflector.version(
 std::int64_t Informer::last_heard_ticks() const { return state_->last_heard; }
 
 void Informer::absorb(text::Document written) {
-  state_->store.absorb(std::move(written), state_->now());
+  state_->store.absorb(std::move(written), state_->reflector.version(), state_->now());
   state_->deliver();
 }
 
