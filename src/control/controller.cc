@@ -375,7 +375,6 @@ void Controller::State::cycle() {
     decision.evictions = std::move(more.evictions);
     room = false;
     queues_at = now();
-    if (!decision.admissions.empty()) want_cycle();
   } else if (!world.objects().has_queues()) {
     queue_outcomes.clear();
   } else if (inputs) {

@@ -33,8 +33,12 @@ void FileDecisionLog::rotate() {
 }
 
 void FileDecisionLog::write(std::string_view json_line) {
-  if (file_ != nullptr && bytes_ > 0 && bytes_ + json_line.size() + 1 > max_bytes_) rotate();
-  if (file_ == nullptr && !open().ok()) {
+  bool ready = open().ok();
+  if (ready && bytes_ > 0 && bytes_ + json_line.size() + 1 > max_bytes_) {
+    rotate();
+    ready = open().ok();
+  }
+  if (!ready) {
     ++failures_;
     return;
   }

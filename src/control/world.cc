@@ -247,11 +247,21 @@ std::vector<std::string> World::stuck_leaving(std::int64_t since_before) const {
   return out;
 }
 
-void World::hold(const std::string& name, std::int64_t until) {
-  holds_[name] = until;
+void World::touch_gang(const std::string& name) {
   objects_.touch_pod(name);
   objects_.for_each_member(
       name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
+  // Members of a Job's gang are known to the builder alone.
+  if (const auto gang = builder_->find_gang(name)) {
+    const model::ClusterState& state = builder_->state();
+    state.for_each_in_gang(*gang,
+                           [&](model::PodId id) { objects_.touch_pod(state.pod(id).info->name); });
+  }
+}
+
+void World::hold(const std::string& name, std::int64_t until) {
+  holds_[name] = until;
+  touch_gang(name);
 }
 
 bool World::end_holds(std::int64_t now) {
@@ -261,15 +271,7 @@ bool World::end_holds(std::int64_t now) {
   }
   for (const std::string& name : over) {
     holds_.erase(name);
-    objects_.touch_pod(name);
-    objects_.for_each_member(
-        name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
-    // Members of a Job's gang are known to the builder alone.
-    if (const auto gang = builder_->find_gang(name)) {
-      const model::ClusterState& state = builder_->state();
-      state.for_each_in_gang(
-          *gang, [&](model::PodId id) { objects_.touch_pod(state.pod(id).info->name); });
-    }
+    touch_gang(name);
   }
   return !over.empty();
 }

@@ -110,7 +110,8 @@ class World {
   };
 
   void start_over();
-  bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
+  void touch_gang(const std::string& name);  // and the pod of that name
+  bool overlay(model::PodSpec& pod) const;   // false: the model has it gone
   void feed_pod(model::PodSpec& pod);
 
   objects::ObjectSet objects_;

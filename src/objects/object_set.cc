@@ -449,23 +449,15 @@ struct ObjectSet::State {
     }
   }
 
-  // A member that asks for a topology decides for its whole gang: then all of them are read.
-  void add_gang_mates() {
-    Names more;
-    for (const std::string& key : dirty_pods) {
-      const auto pod = pods.find(key);
-      if (pod == pods.end() || pod->second.group().empty()) continue;
-      const std::string gang = qualified(pod->second.ns, pod->second.group());
-      const auto mates = members.find(gang);
-      if (mates == members.end()) continue;
-      const bool asks =
-          std::any_of(mates->second.begin(), mates->second.end(), [&](const std::string& mate) {
-            const Membership& member = pods.at(mate).body->object.member;
-            return !member.topology.empty() || member.group_min.has_value();
-          });
-      if (asks) more.insert(mates->second.begin(), mates->second.end());
-    }
-    dirty_pods.merge(more);
+  // A member that asks for a topology, or says how many belong together, decides for its whole
+  // gang: then all of them are read at once.
+  bool decides_for_mates(const std::string& gang) const {
+    const auto mates = members.find(gang);
+    if (mates == members.end()) return false;
+    return std::any_of(mates->second.begin(), mates->second.end(), [&](const std::string& mate) {
+      const Membership& member = pods.at(mate).body->object.member;
+      return !member.topology.empty() || member.group_min.has_value();
+    });
   }
 
   void add_claims(const LivePod& pod, Names& seen, Gathered& to) const {
@@ -509,29 +501,38 @@ struct ObjectSet::State {
     return some;
   }
 
+  // One pod of a batch, or why it is none.
+  void look_at(const std::string& key, std::vector<const LivePod*>& batch, ObjectChanges& out) {
+    const auto it = pods.find(key);
+    if (it == pods.end() || it->second.finished() || !it->second.body->valid) {
+      out.gone_pods.push_back(key);
+      if (it == pods.end()) return;
+      for (Note note : it->second.body->notes) {
+        note.object = "Pod " + key;
+        out.refused.push_back(std::move(note));
+      }
+    } else if (in_queue(it->second)) {
+      queues_dirty = true;
+    } else if (it->second.foreign && it->second.node.empty()) {
+      out.gone_pods.push_back(key);
+    } else {
+      batch.push_back(&it->second);
+    }
+  }
+
   void resolve_pods(std::size_t max_pods, ObjectChanges& out) {
     std::vector<const LivePod*> batch;
-    Names taken;
-    std::size_t looked_at = 0;
+    Names taken, gangs;
     for (const std::string& key : dirty_pods) {
-      if (batch.size() >= max_pods || looked_at >= 4 * max_pods) break;
-      ++looked_at;
-      taken.insert(key);
-      const auto it = pods.find(key);
-      if (it == pods.end() || it->second.finished() || !it->second.body->valid) {
-        out.gone_pods.push_back(key);
-        if (it != pods.end()) {
-          for (Note note : it->second.body->notes) {
-            note.object = "Pod " + key;
-            out.refused.push_back(std::move(note));
-          }
-        }
-      } else if (in_queue(it->second)) {
-        queues_dirty = true;
-      } else if (it->second.foreign && it->second.node.empty()) {
-        out.gone_pods.push_back(key);
-      } else {
-        batch.push_back(&it->second);
+      if (taken.size() >= max_pods) break;
+      if (!taken.insert(key).second) continue;
+      look_at(key, batch, out);
+      const auto pod = pods.find(key);
+      if (pod == pods.end() || pod->second.group().empty()) continue;
+      const std::string gang = qualified(pod->second.ns, pod->second.group());
+      if (!gangs.insert(gang).second || !decides_for_mates(gang)) continue;
+      for (const std::string& mate : members.at(gang)) {
+        if (taken.insert(mate).second) look_at(mate, batch, out);
       }
     }
     std::sort(batch.begin(), batch.end(), [](const LivePod* a, const LivePod* b) {
@@ -628,7 +629,6 @@ ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {
   }
   if (!s.dirty_nodes.empty()) s.resolve_nodes(out);
   s.spread_dirty_gangs(out);
-  s.add_gang_mates();
   if (!s.dirty_pods.empty() || !s.dirty_gangs.empty()) s.resolve_pods(max_pods, out);
   if (s.budgets_dirty) s.resolve_budgets(out, *this);
   return out;

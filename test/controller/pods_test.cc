@@ -81,7 +81,7 @@ TEST(ControllerPods, PreemptionWaitsUntilTheVictimsAreGone) {
   EXPECT_EQ(rig.brain->controller.summary().evicted, 2u);
   const std::string node = rig.node_of("high");
   for (const std::string& pod : rig.bound()) {
-    if (!pod.starts_with("high")) EXPECT_FALSE(pod.ends_with("@" + node)) << pod;
+    EXPECT_TRUE(pod.starts_with("high") || !pod.ends_with("@" + node)) << pod;
   }
   ASSERT_TRUE(rig.until([&] { return rig.phase_of("high") == "Running"; }));
   rig.run(30 * kSecond);
@@ -91,15 +91,15 @@ TEST(ControllerPods, PreemptionWaitsUntilTheVictimsAreGone) {
 TEST(ControllerPods, CordonedNodesAndUnhealthyGpusTakeNothing) {
   Rig rig(kTwoNodes);
   rig.start();
-  rig.world.merge("/api/v1/nodes/n-0", R"({"spec":{"unschedulable":true}})");
-  rig.nodes->inject({.node = "n-1", .gpu = 0, .kind = sim::FaultKind::kXid, .code = 79});
+  rig.world.merge("/api/v1/nodes/m-0", R"({"spec":{"unschedulable":true}})");
+  rig.nodes->inject({.node = "m-1", .gpu = 0, .kind = sim::FaultKind::kXid, .code = 79});
   rig.run(5 * kSecond);
   for (int i = 0; i < 4; ++i) rig.pod(fmt::format("a{}", i), 1);
   ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 3; }));
   rig.run(5 * kSecond);
   EXPECT_EQ(rig.bound().size(), 3u);
-  for (const std::string& pod : rig.bound()) EXPECT_TRUE(pod.ends_with("@n-1")) << pod;
-  rig.world.merge("/api/v1/nodes/n-0", R"({"spec":{"unschedulable":null}})");
+  for (const std::string& pod : rig.bound()) EXPECT_TRUE(pod.ends_with("@m-1")) << pod;
+  rig.world.merge("/api/v1/nodes/m-0", R"({"spec":{"unschedulable":null}})");
   ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 4; }));
 }
 
@@ -110,7 +110,7 @@ TEST(ControllerPods, ARefusedMemberStartsTheGangAnew) {
       "{berth.dev/gang: 'true'}}, spec: {parallelism: 2, completions: 2, backoffLimit: 20, "
       "template: {spec: {schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: "
       "i, resources: {limits: {nvidia.com/gpu: 4}}}]}}}}");
-  rig.nodes->inject({.node = "n-1", .kind = sim::FaultKind::kRefusePods, .for_ns = 20 * kSecond});
+  rig.nodes->inject({.node = "m-1", .kind = sim::FaultKind::kRefusePods, .for_ns = 20 * kSecond});
   rig.start();
   ASSERT_TRUE(rig.until(
       [&] {
@@ -142,7 +142,7 @@ TEST(ControllerPods, ADeploymentOfGpuPodsRuns) {
 // ---- restarts, two at once, a server that is away ----
 
 TEST(ControllerLife, ARestartAtAnyMomentGoesOn) {
-  Rig rig("pools: [{name: n, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+  Rig rig("pools: [{name: m, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
   rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
   rig.apply(
       "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: g, namespace: "
@@ -239,11 +239,11 @@ TEST(ControllerLife, BindingsByOthersAreAbsorbed) {
       "{nvidia.com/gpu: 4}}}]}}");
   rig.world.post("/api/v1/namespaces/default/pods/theirs/binding",
                  R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"theirs"},)"
-                 R"("target":{"kind":"Node","name":"n-0"}})");
+                 R"("target":{"kind":"Node","name":"m-0"}})");
   rig.pod("ours", 4);
   rig.pod("late", 1);
   ASSERT_TRUE(rig.until([&] { return !rig.node_of("ours").empty(); }));
-  EXPECT_EQ(rig.node_of("ours"), "n-1");
+  EXPECT_EQ(rig.node_of("ours"), "m-1");
   rig.run(5 * kSecond);
   EXPECT_EQ(rig.node_of("late"), "");
 }

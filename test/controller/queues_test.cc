@@ -17,7 +17,7 @@ constexpr const char* kQueues =
     "default}, spec: {clusterQueue: cq}}\n";
 
 constexpr const char* kTrainNodes =
-    "pools: [{name: n, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4, labels: {tier: train}}]";
+    "pools: [{name: m, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4, labels: {tier: train}}]";
 
 class QueueRig : public Rig {
  public:

@@ -201,6 +201,6 @@ class Rig {
 };
 
 inline constexpr const char* kTwoNodes =
-    "pools: [{name: n, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]";
+    "pools: [{name: m, count: 2, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]";
 
 }  // namespace berth::control_test
