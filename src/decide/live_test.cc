@@ -55,7 +55,7 @@ TEST(LivePods, APreemptorWaitsUntilItsVictimsAreGone) {
   World world;
   world.nodes = {cpu_node("n1", 8)};
   world.pods = {cpu_pod("low", 6, 0, "n1"), cpu_pod("urgent", 8, 10), cpu_pod("small", 2, 5)};
-  Run first = world.decide_live();
+  const auto first = world.decide_live();
   ASSERT_EQ(first.decision.preemptions.size(), 1u);
   EXPECT_EQ(first.decision.preemptions[0].pod, "d/low");
   ASSERT_EQ(first.decision.placements.size(), 1u);  // small does not get the room beside
@@ -64,14 +64,14 @@ TEST(LivePods, APreemptorWaitsUntilItsVictimsAreGone) {
   EXPECT_EQ(outcome_for(first, "d/urgent")->verdict, model::Verdict::kWait);
 
   world.pods[0].terminating = true;
-  Run second = world.decide_live();
+  const auto second = world.decide_live();
   EXPECT_TRUE(second.decision.preemptions.empty());
   ASSERT_EQ(second.decision.placements.size(), 1u);
   EXPECT_EQ(second.decision.placements[0].pod, "d/urgent");
   EXPECT_TRUE(second.decision.placements[0].after_preemption);
 
   world.pods.erase(world.pods.begin());
-  Run third = world.decide_live();
+  const auto third = world.decide_live();
   ASSERT_EQ(third.decision.placements.size(), 1u);
   EXPECT_EQ(third.decision.placements[0].pod, "d/urgent");
   EXPECT_FALSE(third.decision.placements[0].after_preemption);
@@ -82,7 +82,7 @@ TEST(LivePods, RoomBesideThoseThatTerminateIsTakenAtOnce) {
   world.nodes = {cpu_node("n1", 8), cpu_node("n2", 8)};
   world.pods = {cpu_pod("gone", 6, 0, "n1"), cpu_pod("a", 8, 5), cpu_pod("b", 2, 0)};
   world.pods[0].terminating = true;
-  const Run run = world.decide_live();
+  const auto run = world.decide_live();
   ASSERT_EQ(run.decision.placements.size(), 2u);
   for (const auto& placement : run.decision.placements) EXPECT_FALSE(placement.after_preemption);
 }
@@ -143,7 +143,7 @@ TEST(LiveQueues, AnEvictedWorkloadHoldsItsQuotaUntilItsPodsAreGone) {
   world.pods = {cpu_pod("low-0", 8, 0, "n1")};
   world.pods[0].owner = "Job/low";
   world.queues.workloads[0].pod_sets[0].pods = {"d/low-0"};
-  const Run first = world.decide_live();
+  const auto first = world.decide_live();
   ASSERT_EQ(first.decision.evictions.size(), 1u);
   EXPECT_EQ(first.decision.evictions[0].reason, "InClusterQueue");
   EXPECT_TRUE(first.decision.admissions.empty());
@@ -151,14 +151,14 @@ TEST(LiveQueues, AnEvictedWorkloadHoldsItsQuotaUntilItsPodsAreGone) {
 
   world.queues.workloads[0].evicted = "Preempted";
   world.queues.workloads[0].evicted_ns = kSecond;
-  const Run second = world.decide_live();
+  const auto second = world.decide_live();
   EXPECT_TRUE(second.decision.evictions.empty());
   EXPECT_TRUE(second.decision.admissions.empty());
   EXPECT_TRUE(second.decision.released.empty());
 
   world.pods.clear();
   world.queues.workloads[0].pod_sets[0].pods.clear();
-  const Run third = world.decide_live();
+  const auto third = world.decide_live();
   EXPECT_EQ(third.decision.released, std::vector<std::string>{"d/low"});
   ASSERT_EQ(third.decision.admissions.size(), 1u);
   EXPECT_EQ(third.decision.admissions[0].workload, "d/urgent");
@@ -178,7 +178,7 @@ TEST(LiveQueues, SeatsKeepTheirRoomAndPodsGetThem) {
   world.pods.push_back(cpu_pod("train-x7f", 4, 0));
   world.pods.back().owner = "Job/train";
   world.queues.workloads[0].pod_sets[0].pods = {"d/train-x7f"};
-  const Run run = world.decide_live();
+  const auto run = world.decide_live();
   ASSERT_EQ(run.decision.placements.size(), 1u);
   EXPECT_EQ(run.decision.placements[0].pod, "d/train-x7f");
   EXPECT_EQ(run.decision.placements[0].node, "n1");

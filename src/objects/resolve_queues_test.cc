@@ -443,7 +443,7 @@ TEST(QueuedPods, OfAWorkloadObject) {
   std::string reserved = kHolds;
   reserved.replace(reserved.find("Admitted"), 8, "QuotaReserved");
   const Inputs checks = read_clean(kQueues + workload(owned, "", reserved) + pod("p", kInQ, gate));
-  EXPECT_TRUE(!checks.pods.at(0).queued && checks.pods.at(0).gated) << "checks are not done";
+  EXPECT_TRUE(checks.pods.at(0).queued) << "checks are not done";
 }
 
 TEST(QueuedPods, NamesAreKeptApart) {
@@ -457,8 +457,9 @@ TEST(QueuedPods, UnknownClass) {
                                        "labels: {kueue.x-k8s.io/queue-name: q, "
                                        "kueue.x-k8s.io/priority-class: none}"));
   EXPECT_TRUE(in.pods.empty() && in.queues.workloads.empty());
-  EXPECT_NE(all(in.invalid).find("Pod ml/p: metadata.labels[\"kueue.x-k8s.io/priority-class\"]"),
-            std::string::npos);
+  EXPECT_NE(
+      all(in.invalid).find("PodGroup ml/v: metadata.labels[\"kueue.x-k8s.io/priority-class\"]"),
+      std::string::npos);
 }
 
 std::string member(const std::string& name, const std::string& total, const std::string& spec = "",
@@ -536,6 +537,31 @@ TEST(QueuedPods, KueueHoldsAgainstOthers) {
             std::string::npos)
       << warned;
   EXPECT_NE(warned.find("queue \"kai\" of another system"), std::string::npos);
+}
+
+// ---- kindred ----
+
+TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
+  const auto with = [](const std::string& annotation) {
+    return all(read(kQueues + workload("annotations: {" + annotation + "}")).invalid);
+  };
+  EXPECT_EQ(with("kueue.x-k8s.io/workload-slice-replacement-for: other"), "");
+  EXPECT_EQ(with(R"(berth.dev/seats: '{"main":[{"node":"n","gpus":[0]}]}')"), "");
+  for (const char* seats : {"'[]'", "'{'", R"('{"main":[{"gpus":[0]}]}')", R"('{"main":7}')"}) {
+    EXPECT_NE(with("berth.dev/seats: " + std::string(seats)).find("berth.dev/seats"),
+              std::string::npos)
+        << seats;
+  }
+  EXPECT_NE(with("berth.dev/preemptions: yesterday").find("at most 64 times"), std::string::npos);
+  EXPECT_NE(with("kueue.x-k8s.io/workload-allowed-resource-flavors: ','").find("names of flavors"),
+            std::string::npos);
+  for (const char* layers :
+       {"'[]'", "'x'", R"('[{"topology":"rack"}]')", R"('[{"topology":"rack","size":0}]')",
+        R"('[{"topology":"rack","size":2,"more":1}]')", R"('[{"topology":"rack","size":9}]')"}) {
+    const std::string key = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
+    const std::string marked = kQueues + job(kInQ, "parallelism: 4,", key + ": " + layers);
+    EXPECT_NE(all(read(marked).invalid).find(key), std::string::npos) << layers;
+  }
 }
 
 // ---- no queues ----
