@@ -451,6 +451,22 @@ std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
   return out;
 }
 
+void QueueKeeper::forget_start(const Subject& s) {
+  const std::string key = "job|" + s.job->key.to_string();
+  if (!busy_.insert(key).second) return;
+  writer_.add(
+      WriteClass::kAct,
+      [at = s.job->key](kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge,
+                            R"({"status":{"startTime":null}})", {.subresource = "status"},
+                            std::move(done));
+      },
+      [this, key](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) views_.jobs.absorb(std::move(answer.body));
+      });
+}
+
 void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_view event,
                             const std::string& note) {
   const std::string key = "job|" + s.job->key.to_string();
@@ -487,6 +503,8 @@ void QueueKeeper::keep_job(Subject& s) {
   }
   const Value* sets = inside(s.object->root(), {"spec", "podSets"});
   if (sets == nullptr || sets->size() == 0 || s.spec.admission->pod_sets.empty()) return;
+  // The API server lets the pods' place be changed only while the Job has never started.
+  if (inside(s.job->root(), {"status", "startTime"}) != nullptr) return forget_start(s);
   const Value* original = sets->items()[0].find("template");
   if (original == nullptr) return;
   const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();

@@ -64,6 +64,7 @@ class QueueKeeper {
   void keep_pods(Subject& s);
   void reserve(const Subject& s);
   void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
+  void forget_start(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
                  const std::string& note);
   void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
