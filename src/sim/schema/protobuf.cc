@@ -13,6 +13,7 @@
 #include <map>
 #include <vector>
 
+#include "base/utf8.h"
 #include "sim/schema/protobuf_table.h"
 #include "text/base64.h"
 #include "text/json.h"
@@ -238,6 +239,7 @@ Status PbWriter::map_of(const PbMessage& owner, std::string_view type, const PbE
     BERTH_TRY(const PbEntry key, entry_of(pair->bytes, 1));
     BERTH_TRY(PbEntry content, entry_of(pair->bytes, 2));
     if (content.number == 0) content.is_bytes = type != "i" && type != "b";
+    if (!is_utf8(key.bytes)) return bad_protobuf("a key is not UTF-8");
     values[key.bytes] = content;
   }
   out_.begin_object();
@@ -276,6 +278,7 @@ Status PbWriter::value(const PbMessage& owner, std::string_view type, const PbEn
       return time(entry.bytes, type == "u");
     case 'q': {
       BERTH_TRY(const PbEntry quantity, entry_of(entry.bytes, 1));
+      if (!is_utf8(quantity.bytes)) return bad_protobuf("a quantity is not UTF-8");
       out_.value(quantity.bytes.empty() ? std::string_view("0") : quantity.bytes);
       return {};
     }
@@ -287,12 +290,14 @@ Status PbWriter::value(const PbMessage& owner, std::string_view type, const PbEn
       BERTH_TRY(const std::vector<PbEntry> items, entries_of(entry.bytes));
       out_.begin_array();
       for (const PbEntry& item : items) {
+        if (!is_utf8(item.bytes)) return bad_protobuf("a string is not UTF-8");
         if (item.number == 1) out_.value(item.bytes);
       }
       out_.end_array();
       return {};
     }
     default:
+      if (!is_utf8(entry.bytes)) return bad_protobuf("a string is not UTF-8");
       out_.value(entry.bytes);
       return {};
   }
@@ -324,6 +329,7 @@ Status PbWriter::int_or_string(std::string_view bytes) {
   if (type.integer == 0) {
     out_.value(static_cast<std::int64_t>(integer.integer));
   } else {
+    if (!is_utf8(text.bytes)) return bad_protobuf("a string is not UTF-8");
     out_.value(text.bytes);
   }
   return {};
@@ -353,6 +359,7 @@ Result<std::string> protobuf_to_json(std::string_view body) {
   BERTH_TRY(const PbEntry version, entry_of(type.bytes, 1));
   BERTH_TRY(const PbEntry kind, entry_of(type.bytes, 2));
 
+  if (!is_utf8(version.bytes) || !is_utf8(kind.bytes)) return bad_protobuf("a name is not UTF-8");
   const PbTable& table = pb_table();
   const auto section = table.section_of_version.find(version.bytes);
   const PbMessage* message = nullptr;

@@ -2,8 +2,9 @@
 // and other Go clients write built-in kinds this way and do not fall back.
 //
 // Pure and thread-safe. What Go leaves out of JSON is left out here; unknown field numbers are
-// skipped, as Go skips them. Refused with the place: bodies cut short, nesting over 64, kinds that
-// are not built in (custom resources have no protobuf form). Cost: one pass over the bytes.
+// skipped, as Go skips them. Refused with the place: bodies cut short, text that is not UTF-8,
+// nesting over 64, kinds that are not built in (custom resources have no protobuf form). Cost: one
+// pass over the bytes.
 #pragma once
 
 #include <string>
