@@ -1,6 +1,7 @@
 // Rows of `kubectl get`.
 #include "sim/schema/columns.h"
 
+#include <algorithm>
 #include <charconv>
 
 #include "text/rfc3339.h"
@@ -109,11 +110,19 @@ class JsonPath {
       }
       return nullptr;
     }
-    std::int64_t index = 0;
-    const auto [end, code] = std::from_chars(inside.data(), inside.data() + inside.size(), index);
     const auto size = static_cast<std::int64_t>(value.items().size());
-    if (code != std::errc() || end != inside.data() + inside.size()) return nullptr;
-    if (index < 0) index += size;
+    std::int64_t index = 0;
+    const std::size_t colon = inside.find(':');  // of a slice only the first is shown
+    const std::string_view from = inside.substr(0, colon);
+    if (!from.empty()) {
+      const auto [end, code] = std::from_chars(from.data(), from.data() + from.size(), index);
+      if (code != std::errc() || end != from.data() + from.size()) return nullptr;
+    } else if (colon == std::string_view::npos) {
+      return nullptr;
+    }
+    if (index < 0)
+      index =
+          colon == std::string_view::npos ? index + size : std::max<std::int64_t>(index + size, 0);
     if (index < 0 || index >= size) return nullptr;
     return first(value.items()[static_cast<std::size_t>(index)], rest, depth + 1);
   }

@@ -74,7 +74,11 @@ void pod_spec_defaults(Fields& fields, const Place& place, Draft& draft) {
   }
 }
 
-void job_spec_defaults(Fields& fields, Draft& draft) {
+void job_spec_defaults(Fields& fields, const Place& place, Draft& draft) {
+  if (!place.in_job) return;
+  if (!fields.has("suspend")) fields.set("suspend", Draft::boolean(false));
+  if (!fields.has("manualSelector")) fields.set("manualSelector", Draft::boolean(false));
+  if (!fields.has("completionMode")) fields.set("completionMode", draft.string("NonIndexed"));
   if (!fields.has("completions") && !fields.has("parallelism")) {
     fields.set("completions", draft.number(1));
   }
@@ -108,6 +112,9 @@ void stateful_defaults(Fields& fields, Draft& draft) {
   Value rolling = given == nullptr ? draft.object({}) : *given;
   if (rolling.find("partition") == nullptr) {
     rolling = draft.set(rolling, "partition", draft.number(0));
+  }
+  if (rolling.find("maxUnavailable") == nullptr) {
+    rolling = draft.set(rolling, "maxUnavailable", draft.number(1));
   }
   fields.set("rollingUpdate", rolling);
 }
@@ -170,6 +177,35 @@ void crd_name_defaults(Fields& fields, Draft& draft) {
   if (fields.text("listKind").empty()) fields.set("listKind", draft.string(kind + "List"));
 }
 
+// Limits of containers: the most is the default limit, and that the default request.
+void limit_range_defaults(Fields& fields, Draft& draft) {
+  if (fields.text("type") != "Container") return;
+  const auto fill = [&](std::string_view to, std::string_view from) {
+    const Value* source = fields.get(from);
+    if (source == nullptr) return;
+    const Value* given = fields.get(to);
+    Value out = given == nullptr ? draft.object({}) : *given;
+    for (const Member& member : source->members()) {
+      if (out.find(member.key) == nullptr) out = draft.set(out, member.key, member.value);
+    }
+    fields.set(to, out);
+  };
+  fill("default", "max");
+  fill("defaultRequest", "default");
+  fill("defaultRequest", "min");
+}
+
+// Claims in the template of a StatefulSet say what they are.
+void claim_defaults(Fields& fields, Draft& draft) {
+  fields.set("apiVersion", draft.string("v1"));
+  fields.set("kind", draft.string("PersistentVolumeClaim"));
+  const Value* status = fields.get("status");
+  if (status == nullptr || text_at(*status, "phase").empty()) {
+    const Value given = status == nullptr ? draft.object({}) : *status;
+    fields.set("status", draft.set(given, "phase", draft.string("Pending")));
+  }
+}
+
 // Labels of a Job come from its template when it has none of its own.
 Value labels_from_template(const Value& object, Draft& draft) {
   if (at(at(object, "metadata"), "labels").size() > 0) return object;
@@ -203,7 +239,7 @@ void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Dra
     case Hook::kPodSpec:
       return pod_spec_defaults(fields, place, draft);
     case Hook::kJobSpec:
-      return job_spec_defaults(fields, draft);
+      return job_spec_defaults(fields, place, draft);
     case Hook::kDeploymentStrategy:
       return rolling_defaults(fields, draft, draft.string("25%"), draft.string("25%"));
     case Hook::kDaemonStrategy:
@@ -227,6 +263,17 @@ void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Dra
       return volume_defaults(fields, schema, draft);
     case Hook::kAutoscalerSpec:
       return autoscaler_defaults(fields, draft);
+    case Hook::kSubject:
+      if (fields.text("kind") == "User" || fields.text("kind") == "Group") {
+        if (fields.text("apiGroup").empty()) {
+          fields.set("apiGroup", draft.string("rbac.authorization.k8s.io"));
+        }
+      }
+      return;
+    case Hook::kLimitRangeItem:
+      return limit_range_defaults(fields, draft);
+    case Hook::kVolumeClaim:
+      return claim_defaults(fields, draft);
     case Hook::kCrdNames:
       return crd_name_defaults(fields, draft);
     default:

@@ -13,11 +13,11 @@ constexpr std::string_view kQualifiedMessage =
     "alphanumeric character";
 
 bool is_lower(char c) { return c >= 'a' && c <= 'z'; }
-bool is_digit(char c) { return c >= '0' && c <= '9'; }
-bool is_word(char c) { return is_lower(c) || is_digit(c) || (c >= 'A' && c <= 'Z'); }
+bool is_number(char c) { return c >= '0' && c <= '9'; }
+bool is_word(char c) { return is_lower(c) || is_number(c) || (c >= 'A' && c <= 'Z'); }
 
 bool label_syntax(std::string_view text) {
-  const auto inner = [](char c) { return is_lower(c) || is_digit(c) || c == '-'; };
+  const auto inner = [](char c) { return is_lower(c) || is_number(c) || c == '-'; };
   return !text.empty() && std::all_of(text.begin(), text.end(), inner) && text.front() != '-' &&
          text.back() != '-';
 }

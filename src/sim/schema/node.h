@@ -77,6 +77,9 @@ struct Schema {
     kDeviceRequest,
     kVolume,
     kAutoscalerSpec,
+    kSubject,
+    kLimitRangeItem,
+    kVolumeClaim,
     kCrdNames,
   };
   struct Property {

@@ -53,6 +53,8 @@ bool small_whole(std::string_view text) {  // its own canonical quantity
          std::all_of(text.begin(), text.end(), [](char c) { return c >= '0' && c <= '9'; });
 }
 
+bool is_digit(char c) { return c >= '0' && c <= '9'; }
+
 // "2024-02-29T10:30:00Z": nothing to do.
 bool plain_time(std::string_view text) { return text.size() == 20 && text.back() == 'Z'; }
 
@@ -61,6 +63,7 @@ class Normalizer {
   Normalizer(const Kind& kind, const NormalizeOptions& options)
       : kind_(kind), options_(options), strict_(!kind.custom), go_struct_(kind.kind) {
     place_.in_pod = !kind.custom && kind.group.empty() && kind.kind == "Pod";
+    place_.in_job = kind.group == "batch" && kind.kind == "Job";
   }
 
   Result<Normalized> run(const Value& object) {
@@ -331,6 +334,13 @@ class Normalizer {
 
   Value time(std::string_view text, bool micro) {
     const auto parsed = text::parse_rfc3339(text);
+    // Go wants six digits of a second where it writes six.
+    if (micro && parsed.ok() && (text.size() < 27 || text[19] != '.' || is_digit(text[26]))) {
+      fail("parsing time " + go_quote(text.substr(0, 100)) +
+           " as \"2006-01-02T15:04:05.000000Z07:00\": cannot parse " +
+           go_quote(text.substr(std::min<std::size_t>(19, text.size()), 100)) + " as \".000000\"");
+      return {};
+    }
     if (!parsed.ok()) {
       fail("parsing time " + go_quote(text.substr(0, 100)) +
            " as \"2006-01-02T15:04:05Z07:00\": cannot parse");

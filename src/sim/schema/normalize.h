@@ -24,6 +24,7 @@ class Fields {
 // Where in an object the walk is.
 struct Place {
   bool in_pod = false;  // a Pod itself, not a template of one
+  bool in_job = false;  // a Job itself, not the template of one
 };
 
 void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Draft& draft);

@@ -79,7 +79,13 @@ TEST(Normalize, FillsInDefaults) {
       {"Deployment", "{'spec':{'strategy':{'type':'Recreate'}}}", "spec.strategy.rollingUpdate",
        "-"},
       {"Deployment", "{'spec':{'replicas':0}}", "spec.replicas", "0"},
-      {"StatefulSet", "{'spec':{}}", "spec.updateStrategy.rollingUpdate.partition", "0"},
+      {"StatefulSet", "{'spec':{}}", "spec.updateStrategy.rollingUpdate",
+       R"({"partition":0,"maxUnavailable":1})"},
+      {"CronJob", "{'spec':{'jobTemplate':{'spec':{}}}}", "spec.jobTemplate.spec", "{}"},
+      {"LimitRange", "{'spec':{'limits':[{'type':'Container','max':{'cpu':'2'}}]}}",
+       "spec.limits[0].defaultRequest", R"({"cpu":"2"})"},
+      {"RoleBinding", "{'subjects':[{'kind':'User','name':'u'}]}", "subjects[0].apiGroup",
+       R"("rbac.authorization.k8s.io")"},
       {"Service", "{'spec':{'ports':[{'port':80}]}}", "spec.ports[0].targetPort", "80"},
       {"Service", "{'spec':{'ports':[{'port':80}]}}", "spec.internalTrafficPolicy", "\"Cluster\""},
       {"Namespace", "{'metadata':{'name':'n'}}", "metadata.labels['kubernetes.io/metadata.name']",
@@ -213,7 +219,8 @@ TEST(Validate, RulesOfPods) {
        "spec.containers[0].resources.limits[gpu]: Invalid value: \"gpu\": must be a standard "
        "resource type or fully qualified"},
       {container_with("'resources':{'claims':[{'name':'x'}]}"),
-       "spec.containers[0].resources.claims[0].name: Not found: \"x\""},
+       "spec.containers[0].resources.claims[0]: Not found: \"x\": must be one of the names in "
+       "pod.spec.resourceClaims which is empty"},
       {container_with("'volumeMounts':[{'name':'v','mountPath':'/x'}]"),
        "spec.containers[0].volumeMounts[0].name: Not found: \"v\""},
       {container_with("'ports':[{'containerPort':70000}]"),
@@ -232,7 +239,7 @@ TEST(Validate, RulesOfPods) {
        "spec.nodeName: Forbidden: cannot be set until all schedulingGates have been cleared"},
       {pod_with("'topologySpreadConstraints':[{'maxSkew':0,'topologyKey':'z',"
                 "'whenUnsatisfiable':'DoNotSchedule'}]"),
-       "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than 0"},
+       "spec.topologySpreadConstraints[0].maxSkew: Invalid value: 0: must be greater than zero"},
       {pod_with("'affinity':{'nodeAffinity':{'requiredDuringSchedulingIgnoredDuringExecution':"
                 "{'nodeSelectorTerms':[{'matchExpressions':[{'key':'a','operator':'In'}]}]}}}"),
        "spec.affinity.nodeAffinity.requiredDuringSchedulingIgnoredDuringExecution."
@@ -242,8 +249,8 @@ TEST(Validate, RulesOfPods) {
        "spec.resourceClaims[0]: Invalid value: {\"name\":\"r\"}: must specify one of: "
        "`resourceClaimName`, `resourceClaimTemplateName`"},
       {pod_with("'restartPolicy':'Maybe'"),
-       "spec.restartPolicy: Unsupported value: \"Maybe\": supported values: \"Always\", \"Never\", "
-       "\"OnFailure\""},
+       "spec.restartPolicy: Unsupported value: \"Maybe\": supported values: \"Always\", "
+       "\"OnFailure\", \"Never\""},
   };
   for (const auto& c : cases) expect_rule({"Pod", c[0], c[1]});
 }
@@ -268,11 +275,19 @@ TEST(Validate, RulesOfOtherKinds) {
        "template `labels`"},
       {"Deployment", "{'metadata':{'name':'a','namespace':'d'},'spec':{'template':{}}}",
        "spec.selector: Required value"},
-      {"Service", "{'metadata':{'name':'1a','namespace':'d'},'spec':{'ports':[{'port':1}]}}",
-       "metadata.name: Invalid value: \"1a\": a DNS-1035 label must consist of lower case "
-       "alphanumeric characters or '-', start with an alphabetic character, and end with an "
-       "alphanumeric character (e.g. 'my-name',  or 'abc-123', regex used for validation is "
-       "'[a-z]([-a-z0-9]*[a-z0-9])?')"},
+      {"Service", "{'metadata':{'name':'a.b','namespace':'d'},'spec':{'ports':[{'port':1}]}}",
+       "metadata.name: Invalid value: \"a.b\": must not contain dots"},
+      {"Pod",
+       "{'metadata':{'name':'a','namespace':'d','finalizers':['x']},'spec':{'containers':[{'name':"
+       "'c','image':'i'}]}}",
+       "metadata.finalizers[0]: Invalid value: \"x\": name is neither a standard finalizer name "
+       "nor "
+       "is it fully qualified"},
+      {"ConfigMap", "{'metadata':{'name':'p','namespace':'d'},'data':{'.x_1':'y'}}", ""},
+      {"ResourceClaim",
+       "{'metadata':{'name':'p','namespace':'d'},'spec':{'devices':{'requests':[{'name':'r'}]}}}",
+       "spec.devices.requests[0]: Required value: exactly one of `exactly` or `firstAvailable` is "
+       "required"},
       {"Service", "{'metadata':{'name':'a','namespace':'d'},'spec':{}}",
        "spec.ports: Required value"},
       {"Namespace", "{'metadata':{'name':'a.b'}}",
@@ -282,7 +297,8 @@ TEST(Validate, RulesOfOtherKinds) {
       {"Node",
        "{'metadata':{'name':'n'},'spec':{'taints':[{'key':'a','effect':'NoSchedule'},{'key':'a',"
        "'effect':'NoSchedule'}]}}",
-       "spec.taints[1]: Duplicate value: {\"key\":\"a\",\"effect\":\"NoSchedule\"}: taints must be "
+       "metadata.taints[1]: Duplicate value: {\"key\":\"a\",\"effect\":\"NoSchedule\"}: taints "
+       "must be "
        "unique by key and effect pair"},
       {"Node", "{'metadata':{'name':'n','labels':{'a':'-'}}}",
        "metadata.labels: Invalid value: \"-\": a valid label must be an empty string or consist of "

@@ -64,7 +64,8 @@ bool has_generation(const Kind& kind) {
     if (kind.group == group) return true;
   }
   if (kind.group.empty()) return kind.kind == "Pod" || kind.kind == "ReplicationController";
-  return kind.kind == "ResourceSlice" || kind.kind == "PodGroup";
+  return kind.group == "autoscaling" || kind.kind == "ResourceSlice" || kind.kind == "PodGroup" ||
+         kind.kind == "PriorityClass" || kind.kind == "DeviceClass";
 }
 
 struct QosSums {
@@ -114,6 +115,45 @@ Value job_selector(const Value& object, Draft& draft) {
     out = draft.set_in(out, {"spec", "selector", "matchLabels", kUid},
                        draft.string(text_at(meta, "uid")));
   }
+  if (at(meta, "labels").size() == 0) {
+    out = draft.set_in(out, {"metadata", "labels"},
+                       at(at(at(at(out, "spec"), "template"), "metadata"), "labels"));
+  }
+  return out;
+}
+
+// A pod with gates says so from the start.
+Value gated_condition(const Value& pod, Draft& draft) {
+  if (at(at(pod, "spec"), "schedulingGates").size() == 0) return pod;
+  std::vector<Member> condition = {
+      {"type", draft.string("PodScheduled")},
+      {"status", draft.string("False")},
+      {"reason", draft.string("SchedulingGated")},
+      {"message", draft.string("Scheduling is blocked due to non-empty scheduling gates")}};
+  const Value& now = at(at(pod, "metadata"), "creationTimestamp");
+  if (now.is_string()) condition.push_back({"lastTransitionTime", now});
+  const Value list[] = {draft.object(condition)};
+  return draft.set_in(pod, {"status", "conditions"}, draft.array(list));
+}
+
+// Addresses as a list, and one family of them.
+Value service_addresses(const Value& service, Draft& draft) {
+  const Value& spec = at(service, "spec");
+  if (text_at(spec, "type") == "ExternalName") return service;
+  Value out = service;
+  const std::string_view address = text_at(spec, "clusterIP");
+  if (!address.empty() && at(spec, "clusterIPs").size() == 0) {
+    const Value list[] = {draft.string(address)};
+    out = draft.set_in(out, {"spec", "clusterIPs"}, draft.array(list));
+  }
+  if (at(spec, "ipFamilies").size() == 0) {
+    const bool six = address.find(':') != std::string_view::npos;
+    const Value list[] = {draft.string(six ? "IPv6" : "IPv4")};
+    out = draft.set_in(out, {"spec", "ipFamilies"}, draft.array(list));
+  }
+  if (text_at(spec, "ipFamilyPolicy").empty()) {
+    out = draft.set_in(out, {"spec", "ipFamilyPolicy"}, draft.string("SingleStack"));
+  }
   return out;
 }
 
@@ -125,7 +165,7 @@ Value fresh_status(const Kind& kind, const Value& object, Draft& draft) {
     if (kind.kind == "Pod") {
       const Member status[] = {{"phase", draft.string("Pending")},
                                {"qosClass", draft.string(qos_class(at(object, "spec")))}};
-      return draft.set(object, "status", draft.object(status));
+      return gated_condition(draft.set(object, "status", draft.object(status)), draft);
     }
     if (kind.kind == "Namespace" || kind.kind.starts_with("PersistentVolume")) {
       const Member status[] = {
@@ -134,12 +174,21 @@ Value fresh_status(const Kind& kind, const Value& object, Draft& draft) {
     }
     if (kind.kind == "Service") {
       const Member status[] = {{"loadBalancer", draft.object({})}};
-      return draft.set(object, "status", draft.object(status));
+      return service_addresses(draft.set(object, "status", draft.object(status)), draft);
     }
   }
   if (kind.group == "apps" || kind.kind == "ReplicationController") {
     if (kind.kind == "Deployment") return draft.set(object, "status", draft.object({}));
-    const Member status[] = {{"replicas", draft.number(0)}};
+    std::vector<Member> status;
+    if (kind.kind == "DaemonSet") {
+      for (const std::string_view field : {"currentNumberScheduled", "desiredNumberScheduled",
+                                           "numberMisscheduled", "numberReady"}) {
+        status.push_back({field, draft.number(0)});
+      }
+    } else {
+      status.push_back({"replicas", draft.number(0)});
+      if (kind.kind == "StatefulSet") status.push_back({"availableReplicas", draft.number(0)});
+    }
     return draft.set(object, "status", draft.object(status));
   }
   return draft.set(object, "status", draft.object({}));

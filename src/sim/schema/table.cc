@@ -38,6 +38,9 @@ constexpr std::pair<std::string_view, Hook> kHooks[] = {
     {"DeviceSubRequest", Hook::kDeviceRequest},
     {"Volume", Hook::kVolume},
     {"HorizontalPodAutoscalerSpec", Hook::kAutoscalerSpec},
+    {"Subject", Hook::kSubject},
+    {"LimitRangeItem", Hook::kLimitRangeItem},
+    {"PersistentVolumeClaim", Hook::kVolumeClaim},
     {"CustomResourceDefinitionNames", Hook::kCrdNames},
 };
 

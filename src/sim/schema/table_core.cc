@@ -148,7 +148,7 @@ ServiceStatus: conditions:[Condition]@type%type loadBalancer:LoadBalancerStatus
 SessionAffinityConfig: clientIP:ClientIPConfig
 StorageOSPersistentVolumeSource: fsType:s readOnly:b secretRef:ObjectReference volumeName:s
  volumeNamespace:s
-Taint: effect!:s|NoExecute|NoSchedule|PreferNoSchedule key!:s timeAdded:t value:s
+Taint: effect!:s|NoSchedule|PreferNoSchedule|NoExecute key!:s timeAdded:t value:s
 VolumeHealthStatus: healthConditions:[VolumeHealthCondition]@status,reason%status
  lastTransitionTime:t
 VolumeNodeAffinity: required:NodeSelector

@@ -85,7 +85,7 @@ ClusterRoleBinding: apiVersion:s kind:s metadata:ObjectMeta roleRef!:RoleRef sub
 PolicyRule: apiGroups:[s] nonResourceURLs:[s] resourceNames:[s] resources:[s] verbs!:[s]
 Role: apiVersion:s kind:s metadata:ObjectMeta rules:[PolicyRule]
 RoleBinding: apiVersion:s kind:s metadata:ObjectMeta roleRef!:RoleRef subjects:[Subject]
-RoleRef&: apiGroup:s="rbac.authorization.k8s.io" kind!:s name!:s
+RoleRef&: apiGroup:s="rbac.authorization.k8s.io" kind!:s|Role|ClusterRole name!:s
 Subject&: apiGroup:s kind!:s name!:s namespace:s
 #io.k8s.api.resource.v1
 AllocatedDeviceStatus: conditions:[Condition]@type data:a device!:s driver!:s

@@ -30,7 +30,7 @@ Container: args:[s] command:[s] env:[EnvVar]@name%name envFrom:[EnvFromSource] i
  resizePolicy:[ContainerResizePolicy] resources:ResourceRequirements={} restartPolicy:s
  restartPolicyRules:[ContainerRestartRule] securityContext:SecurityContext startupProbe:Probe
  stdin:b stdinOnce:b terminationMessagePath:s="/dev/termination-log"
- terminationMessagePolicy:s|FallbackToLogsOnError|File="File" tty:b
+ terminationMessagePolicy:s|File|FallbackToLogsOnError="File" tty:b
  volumeDevices:[VolumeDevice]@devicePath%devicePath volumeMounts:[VolumeMount]@mountPath%mountPath
  workingDir:s
 ContainerExtendedResourceRequest: containerName!:s requestName!:s resourceName!:s
@@ -142,7 +142,7 @@ PodSecurityContext: appArmorProfile:AppArmorProfile fsGroup:l fsGroupChangePolic
  windowsOptions:WindowsSecurityContextOptions
 PodSpec: activeDeadlineSeconds:l affinity:Affinity automountServiceAccountToken:b
  containers!:[Container]@name%name dnsConfig:PodDNSConfig
- dnsPolicy:s|ClusterFirst|ClusterFirstWithHostNet|Default|None="ClusterFirst"
+ dnsPolicy:s|ClusterFirstWithHostNet|ClusterFirst|Default|None="ClusterFirst"
  enableServiceLinks:b ephemeralContainers:[EphemeralContainer]@name%name
  evictionResponders:[EvictionResponder]@name%name hostAliases:[HostAlias]@ip%ip hostIPC:b
  hostNetwork:b hostPID:b hostUsers:b hostname:s hostnameOverride:s
@@ -150,7 +150,7 @@ PodSpec: activeDeadlineSeconds:l affinity:Affinity automountServiceAccountToken:
  nodeSelector:{s}& os:PodOS overhead:{q} preemptionPolicy:s|Never|PreemptLowerPriority priority:i
  priorityClassName:s readinessGates:[PodReadinessGate]
  resourceClaims:[PodResourceClaim]@name%name~ resources:ResourceRequirements
- restartPolicy:s|Always|Never|OnFailure="Always" runtimeClassName:s
+ restartPolicy:s|Always|OnFailure|Never="Always" runtimeClassName:s
  schedulerName:s="default-scheduler" schedulingGates:[PodSchedulingGate]@name%name
  schedulingGroup:PodSchedulingGroup securityContext:PodSecurityContext={} serviceAccount:s
  serviceAccountName:s setHostnameAsFQDN:b shareProcessNamespace:b subdomain:s
@@ -202,7 +202,7 @@ StorageOSVolumeSource: fsType:s readOnly:b secretRef:LocalObjectReference volume
  volumeNamespace:s
 Sysctl: name!:s value!:s
 TCPSocketAction: host:s port!:x
-Toleration: effect:s|NoExecute|NoSchedule|PreferNoSchedule key:s operator:s|Equal|Exists|Gt|Lt
+Toleration: effect:s|NoSchedule|PreferNoSchedule|NoExecute key:s operator:s|Equal|Exists|Gt|Lt
  tolerationSeconds:l value:s
 TopologySpreadConstraint: labelSelector:LabelSelector matchLabelKeys:[s] maxSkew!:i minDomains:i
  nodeAffinityPolicy:s|Honor|Ignore nodeTaintsPolicy:s|Honor|Ignore topologyKey!:s

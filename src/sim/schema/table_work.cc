@@ -97,16 +97,16 @@ JobSchedulingConfiguration: disruptionMode:WorkloadPodGroupDisruptionMode
  schedulingConstraints:WorkloadPodGroupSchedulingConstraints
  schedulingPolicy:WorkloadPodGroupSchedulingPolicy
 JobSpec: activeDeadlineSeconds:l backoffLimit:i backoffLimitPerIndex:i
- completionMode:s|Indexed|NonIndexed="NonIndexed" completions:i managedBy:s manualSelector:b=false
+ completionMode:s|NonIndexed|Indexed completions:i managedBy:s manualSelector:b
  maxFailedIndexes:i parallelism:i podFailurePolicy:PodFailurePolicy
  podReplacementPolicy:s|Failed|TerminatingOrFailed scheduling:JobSchedulingConfiguration
- selector:LabelSelector successPolicy:SuccessPolicy suspend:b=false template!:PodTemplateSpec
+ selector:LabelSelector successPolicy:SuccessPolicy suspend:b template!:PodTemplateSpec
  ttlSecondsAfterFinished:i
 JobStatus: active:i completedIndexes:s completionTime:t conditions:[JobCondition]%type failed:i
  failedIndexes:s ready:i startTime:t succeeded:i terminating:i
  uncountedTerminatedPods:UncountedTerminatedPods
 JobTemplateSpec: metadata:ObjectMeta spec:JobSpec
-PodFailurePolicy: rules!:[PodFailurePolicyRule]
+PodFailurePolicy: rules:[PodFailurePolicyRule]
 PodFailurePolicyOnExitCodesRequirement: containerName:s operator!:s|In|NotIn values!:[i]^
 PodFailurePolicyOnPodConditionsPattern: status:s="True" type!:s
 PodFailurePolicyRule: action!:s|Count|FailIndex|FailJob|Ignore

@@ -143,7 +143,8 @@ class SchemaWalk {
       if (!property.required) continue;
       const Value* member = value.find(property.name);
       if (custom_ ? member == nullptr : empty(member, *property.schema)) {
-        out_.add(required_value(path_.with(property.name)));
+        const bool key = !custom_ && property.name == "topologyKey";
+        out_.add(required_value(path_.with(property.name), key ? "can not be empty" : ""));
       }
     }
     for (const Member& member : value.members()) {
@@ -354,7 +355,7 @@ std::string check_name(const Kind& kind, std::string_view name) {
   if (kind.group == "rbac.authorization.k8s.io") return check_path_segment(name);
   if (kind.group.empty()) {
     if (kind.kind == "Namespace") return check_dns1123_label(name);
-    if (kind.kind == "Service") return check_dns1035_label(name);
+    if (kind.kind == "Service") return check_dns1123_label(name);
   }
   return check_dns1123_subdomain(name);
 }

@@ -89,6 +89,8 @@ void rules_of_controller(const Kind& kind, const Value& spec, Path& path, Causes
   const Value& labels = at(at(at(spec, "template"), "metadata"), "labels");
   if (selector.is_null()) {
     out.add(required_value(path.with("selector")));
+    out.add(invalid_value(path.with("template.metadata.labels"), labels,
+                          "`selector` does not match template `labels`"));
   } else {
     at_field(spec, "selector", path, [&](const Value& s) { check_label_selector(s, path, out); });
     const std::size_t rules =
@@ -262,8 +264,10 @@ void rules_of_service(const Value& spec, Path& path, Causes& out) {
            [&](const Value& labels) { validate_labels(labels, path, out); });
 }
 
-void rules_of_node(const Value& spec, Path& path, Causes& out) {
+void rules_of_node(const Value& spec, Causes& out) {
   std::set<std::string> seen;
+  Path path;  // Kubernetes itself names this field so
+  path.child("metadata");
   each_item(spec, "taints", path, [&](const Value& taint) {
     const std::string_view key = text_at(taint, "key");
     if (const std::string wrong = check_label_key(key); !wrong.empty()) {
@@ -335,6 +339,44 @@ void rules_of_webhooks(const Value& object, Causes& out) {
   });
 }
 
+// Without a domain only a few words are finalizers.
+void check_finalizers(const Value& object, Causes& out) {
+  for (std::size_t i = 0; const Value& one : at(at(object, "metadata"), "finalizers").items()) {
+    const std::string_view name = one.string();
+    const bool known = name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
+    if (!known && name.find('/') == std::string_view::npos) {
+      out.add(invalid_text("metadata.finalizers[" + std::to_string(i) + "]", name,
+                           "name is neither a standard finalizer name nor is it fully qualified"));
+    }
+    ++i;
+  }
+}
+
+bool is_config_key(std::string_view key) {
+  for (const char c : key) {
+    const bool word = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9');
+    if (!word && c != '-' && c != '_' && c != '.') return false;
+  }
+  return !key.empty() && key != "." && key != ".." && key.size() <= 253;
+}
+
+void rules_of_claim_requests(const Value& devices, Path& path, Causes& out) {
+  const Path::Mark mark = path.mark();
+  path.child("devices");
+  each_item(devices, "requests", path, [&](const Value& request) {
+    const bool exactly = request.find("exactly") != nullptr;
+    const bool first = at(request, "firstAvailable").size() > 0;
+    if (exactly == first) {
+      out.add(exactly ? invalid_value(path.text(), request,
+                                      "exactly one of `exactly` or `firstAvailable` is required, "
+                                      "but multiple fields are set")
+                      : required_value(path.text(),
+                                       "exactly one of `exactly` or `firstAvailable` is required"));
+    }
+  });
+  path.back(mark);
+}
+
 void rules_of_core(const Kind& kind, const Value& object, const Value& spec, Path& path,
                    Causes& out) {
   if (kind.kind == "Pod") {
@@ -347,7 +389,7 @@ void rules_of_core(const Kind& kind, const Value& object, const Value& spec, Pat
   } else if (kind.kind == "Service") {
     rules_of_service(spec, path, out);
   } else if (kind.kind == "Node") {
-    rules_of_node(spec, path, out);
+    rules_of_node(spec, out);
   } else if (kind.kind == "PersistentVolumeClaim") {
     rules_of_claim(spec, path, out);
   } else if (kind.kind == "ReplicationController" && at(spec, "selector").size() == 0) {
@@ -361,7 +403,7 @@ void rules_of_core(const Kind& kind, const Value& object, const Value& spec, Pat
     for (const std::string_view data : {"data", "binaryData"}) {
       for (const Member& member : at(object, data).members()) {
         total += member.value.string().size();
-        if (check_label_key(member.key).empty() || member.key.empty()) continue;
+        if (is_config_key(member.key)) continue;
         out.add(invalid_text(std::string(data) + "[" + std::string(member.key) + "]", member.key,
                              "a valid config key must consist of alphanumeric characters, '-', "
                              "'_' or '.' (e.g. 'key.name',  or 'KEY_NAME',  or 'key-name', regex "
@@ -378,6 +420,7 @@ void validate_builtin(const Kind& kind, const Value& object, Causes& out) {
   const Value& spec = at(object, "spec");
   Path path;
   path.child("spec");
+  check_finalizers(object, out);
   if (kind.group.empty()) return rules_of_core(kind, object, spec, path, out);
   if (kind.group == "apps" && kind.kind != "ControllerRevision") {
     rules_of_controller(kind, spec, path, out);
@@ -392,6 +435,10 @@ void validate_builtin(const Kind& kind, const Value& object, Causes& out) {
     rules_of_priority(object, out);
   } else if (kind.group == "admissionregistration.k8s.io") {
     rules_of_webhooks(object, out);
+  } else if (kind.kind == "ResourceClaim" || kind.kind == "ResourceClaimTemplate") {
+    const bool inner = kind.kind == "ResourceClaimTemplate";
+    if (inner) path.child("spec");
+    rules_of_claim_requests(at(inner ? at(spec, "spec") : spec, "devices"), path, out);
   } else if (kind.group == "apiextensions.k8s.io") {
     validate_crd(object, out);
   }

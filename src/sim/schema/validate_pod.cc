@@ -100,7 +100,10 @@ void check_resources(const Value& resources, const PodNames& names, Path& path, 
     if (name.empty()) {
       out.add(required_value(path.with("name")));
     } else if (!names.claims.contains(name)) {
-      out.add(not_found(path.with("name"), name));
+      Cause cause = not_found(path.text(), name);
+      cause.message += ": must be one of the names in pod.spec.resourceClaims";
+      if (names.claims.empty()) cause.message += " which is empty";
+      out.add(std::move(cause));
     }
     if (!seen.insert(text::to_json(claim)).second) out.add(duplicate_value(path.text(), claim));
   });
@@ -299,7 +302,7 @@ void check_spread(const Value& spec, Path& path, Causes& out) {
     const std::int64_t skew = int_at(constraint, "maxSkew").value_or(0);
     if (skew <= 0) {
       out.add({"FieldValueInvalid", path.with("maxSkew"),
-               "Invalid value: " + std::to_string(skew) + ": must be greater than 0"});
+               "Invalid value: " + std::to_string(skew) + ": must be greater than zero"});
     }
     const std::string pair = "{" + std::string(text_at(constraint, "topologyKey")) + ", " +
                              std::string(text_at(constraint, "whenUnsatisfiable")) + "}";
