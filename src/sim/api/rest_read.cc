@@ -196,8 +196,9 @@ MaybeError Server::read_selection(const Request& request, Selection& out) const 
   for (text::Requirement& requirement : fields.value()) {
     const bool meta = requirement.key == "metadata.name" ||
                       (requirement.key == "metadata.namespace" && kind.namespaced);
-    const bool known = std::find(kind.selectable_fields.begin(), kind.selectable_fields.end(),
-                                 requirement.key) != kind.selectable_fields.end();
+    if (request.type->events_api) requirement.key = event_field_to_core(requirement.key);
+    const std::vector<std::string>& stored = request.type->shelf->kind->selectable_fields;
+    const bool known = std::find(stored.begin(), stored.end(), requirement.key) != stored.end();
     if (!meta && !known) {
       const std::string why = kind.custom || !kind.selectable_fields.empty()
                                   ? "field label not supported: " + requirement.key
@@ -209,7 +210,6 @@ MaybeError Server::read_selection(const Request& request, Selection& out) const 
                          " that match label selector " + quoted(request.query("labelSelector")) +
                          ", field selector " + quoted(request.query("fieldSelector")) + ": " + why);
     }
-    if (request.type->events_api) requirement.key = event_field_to_core(requirement.key);
   }
   out.fields = std::move(fields).value();
   return std::nullopt;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "sim/schema/protobuf.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim::api {
@@ -24,6 +25,24 @@ class NoExchange final : public serve::Exchange {
   bool gone() const override { return false; }
   void on_gone(std::function<void()>) override {}
 };
+
+// Go clients write built-in kinds as protobuf; from here on the body is JSON.
+MaybeError read_protobuf(Request& request) {
+  for (text::HttpHeader& header : request.http.headers) {
+    if (header.value.find(kProtobufMediaType) != 0) continue;
+    if (text::find_header({header}, "Content-Type") == std::nullopt) continue;
+    if (request.http.body.empty()) return std::nullopt;
+    if (request.type->kind->custom && request.method() != "DELETE") {
+      return unsupported_media_type("application/json, application/yaml");
+    }
+    auto json = protobuf_to_json(request.http.body);
+    if (!json.ok()) return bad_request("protobuf body: " + json.error().to_string());
+    request.http.body = std::move(json).value();
+    header.value = "application/json";
+    return std::nullopt;
+  }
+  return std::nullopt;
+}
 
 bool open_to_all(std::string_view target) {
   const std::string_view path = target.substr(0, target.find('?'));
@@ -246,6 +265,7 @@ void Server::route_resource(const RequestPtr& request, std::size_t first, std::s
     request->warn(request->type->kind->deprecation_warning);
   }
   if (auto error = read_accept(*request)) return request->fail(*error);
+  if (auto error = read_protobuf(*request)) return request->fail(*error);
   if (const auto include = request->target.get("includeObject")) {
     request->include_object = std::string(*include);
   }

@@ -197,10 +197,10 @@ std::string review_json(const Draft& draft, const std::string& uid) {
   const std::string_view operation = operation_of(draft);
   out.key("options");
   out.begin_object();
-  out.field("kind", operation == "CREATE"                ? "CreateOptions"
-                    : operation == "DELETE"              ? "DeleteOptions"
-                    : draft.request->method() == "PATCH" ? "PatchOptions"
-                                                         : "UpdateOptions");
+  out.field("kind", operation == "CREATE"    ? "CreateOptions"
+                    : operation == "DELETE"  ? "DeleteOptions"
+                    : draft.request->applies ? "PatchOptions"
+                                             : "UpdateOptions");
   out.field("apiVersion", "meta.k8s.io/v1");
   if (!draft.request->manager.empty() && operation != "DELETE") {
     out.field("fieldManager", draft.request->manager);
