@@ -29,9 +29,10 @@ from ledger import NAMESPACE, Ledger, config_map, job, pod
 
 # A name, and the passages at which it is hit; the workload makes sure that there are so many.
 POINTS = [
-    ("store-before-commit", 60),
-    ("store-after-commit", 60),
-    ("api-before-answer", 90),
+    ("store-before-commit", 20),  # while the cluster is set up for the first time
+    ("store-before-commit", 150),
+    ("store-after-commit", 150),
+    ("api-before-answer", 300),
     ("controller-before-bind", 1),
     ("controller-before-bind", 2),  # between the pods of a gang
     ("controller-after-bind", 1),
@@ -48,10 +49,12 @@ class Load:
         self.count = 0
         self.maps = []
 
-    def make_namespace(self, api):
+    def make_namespace(self, api, dead=lambda: False):
         body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
 
         def made():
+            if dead():
+                return True
             status, _ = api.call("POST", "/api/v1/namespaces", body)
             return status in (201, 409)
 
@@ -144,7 +147,7 @@ class Observer(threading.Thread):
         while not self.over.wait(0.02):
             try:
                 api = api or Api(self.kubeconfig, timeout_s=5)
-                self.ledger.observe(api.get(f"/api/v1/namespaces/{NAMESPACE}/pods")["items"])
+                self.ledger.observe(api.get(f"/api/v1/namespaces/{NAMESPACE}/pods"))
             except Gone:
                 api = None
             except Failure as failure:
@@ -233,7 +236,7 @@ def run_point(berth, folder, point, count):
     if cluster.await_ready():
         api = cluster.api()
         try:
-            load.make_namespace(api)
+            load.make_namespace(api, lambda: not cluster.process.running())
             load.gang(api)
             load.gang(api)
             for _ in range(60):
@@ -270,13 +273,13 @@ class Controllers:
         self.processes = {}
         self.born = 0
 
-    def start(self):
+    def start(self, crash_at=None):
         self.born += 1
         name = f"controller-{self.born}"
         log = os.path.join(self.folder, name + ".log")
         self.processes[name] = Process(
             [self.berth, "controller", "--kubeconfig", self.kubeconfig, "--identity", name,
-             "--metrics", ""], log)
+             "--metrics", "", "--log-level", "warn"], log, crash_at)
         return name
 
     def leader(self, api):
@@ -307,17 +310,22 @@ def run_controllers(berth, folder, seed, away_s):
     load.make_namespace(api)
     controllers = Controllers(berth, folder, cluster.kubeconfig)
     try:
-        controllers.start()
+        # Odd seeds: it dies between the bindings of a gang. Even ones: at any moment.
+        at_point = seed % 2 == 1
+        first = controllers.start("controller-after-bind:1" if at_point else None)
+        wait_for("a leader", lambda: controllers.leader(api) == first)
         controllers.start()
         observer = Observer(cluster.kubeconfig, ledger)
-        leader = wait_for("a leader", lambda: controllers.leader(api))
         load.gang(api)
         for step in range(40):
             load.step(api)
-            if step == 20:
-                pause(rng.random() * 0.05)  # inside of its first cycles
-                controllers.kill(leader)
-                controllers.start()
+            if step == 20 and not at_point:
+                pause(rng.random() * 0.05)
+                controllers.kill(first)
+        if at_point:
+            wait_for("the end of the leader", lambda: not controllers.processes[first].running())
+            controllers.kill(first)
+        controllers.start()
         wait_for("the next leader", lambda: controllers.leader(api))
         converge(cluster, ledger)
         # The API server stands still; the work given before and after is done.

@@ -63,6 +63,8 @@ class Ledger:
         self.latest = 0         # highest resourceVersion ever seen
         self.writes = 0
         self.lock = threading.Lock()
+        self.watching = threading.Lock()
+        self.observed = 0       # version of the latest list of pods
         self.places = {}        # uid of a pod -> (node, gpus)
         self.partial_since = {}  # name of a gang -> monotonic time
         self.gangs = {}          # name of a job that is a gang -> pods
@@ -153,7 +155,15 @@ class Ledger:
     # ---- pods ----
 
     def observe(self, pods):
-        """A list of all pods at one version."""
+        """A list of all pods at one version. One that another thread has overtaken is let go."""
+        with self.watching:
+            version = int(pods["metadata"]["resourceVersion"])
+            if version < self.observed:
+                return
+            self.observed = version
+            self.judge(pods["items"])
+
+    def judge(self, pods):
         taken = {}
         bound_of = {}
         for item in pods:
@@ -173,8 +183,7 @@ class Ledger:
                 if uid in self.places:
                     raise Failure(f"pod {name} was bound to {self.places[uid][0]} and is not")
                 continue
-            with self.lock:
-                before = self.places.setdefault(uid, (node, gpus))
+            before = self.places.setdefault(uid, (node, gpus))
             if before != (node, gpus):
                 raise Failure(f"pod {name} moved from {before} to {(node, gpus)}")
             asked = int(item["spec"]["containers"][0]["resources"]["limits"]["nvidia.com/gpu"])
@@ -206,8 +215,9 @@ class Ledger:
 
     def finished(self, api):
         """True when every job and pod that was acknowledged has come to its end."""
-        pods = api.get(PATHS["Pod"])["items"]
-        self.observe(pods)
+        found = api.get(PATHS["Pod"])
+        self.observe(found)
+        pods = found["items"]
         jobs = {item["metadata"]["name"]: item for item in api.get(PATHS["Job"])["items"]}
         phases = {item["metadata"]["name"]: item.get("status", {}).get("phase") for item in pods}
         waiting = []
