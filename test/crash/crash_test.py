@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Kills berth with kill -9 and checks that nothing acknowledged is lost and nothing is done twice.
 
-    test/crash/crash_test.py --berth build/dev/berth [--seeds 3] [--first 1] [--points] [--controllers]
+    test/crash/crash_test.py --berth build/dev/berth [--seeds 200] [--first 1] [--jobs 3]
 
 Modes (all by default):
   seeds        `berth up` is killed at moments that the seed says, while pods, jobs, gangs and
@@ -15,6 +15,7 @@ come again; no pod is bound twice or moves; no GPU has two holders; no gang stay
 jobs finish. A failure names its seed, and the folder with data and logs is kept.
 """
 import argparse
+import concurrent.futures
 import os
 import random
 import shutil
@@ -65,7 +66,7 @@ class Load:
         name = f"gang-{self.count}"
         pods = self.rng.randint(2, 3)
         self.ledger.gangs[name] = pods
-        return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 1, True))
+        return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 0.3, True))
 
     def touch(self, api):
         """A write that starts nothing."""
@@ -83,11 +84,11 @@ class Load:
         n, what = self.count, self.rng.random()
         if what < 0.2:
             return self.ledger.write(api, "POST", "Pod", f"pod-{n}",
-                                     pod(f"pod-{n}", self.rng.choice((1, 1, 2, 4)), 1))
+                                     pod(f"pod-{n}", self.rng.choice((1, 1, 2, 4)), 0.3))
         if what < 0.3:
             return self.ledger.write(api, "POST", "Job", f"job-{n}",
                                      job(f"job-{n}", self.rng.randint(1, 3),
-                                         self.rng.choice((1, 2)), 1, False))
+                                         self.rng.choice((1, 2)), 0.3, False))
         if what < 0.36:
             return self.gang(api)
         if what < 0.6 or not self.maps:
@@ -299,16 +300,16 @@ class Controllers:
             self.kill(name)
 
 
-def run_controllers(berth, folder, seed, away_s):
+def run_controllers(args, folder, seed):
     rng = random.Random(f"controllers {seed}")
-    cluster, ledger = Cluster(berth, folder, controller=False), Ledger()
+    cluster, ledger = Cluster(args.berth, folder, controller=False), Ledger()
     load = Load(ledger, rng)
     cluster.start()
     if not cluster.await_ready():
         raise Failure("berth up ended while it started")
     api = cluster.api()
     load.make_namespace(api)
-    controllers = Controllers(berth, folder, cluster.kubeconfig)
+    controllers = Controllers(args.berth, folder, cluster.kubeconfig)
     try:
         # Odd seeds: it dies between the bindings of a gang. Even ones: at any moment.
         at_point = seed % 2 == 1
@@ -331,7 +332,16 @@ def run_controllers(berth, folder, seed, away_s):
         # The API server stands still; the work given before and after is done.
         for _ in range(10):
             load.step(api)
-        cluster.process.stop_and_go(away_s)
+        if args.kill_server:
+            port = cluster.port()
+            cluster.process.kill()
+            pause(args.away)
+            cluster.start(port=port)
+            if not cluster.await_ready():
+                raise Failure(f"berth up ended while it started again on port {port}")
+            ledger.restart_clocks()
+        else:
+            cluster.process.stop_and_go(args.away)
         api = cluster.api()
         for _ in range(10):
             load.step(api)
@@ -350,46 +360,51 @@ def run_controllers(berth, folder, seed, away_s):
 
 
 def run_all(args):
-    plan = []
-    if args.seeds > 0:
-        for seed in range(args.first, args.first + args.seeds):
-            plan.append((f"seed {seed}", lambda folder, s=seed: run_seed(args.berth, folder, s)))
+    plan = []  # the longest first
+    for seed in range(args.first, args.first + args.controllers):
+        plan.append((f"controllers {seed}", lambda folder, s=seed: run_controllers(args, folder, s)))
+    for seed in range(args.first, args.first + args.seeds):
+        plan.append((f"seed {seed}", lambda folder, s=seed: run_seed(args.berth, folder, s)))
     if args.points:
         for point, count in POINTS:
             plan.append((f"{point}:{count}", lambda folder, p=point, c=count:
                          run_point(args.berth, folder, p, c)))
-    for seed in range(args.first, args.first + args.controllers):
-        plan.append((f"controllers {seed}", lambda folder, s=seed:
-                     run_controllers(args.berth, folder, s, args.away)))
-    failures = 0
-    for name, run in plan:
-        start = time.monotonic()
-        folder = tempfile.mkdtemp(prefix="berth-crash-", dir=args.folder)
-        try:
-            writes = run(folder)
-            print(f"ok    {name}: {writes} writes, {time.monotonic() - start:.1f} s", flush=True)
-            shutil.rmtree(folder, ignore_errors=True)
-        except Exception as error:  # whatever it is, the other seeds are still worth knowing
-            failures += 1
-            print(f"FAIL  {name}: {error}\n      kept in {folder}", flush=True)
-            if not isinstance(error, Failure):
-                traceback.print_exc()
-            show_logs(folder)
-            kill_leftovers()
-    print(f"{len(plan) - failures} of {len(plan)} passed")
-    return failures
+    with concurrent.futures.ThreadPoolExecutor(max_workers=args.jobs) as pool:
+        passed = list(pool.map(lambda item: run_one(args, *item), plan))
+    print(f"{sum(passed)} of {len(plan)} passed")
+    return len(plan) - sum(passed)
 
 
-def show_logs(folder):
+def run_one(args, name, run):
+    start = time.monotonic()
+    folder = tempfile.mkdtemp(prefix="berth-crash-", dir=args.folder)
+    try:
+        writes = run(folder)
+        print(f"ok    {name}: {writes} writes, {time.monotonic() - start:.1f} s", flush=True)
+        shutil.rmtree(folder, ignore_errors=True)
+        return True
+    except Exception as error:  # whatever it is, the others are still worth knowing
+        trace = "" if isinstance(error, Failure) else traceback.format_exc()
+        print(f"FAIL  {name}: {error}\n      kept in {folder}\n{trace}{last_lines(folder)}",
+              flush=True)
+        return False
+    finally:
+        kill_leftovers(folder)
+
+
+def last_lines(folder):
+    out = ""
     for name in sorted(os.listdir(folder)):
         if name.endswith(".log"):
             with open(os.path.join(folder, name), encoding="utf-8", errors="replace") as file:
-                print(f"      {name}:\n" + "".join("        " + l for l in file.readlines()[-15:]))
+                lines = file.readlines()[-15:]
+            out += f"      {name}:\n" + "".join("        " + line for line in lines)
+    return out
 
 
-def kill_leftovers():
+def kill_leftovers(folder):
     for process in Process.all:
-        if process.running():
+        if process.log.startswith(folder) and process.running():
             process.child.kill()
             process.child.wait()
 
@@ -403,6 +418,9 @@ def main():
     parser.add_argument("--points", action=argparse.BooleanOptionalAction, default=True)
     parser.add_argument("--controllers", type=int, default=1, help="seeds of that mode")
     parser.add_argument("--away", type=float, default=3, help="seconds without the API server")
+    parser.add_argument("--kill-server", action="store_true",
+                        help="kill it for that time (its port may be lost) instead of halting it")
+    parser.add_argument("--jobs", type=int, default=3, help="at the same time")
     parser.add_argument("--folder", default=None, help="where to put data (default: temporary)")
     args = parser.parse_args()
     sys.exit(1 if run_all(args) else 0)

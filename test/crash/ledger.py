@@ -9,6 +9,7 @@ import time
 from cluster import Failure, Gone
 
 PARTIAL_GANG_S = 60
+SLOW_MACHINE_S = 120  # on top, before a gang that is partly bound counts as left behind
 
 NAMESPACE = "crash"
 PATHS = {
@@ -203,7 +204,7 @@ class Ledger:
             # Some bound and some not, or some of the whole not there yet while others run.
             if any(bound) and sum(bound) < self.gangs[name]:
                 since = self.partial_since.setdefault(name, now)
-                if now - since > PARTIAL_GANG_S + 30:
+                if now - since > PARTIAL_GANG_S + SLOW_MACHINE_S:
                     raise Failure(f"gang {name} has {sum(bound)} of {self.gangs[name]} pods bound "
                                   f"for {now - since:.0f} s")
             else:
