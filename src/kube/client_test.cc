@@ -7,7 +7,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kClientSecond = 1'000'000'000;
 constexpr const char* kNotFound =
     R"({"kind":"Status","apiVersion":"v1","status":"Failure","message":"pods \"a\" not found",)"
     R"("reason":"NotFound","code":404})";
@@ -19,7 +19,7 @@ struct ClientWorld {
     return [this](Answer answer) { answers.push_back(std::move(answer)); };
   }
   MetricsRegistry metrics;
-  FakeClock clock{1'000 * kSec};
+  FakeClock clock{1'000 * kClientSecond};
   SteppedLoop loop{clock};
   ScriptTransport wire{loop};
   Client client;
@@ -145,7 +145,7 @@ TEST(Client, retries_only_what_is_safe) {
       if (*c.retry_after) headers.push_back({"Retry-After", c.retry_after});
       w.wire.answer(0, c.status, "", headers);
     }
-    w.loop.run_for(60 * kSec);
+    w.loop.run_for(60 * kClientSecond);
     EXPECT_EQ(w.wire.asked.size(), c.again ? 2u : 1u) << c.what;
     EXPECT_EQ(w.answers.size(), c.again ? 0u : 1u) << c.what;
     if (!c.again || w.wire.asked.size() < 2) continue;
@@ -163,13 +163,13 @@ TEST(Client, gives_up_after_max_tries_and_waits_as_told) {
   for (std::size_t i = 0; i < 3; ++i) {
     ASSERT_EQ(w.wire.asked.size(), i + 1);
     w.wire.answer(i, 429, "", {{"Retry-After", "10"}});
-    w.loop.run_for(9 * kSec);
+    w.loop.run_for(9 * kClientSecond);
     EXPECT_EQ(w.wire.asked.size(), i + 1) << "not before Retry-After";
-    w.loop.run_for(7 * kSec);
+    w.loop.run_for(7 * kClientSecond);
   }
   ASSERT_EQ(w.answers.size(), 1u);
   EXPECT_EQ(w.answers[0].status, 429);
-  EXPECT_EQ(w.answers[0].retry_after_ns, 10 * kSec);
+  EXPECT_EQ(w.answers[0].retry_after_ns, 10 * kClientSecond);
 }
 
 TEST(Client, a_server_in_trouble_is_not_buried_under_retries) {
@@ -177,7 +177,7 @@ TEST(Client, a_server_in_trouble_is_not_buried_under_retries) {
   for (int i = 0; i < 300; ++i) w.client.get(resources::nodes(), {"", "n"}, w.keep());
   for (std::size_t i = 0; i < w.wire.asked.size(); ++i) {
     w.wire.fail(i, {"refused", true, false});
-    w.loop.run_for(60 * kSec);
+    w.loop.run_for(60 * kClientSecond);
   }
   EXPECT_EQ(w.answers.size(), 300u);
   EXPECT_LE(w.wire.asked.size(), 300u + 100u + 61u);
@@ -189,9 +189,9 @@ TEST(Client, own_rate_limit_lets_urgent_calls_pass) {
   EXPECT_EQ(w.wire.asked.size(), 2u);
   w.client.update(resources::leases(), {"a", "l"}, "{}", {.urgent = true}, {});
   EXPECT_EQ(w.wire.asked.size(), 3u);
-  w.loop.run_for(kSec / 10);
+  w.loop.run_for(kClientSecond / 10);
   EXPECT_EQ(w.wire.asked.size(), 4u);
-  w.loop.run_for(kSec);
+  w.loop.run_for(kClientSecond);
   EXPECT_EQ(w.wire.asked.size(), 6u);
 }
 
@@ -213,7 +213,7 @@ TEST(Client, cancel_is_silence) {
   EXPECT_EQ(w.wire.resumed.size(), 1u);
   w.client.cancel(stream);
   EXPECT_TRUE(w.wire.asked[2].cancelled);
-  w.loop.run_for(100 * kSec);
+  w.loop.run_for(100 * kClientSecond);
   EXPECT_EQ(w.wire.asked.size(), 3u);
   EXPECT_TRUE(w.answers.empty());
   EXPECT_FALSE(ended);
@@ -230,7 +230,7 @@ TEST(Client, its_end_cancels_everything) {
     client.get(resources::nodes(), {"", "n"}, [&](Answer) { called = true; });
     wire.answer(0, 200, "{}");
   }
-  loop.run_for(kSec);
+  loop.run_for(kClientSecond);
   EXPECT_FALSE(called);
   EXPECT_TRUE(wire.asked[0].cancelled);
 }

@@ -8,7 +8,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kConfigSecond = 1'000'000'000;
 
 struct FakeFiles {
   std::map<std::string, std::string> files;
@@ -199,7 +199,7 @@ TEST(Credentials, files_are_read_again_and_the_last_good_content_is_kept) {
   config.key_file = "k";
   Credentials creds(config, {}, f.reader());
   auto token = [&](std::int64_t seconds) {
-    auto identity = creds.identity({seconds * kSec, 0});
+    auto identity = creds.identity({seconds * kConfigSecond, 0});
     return identity.ok() ? identity->authorization + " " + identity->ca_pem : "error";
   };
   EXPECT_EQ(token(0), "Bearer one CA1");
@@ -212,12 +212,12 @@ TEST(Credentials, files_are_read_again_and_the_last_good_content_is_kept) {
   f.files.erase("t");
   EXPECT_EQ(token(200), "Bearer two CA2") << "a stale token is better than none";
   f.files["t"] = "three";
-  EXPECT_TRUE(creds.refused(201 * kSec));
+  EXPECT_TRUE(creds.refused(201 * kConfigSecond));
   EXPECT_EQ(token(201), "Bearer three CA2");
-  EXPECT_TRUE(creds.refused(150 * kSec)) << "sent before the token was read again";
+  EXPECT_TRUE(creds.refused(150 * kConfigSecond)) << "sent before the token was read again";
   f.files["t"] = "four";
   EXPECT_EQ(token(202), "Bearer three CA2") << "no need to read it once more";
-  auto identity = creds.identity({202 * kSec, 0});
+  auto identity = creds.identity({202 * kConfigSecond, 0});
   EXPECT_EQ(identity->cert_pem + identity->key_pem, "CERTKEY");
 }
 
@@ -281,8 +281,8 @@ TEST(Credentials, plugin_answers_until_they_expire_or_are_refused) {
                   .ok());
   auto identity = creds.identity({});
   EXPECT_EQ(identity->authorization + identity->cert_pem + identity->key_pem, "Bearer tck");
-  EXPECT_FALSE(creds.needs_plugin({0, 49 * kSec}));
-  EXPECT_TRUE(creds.needs_plugin({0, 50 * kSec})) << "ten seconds before";
+  EXPECT_FALSE(creds.needs_plugin({0, 49 * kConfigSecond}));
+  EXPECT_TRUE(creds.needs_plugin({0, 50 * kConfigSecond})) << "ten seconds before";
   EXPECT_TRUE(creds.refused(5));
   EXPECT_TRUE(creds.needs_plugin({10, 0}));
   ASSERT_TRUE(creds.plugin_done({20, 0}, 0, answer(R"({"token":"t2"})"), "").ok());

@@ -20,6 +20,13 @@
 #include "text/escape.h"
 
 namespace berth::kube {
+
+// "https://h:6443/x" in parts; port is never empty.
+struct ServerUrl {
+  bool tls = false;
+  std::string host, port, path;
+};
+
 namespace {
 
 constexpr long kKeepIdleSeconds = 30;
@@ -35,11 +42,6 @@ void curl_ready_once() {
   (void)done;
 }
 
-// "https://h:6443/x" in parts; port is never empty.
-struct ServerUrl {
-  bool tls = false;
-  std::string host, port, path;
-};
 ServerUrl split_url(const std::string& server) {
   ServerUrl url;
   url.tls = server.starts_with("https://");

@@ -11,8 +11,8 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
-constexpr std::int64_t kPatience = 120 * kSec;  // only a broken program takes so long
+constexpr std::int64_t kCurlSecond = 1'000'000'000;
+constexpr std::int64_t kPatience = 120 * kCurlSecond;  // only a broken program takes so long
 
 bool stream_notes(TinyServer& server, TinyServer::Connection& to) {
   to.write("HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n");

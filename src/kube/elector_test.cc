@@ -10,7 +10,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kLeaseSecond = 1'000'000'000;
 
 // One lease, with optimistic locking, reached by one client over a line that may be bad.
 struct LeaseStore {
@@ -109,7 +109,7 @@ struct Candidate {
 };
 
 struct ElectorWorld {
-  FakeClock clock{1'700'000'000 * kSec + 123'456'789};
+  FakeClock clock{1'700'000'000 * kLeaseSecond + 123'456'789};
   SteppedLoop loop{clock};
   LeaseStore store;
   Candidate a{loop, store, "a", 10}, b{loop, store, "b", 20};
@@ -118,7 +118,7 @@ struct ElectorWorld {
 TEST(Elector, creates_the_lease_and_renews_it_from_memory) {
   ElectorWorld w;
   w.a.elector.start();
-  w.loop.run_for(kSec);
+  w.loop.run_for(kLeaseSecond);
   EXPECT_TRUE(w.a.elector.leading());
   EXPECT_EQ(w.a.log, "sees:a started ");
   EXPECT_EQ(
@@ -126,7 +126,7 @@ TEST(Elector, creates_the_lease_and_renews_it_from_memory) {
       R"({"holderIdentity":"a","leaseDurationSeconds":15,)"
       R"("acquireTime":"2023-11-14T22:13:20.123456Z","renewTime":"2023-11-14T22:13:20.123456Z",)"
       R"("leaseTransitions":0})");
-  w.loop.run_for(20 * kSec);
+  w.loop.run_for(20 * kLeaseSecond);
   EXPECT_EQ(w.a.line.asked.front(), "GET");
   EXPECT_EQ(w.a.line.asked[1], "POST");
   EXPECT_EQ(std::set<std::string>(w.a.line.asked.begin() + 2, w.a.line.asked.end()),
@@ -143,10 +143,10 @@ TEST(Elector, waits_for_the_other_by_its_own_clock_and_counts_the_transition) {
               R"("leaseDurationSeconds":15,"renewTime":"2030-01-01T00:00:00.000000Z",)"
               R"("leaseTransitions":4,"strategy":"s"}})");
   w.a.elector.start();
-  w.loop.run_for(15 * kSec);
+  w.loop.run_for(15 * kLeaseSecond);
   EXPECT_FALSE(w.a.elector.leading());
   EXPECT_EQ(w.a.elector.holder(), "gone");
-  w.loop.run_for(6 * kSec);
+  w.loop.run_for(6 * kLeaseSecond);
   EXPECT_TRUE(w.a.elector.leading());
   EXPECT_EQ(w.store.record().transitions, 5);
   EXPECT_NE(w.store.spec.find(R"("strategy":"s")"), std::string::npos) << "others' fields stay";
@@ -156,15 +156,15 @@ TEST(Elector, waits_for_the_other_by_its_own_clock_and_counts_the_transition) {
 TEST(Elector, a_leader_that_is_cut_off_stops_before_the_next_one_starts) {
   ElectorWorld w;
   w.a.elector.start();
-  w.loop.run_for(kSec);
+  w.loop.run_for(kLeaseSecond);
   w.b.elector.start();
-  w.loop.run_for(30 * kSec);
+  w.loop.run_for(30 * kLeaseSecond);
   EXPECT_TRUE(w.a.elector.leading());
   EXPECT_FALSE(w.b.elector.leading());
   w.a.line.cut = true;
   std::int64_t stopped = 0, started = 0;
   for (int i = 0; i < 400 && started == 0; ++i) {
-    w.loop.run_for(kSec / 10);
+    w.loop.run_for(kLeaseSecond / 10);
     if (stopped == 0 && !w.a.elector.leading()) stopped = w.clock.ticks_ns();
     if (started == 0 && w.b.elector.leading()) started = w.clock.ticks_ns();
   }
@@ -172,7 +172,7 @@ TEST(Elector, a_leader_that_is_cut_off_stops_before_the_next_one_starts) {
   EXPECT_GT(started, stopped);
   EXPECT_TRUE(w.a.log.ends_with("stopped ")) << w.a.log;
   w.a.line.cut = false;
-  w.loop.run_for(20 * kSec);
+  w.loop.run_for(20 * kLeaseSecond);
   EXPECT_TRUE(w.b.elector.leading());
   EXPECT_FALSE(w.a.elector.leading());
   EXPECT_EQ(w.a.elector.holder(), "b");
@@ -181,17 +181,17 @@ TEST(Elector, a_leader_that_is_cut_off_stops_before_the_next_one_starts) {
 TEST(Elector, leading_ends_by_the_clock_even_when_nothing_runs) {
   ElectorWorld w;
   w.a.elector.start();
-  w.loop.run_for(kSec);
-  w.clock.advance(11 * kSec);  // the thread was held up; no timer ran
+  w.loop.run_for(kLeaseSecond);
+  w.clock.advance(11 * kLeaseSecond);  // the thread was held up; no timer ran
   EXPECT_FALSE(w.a.elector.leading());
 }
 
 TEST(Elector, gives_the_lease_back_when_it_stops) {
   ElectorWorld w;
   w.a.elector.start();
-  w.loop.run_for(kSec);
+  w.loop.run_for(kLeaseSecond);
   w.b.elector.start();
-  w.loop.run_for(5 * kSec);
+  w.loop.run_for(5 * kLeaseSecond);
   bool done = false;
   w.a.elector.stop([&] { done = true; });
   EXPECT_FALSE(w.a.elector.leading());
@@ -200,7 +200,7 @@ TEST(Elector, gives_the_lease_back_when_it_stops) {
   EXPECT_TRUE(done);
   EXPECT_EQ(w.store.record().holder, "");
   EXPECT_EQ(w.store.record().duration_s, 1);
-  w.loop.run_for(5 * kSec);
+  w.loop.run_for(5 * kLeaseSecond);
   EXPECT_TRUE(w.b.elector.leading()) << "without waiting for 15 s";
   done = false;
   w.a.elector.stop([&] { done = true; });  // not the holder: nothing to give back
@@ -213,7 +213,7 @@ TEST(Elector, never_two_whatever_the_lines_do) {
   for (std::uint64_t seed = 1; seed <= 40; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
-    FakeClock clock{1'700'000'000 * kSec};
+    FakeClock clock{1'700'000'000 * kLeaseSecond};
     SteppedLoop loop(clock);
     LeaseStore store;
     std::vector<std::unique_ptr<Candidate>> all;
@@ -231,10 +231,10 @@ TEST(Elector, never_two_whatever_the_lines_do) {
       } else if (step < 1'200 && random.chance(1, 20)) {
         LeaseLine& line = all[random.below(3)]->line;
         line.cut = random.chance(1, 3);
-        line.longest_delay = random.between(0, 8) * kSec;
+        line.longest_delay = random.between(0, 8) * kLeaseSecond;
         line.lost_percent = random.below(60);
       }
-      loop.run_for(random.between(0, kSec));
+      loop.run_for(random.between(0, kLeaseSecond));
       int leading = 0;
       for (auto& c : all) leading += c->elector.leading() ? 1 : 0;
       ASSERT_LE(leading, 1);
@@ -252,15 +252,15 @@ TEST(LeaseJudge, judges_a_foreign_lease) {
   EXPECT_FALSE(judge.live(0));
   LeaseRecord record{"kueue", 15, 0, "", "t1"};
   judge.observe(record, 0);
-  EXPECT_TRUE(judge.live(14 * kSec));
-  judge.observe(record, 14 * kSec);
-  EXPECT_FALSE(judge.live(15 * kSec)) << "seeing the same again is no sign of life";
+  EXPECT_TRUE(judge.live(14 * kLeaseSecond));
+  judge.observe(record, 14 * kLeaseSecond);
+  EXPECT_FALSE(judge.live(15 * kLeaseSecond)) << "seeing the same again is no sign of life";
   record.renew_time = "t2";
-  judge.observe(record, 20 * kSec);
-  EXPECT_TRUE(judge.live(34 * kSec));
+  judge.observe(record, 20 * kLeaseSecond);
+  EXPECT_TRUE(judge.live(34 * kLeaseSecond));
   record.holder.clear();
-  judge.observe(record, 21 * kSec);
-  EXPECT_FALSE(judge.live(21 * kSec));
+  judge.observe(record, 21 * kLeaseSecond);
+  EXPECT_FALSE(judge.live(21 * kLeaseSecond));
 }
 
 }  // namespace

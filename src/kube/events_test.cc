@@ -9,7 +9,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kEventSecond = 1'000'000'000;
 
 struct EventWorld {
   explicit EventWorld(EventOptions options = {}) : recorder(client, std::move(options), &metrics) {}
@@ -31,7 +31,7 @@ struct EventWorld {
         .value();
   }
   MetricsRegistry metrics;
-  FakeClock clock{1'700'000'000 * kSec};
+  FakeClock clock{1'700'000'000 * kEventSecond};
   SteppedLoop loop{clock};
   ScriptTransport wire{loop};
   Client client{wire, loop, Random(1)};
@@ -82,18 +82,18 @@ TEST(EventRecorder, the_same_again_is_a_series_written_now_and_then) {
             R"({"series":{"count":2,"lastObservedTime":"2023-11-14T22:13:20.000000Z"}})");
   w.answer_all(200);
   for (int i = 0; i < 20; ++i) {
-    w.loop.run_for(kSec);
+    w.loop.run_for(kEventSecond);
     w.recorder.record(EventWorld::note());
   }
   EXPECT_EQ(w.wire.asked.size(), 2u) << "not more often than every 30 s";
-  w.loop.run_for(11 * kSec);
+  w.loop.run_for(11 * kEventSecond);
   ASSERT_EQ(w.wire.asked.size(), 3u);
   EXPECT_NE(w.wire.asked[2].request.body.find("\"count\":22"), std::string::npos);
   w.answer_all(404);  // the server forgot it
   w.recorder.record(EventWorld::note());
   EXPECT_EQ(w.wire.asked.back().request.method, "POST");
   w.answer_all();
-  w.loop.run_for(400 * kSec);
+  w.loop.run_for(400 * kEventSecond);
   w.recorder.record(EventWorld::note());
   EXPECT_EQ(w.wire.asked.back().request.method, "POST") << "six minutes later it is a new one";
   w.recorder.record(EventWorld::note("p", "other words"));
@@ -111,7 +111,7 @@ TEST(EventRecorder, one_object_cannot_fill_the_store_and_nothing_waits) {
   w.recorder.record(EventWorld::note("other"));
   EXPECT_EQ(w.wire.asked.size(), 26u);
   w.answer_all();
-  w.loop.run_for(300 * kSec);
+  w.loop.run_for(300 * kEventSecond);
   w.recorder.record(EventWorld::note("p", "later"));
   EXPECT_EQ(w.wire.asked.size(), 27u);
   w.answer_all(500);
@@ -125,7 +125,7 @@ TEST(EventRecorder, everything_is_bounded) {
   EXPECT_EQ(w.dropped("busy"), 2u);
   w.answer_all();
   for (int i = 0; i < 100; ++i) {
-    w.loop.run_for(kSec);
+    w.loop.run_for(kEventSecond);
     w.recorder.record(EventWorld::note("q" + std::to_string(i)));
     w.answer_all();
   }

@@ -12,10 +12,6 @@
 #include "text/rfc3339.h"
 
 namespace berth::kube {
-namespace {
-
-constexpr std::size_t kMaxLine = 256 * 1024 * 1024;  // of one event
-constexpr std::size_t kMaxErrorBody = 64 * 1024;
 
 struct InformerMetrics {
   Gauge objects, last_heard;
@@ -60,6 +56,11 @@ struct InformerMetrics {
                                    .help = "Lists and watches that were begun again, by reason.",
                                    .labels = {"resource", "reason"}})) {}
 };
+
+namespace {
+
+constexpr std::size_t kMaxLine = 256 * 1024 * 1024;  // of one event
+constexpr std::size_t kMaxErrorBody = 64 * 1024;
 
 std::string resource_label(const Resource& resource) {
   return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;

@@ -8,7 +8,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kWatchSecond = 1'000'000'000;
 
 std::string pod(std::string_view name, int version, std::string_view uid = "",
                 std::string_view extra = "") {
@@ -74,7 +74,7 @@ struct InformerWorld {
   }
 
   MetricsRegistry metrics;
-  FakeClock clock{1'000 * kSec};
+  FakeClock clock{1'000 * kWatchSecond};
   SteppedLoop loop{clock};
   ScriptTransport wire{loop};
   Client client{wire, loop, Random(1), {}, &metrics};
@@ -93,7 +93,7 @@ TEST(Informer, first_sync_by_watch_list_goes_on_with_the_same_stream) {
   int timeout = std::stoi(w.wire.asked[0].query("timeoutSeconds"));
   EXPECT_GE(timeout, 300);
   EXPECT_LE(timeout, 600);
-  EXPECT_EQ(w.wire.asked[0].stream.idle_ns, (timeout + 5) * kSec);
+  EXPECT_EQ(w.wire.asked[0].stream.idle_ns, (timeout + 5) * kWatchSecond);
   w.wire.head(0);
   std::string first = event("ADDED", pod("b", 6)) + event("ADDED", pod("a", 5)) +
                       event("ADDED", pod("c", 2)) + event("DELETED", pod("c", 7)) + bookmark(10);
@@ -118,7 +118,7 @@ TEST(Informer, falls_back_to_list_then_watches_from_its_version) {
     w.wire.head(0, status);
     w.wire.data(0, status_of(status, "Invalid"));
     w.wire.end(0);
-    w.loop.run_for(2 * kSec);
+    w.loop.run_for(2 * kWatchSecond);
     ASSERT_EQ(w.count(), 2u) << status;
     EXPECT_FALSE(w.wire.asked[1].is_stream);
     EXPECT_EQ(w.wire.asked[1].query("resourceVersion"), "0");
@@ -173,14 +173,14 @@ TEST(Informer, what_follows_the_end_of_a_watch) {
   for (const Case& c : cases) {
     InformerWorld w;
     w.sync();
-    w.loop.run_for(2 * kSec);
+    w.loop.run_for(2 * kWatchSecond);
     w.wire.data(0, bookmark(11) + c.data);
     if (c.end) w.wire.end(0);
     if (c.broken) w.wire.fail(0, {"reset", false, true});
     w.run();
     EXPECT_EQ(w.count(), c.waits ? 1u : 2u) << c.what;
     EXPECT_FALSE(w.wire.asked[0].open) << c.what;
-    w.loop.run_for(2 * kSec);
+    w.loop.run_for(2 * kWatchSecond);
     ASSERT_EQ(w.count(), 2u) << c.what;
     const auto& next = w.wire.asked[1];
     const bool initial = !next.is_stream || next.query("sendInitialEvents") == "true";
@@ -194,19 +194,19 @@ TEST(Informer, what_follows_the_end_of_a_watch) {
 TEST(Informer, watch_refused_or_busy_is_watched_again_not_listed) {
   InformerWorld w;
   w.sync();
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.end(0);
   w.run();
   ASSERT_EQ(w.count(), 2u);
   w.wire.fail(1, {"connection refused", true, false});
   w.run();
   EXPECT_EQ(w.count(), 2u);
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   ASSERT_EQ(w.count(), 3u);
   EXPECT_EQ(w.wire.asked[2].query("sendInitialEvents"), "-");
   w.wire.head(2, 429);
   w.wire.end(2);
-  w.loop.run_for(4 * kSec);
+  w.loop.run_for(4 * kWatchSecond);
   ASSERT_EQ(w.count(), 4u);
   EXPECT_TRUE(w.wire.asked[3].is_stream);
   EXPECT_EQ(w.wire.asked[3].query("sendInitialEvents"), "-");
@@ -216,7 +216,7 @@ TEST(Informer, watch_refused_or_busy_is_watched_again_not_listed) {
 TEST(Informer, very_short_watches_wait_longer_and_longer_and_then_list) {
   InformerWorld w;
   w.sync();
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.end(0);
   w.run();
   std::vector<std::int64_t> waits;
@@ -226,7 +226,7 @@ TEST(Informer, very_short_watches_wait_longer_and_longer_and_then_list) {
     w.wire.head(i);
     w.wire.end(i);
     std::int64_t from = w.clock.ticks_ns();
-    ASSERT_TRUE(w.loop.run_until([&] { return w.count() > i + 1; }, 100 * kSec));
+    ASSERT_TRUE(w.loop.run_until([&] { return w.count() > i + 1; }, 100 * kWatchSecond));
     waits.push_back(w.clock.ticks_ns() - from);
   }
   for (std::size_t i = 0; i < waits.size(); ++i) {  // 0.8 s doubled, each in [d, 2d)
@@ -243,7 +243,7 @@ TEST(Informer, differences_after_a_gap_are_told_as_changes) {
   w.run();
   EXPECT_EQ(w.told(), "+a@5 +b@6 +c@7 +d@8 synced ");
   w.wire.head(1);
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.data(1, event("ERROR", status_of(410, "Gone")));
   w.run();
   ASSERT_EQ(w.count(), 3u);
@@ -271,7 +271,7 @@ TEST(Informer, differences_after_a_gap_are_told_as_changes) {
 TEST(Informer, a_version_from_the_future_is_asked_for_from_the_store) {
   InformerWorld w;
   w.sync();
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.data(0, event("ERROR", status_of(410, "Expired")));
   w.run();
   w.wire.head(1, 504);
@@ -293,11 +293,11 @@ TEST(Informer, a_watch_list_that_never_ends_its_first_part_gives_way_to_a_list) 
   w.informer->start();
   w.wire.head(0);
   w.wire.data(0, event("ADDED", pod("a", 5)));
-  w.loop.run_for(29 * kSec);
+  w.loop.run_for(29 * kWatchSecond);
   w.wire.data(0, event("ADDED", pod("b", 5)));
-  w.loop.run_for(29 * kSec);
+  w.loop.run_for(29 * kWatchSecond);
   EXPECT_EQ(w.count(), 1u);
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   ASSERT_EQ(w.count(), 2u);
   EXPECT_FALSE(w.wire.asked[1].is_stream);
   EXPECT_TRUE(w.wire.asked[0].cancelled);
@@ -315,11 +315,11 @@ TEST(Informer, a_collection_that_does_not_exist_is_empty_and_looked_for_again) {
   w.run();
   EXPECT_TRUE(w.informer->synced() && w.informer->absent());
   EXPECT_EQ(w.told(), "synced ");
-  w.loop.run_for(30 * kSec);
+  w.loop.run_for(30 * kWatchSecond);
   ASSERT_EQ(w.count(), 2u);
   w.wire.head(1, 404);
   w.wire.end(1);
-  w.loop.run_for(31 * kSec);
+  w.loop.run_for(31 * kWatchSecond);
   EXPECT_EQ(w.told(), "") << "told once";
   ASSERT_EQ(w.count(), 3u);
   w.wire.head(2);
@@ -327,7 +327,7 @@ TEST(Informer, a_collection_that_does_not_exist_is_empty_and_looked_for_again) {
   w.run();
   EXPECT_FALSE(w.informer->absent());
   EXPECT_EQ(w.told(), "+a@5 synced ");
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.end(2);
   w.run();
   w.wire.head(3, 404);  // the definition was deleted
@@ -385,7 +385,7 @@ TEST(Informer, own_writes_survive_an_older_list) {
   w.informer->absorb_removed({"d", "c"}, "u-c");
   EXPECT_EQ(w.told(), "~a@20 +new@21 -c@7 ");
   w.wire.head(1);
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.data(1, event("ERROR", status_of(410, "Expired")));
   w.run();
   w.wire.answer(2, 200, list_of(15, {pod("a", 12), pod("c", 7)}));
@@ -476,7 +476,7 @@ TEST(Informer, may_be_destroyed_by_a_handler) {
   w.run();
   EXPECT_EQ(calls, 1);
   EXPECT_TRUE(w.wire.asked[0].cancelled);
-  w.loop.run_for(1'000 * kSec);
+  w.loop.run_for(1'000 * kWatchSecond);
   EXPECT_TRUE(w.loop.idle());
 }
 
@@ -493,7 +493,7 @@ TEST(Informer, an_own_write_outside_of_the_selection_is_left_to_the_server) {
 TEST(Informer, metrics_say_what_it_does) {
   InformerWorld w;
   w.sync();
-  w.loop.run_for(2 * kSec);
+  w.loop.run_for(2 * kWatchSecond);
   w.wire.data(0, event("ADDED", R"({"metadata":{"name":"x","resourceVersion":"12",)"
                                 R"("creationTimestamp":"1970-01-01T00:16:40Z"}})"));
   w.wire.end(0);

@@ -8,7 +8,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kSec = 1'000'000'000;
+constexpr std::int64_t kTalkSecond = 1'000'000'000;
 
 // Speaks to the machine and writes down what it wants, one word for each thing.
 struct Talk {
@@ -55,7 +55,7 @@ struct Talk {
     EXPECT_EQ(show(machine.start()), "begin watchlist \"\"");
     machine.watch_opened(now);
     EXPECT_EQ(end_mark(version), "replace on");
-    now += 5 * kSec;
+    now += 5 * kTalkSecond;
   }
 
   Reflector machine;
@@ -75,7 +75,7 @@ TEST(Reflector, watch_list_then_the_same_stream) {
   EXPECT_EQ(t.event("MODIFIED", 11), "apply on");
   EXPECT_EQ(t.event("BOOKMARK", 15), "on");
   EXPECT_EQ(t.machine.version(), "15");
-  t.now += 5 * kSec;
+  t.now += 5 * kTalkSecond;
   EXPECT_EQ(t.show(t.machine.watch_ended(t.now, false)), "watch 15");
 }
 
@@ -146,8 +146,8 @@ TEST(Reflector, what_a_failed_first_sync_leads_to) {
   }
   Talk busy;
   busy.machine.start();
-  busy.show(busy.machine.watch_failed(0, {.status = 429, .retry_after_ns = 20 * kSec}));
-  EXPECT_GE(busy.waited, 20 * kSec) << "Retry-After is kept";
+  busy.show(busy.machine.watch_failed(0, {.status = 429, .retry_after_ns = 20 * kTalkSecond}));
+  EXPECT_GE(busy.waited, 20 * kTalkSecond) << "Retry-After is kept";
 }
 
 TEST(Reflector, a_version_that_is_of_no_use_is_asked_for_from_the_store_at_once) {
@@ -165,7 +165,7 @@ TEST(Reflector, a_version_that_is_of_no_use_is_asked_for_from_the_store_at_once)
   lists.machine.start();
   lists.machine.listed(0, "7", "");
   lists.machine.watch_opened(0);
-  lists.now += 5 * kSec;
+  lists.now += 5 * kTalkSecond;
   EXPECT_EQ(lists.error(410), "begin list 7 0");
   EXPECT_EQ(lists.show(lists.machine.list_failed(lists.now, {.status = 410})),
             "begin list \"\" 500");
@@ -182,12 +182,12 @@ TEST(Reflector, back_off_doubles_to_half_a_minute_and_starts_again_after_two_qui
     t.show(t.machine.list_failed(t.now, {.status = 500}));
     EXPECT_GE(t.waited, expected);
     EXPECT_LT(t.waited, 2 * expected);
-    expected = std::min<std::int64_t>(2 * expected, 30 * kSec);
+    expected = std::min<std::int64_t>(2 * expected, 30 * kTalkSecond);
     t.waits_then();
   }
-  t.now += 121 * kSec;
+  t.now += 121 * kTalkSecond;
   t.show(t.machine.list_failed(t.now, {.status = 500}));
-  EXPECT_LT(t.waited, 2 * kSec);
+  EXPECT_LT(t.waited, 2 * kTalkSecond);
 }
 
 TEST(Reflector, times_of_a_watch) {
@@ -196,7 +196,7 @@ TEST(Reflector, times_of_a_watch) {
     NextStep next = machine.start().next;
     EXPECT_GE(next.timeout_s, 300);
     EXPECT_LE(next.timeout_s, 600);
-    EXPECT_EQ(next.idle_ns, (next.timeout_s + 5) * kSec);
+    EXPECT_EQ(next.idle_ns, (next.timeout_s + 5) * kTalkSecond);
   }
 }
 

@@ -6,7 +6,6 @@
 #include <utility>
 
 namespace berth::kube {
-namespace {
 
 struct QueueMetrics {
   Gauge depth, unfinished;
@@ -37,7 +36,7 @@ struct QueueMetrics {
                    .with({queue})) {}
 };
 
-}  // namespace
+namespace {}  // namespace
 
 struct WorkQueue::State : std::enable_shared_from_this<WorkQueue::State> {
   struct Place {  // in the line

@@ -5,7 +5,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kMs = 1'000'000;
+constexpr std::int64_t kQueueMs = 1'000'000;
 
 struct QueueWorld {
   explicit QueueWorld(WorkQueueOptions options = {.name = "q"})
@@ -55,31 +55,31 @@ TEST(WorkQueue, added_while_in_work_comes_exactly_once_more) {
 
 TEST(WorkQueue, delays_take_the_earliest_and_give_way_to_an_add) {
   QueueWorld w;
-  w.queue.add_after("a", 100 * kMs);
-  w.queue.add_after("a", 50 * kMs);
-  w.queue.add_after("a", 200 * kMs);
-  w.queue.add_after("b", 80 * kMs, 3);
+  w.queue.add_after("a", 100 * kQueueMs);
+  w.queue.add_after("a", 50 * kQueueMs);
+  w.queue.add_after("a", 200 * kQueueMs);
+  w.queue.add_after("b", 80 * kQueueMs, 3);
   EXPECT_EQ(w.queue.delayed(), 2u);
-  w.loop.run_for(49 * kMs);
+  w.loop.run_for(49 * kQueueMs);
   EXPECT_EQ(w.drain(), "");
-  w.loop.run_for(kMs);
+  w.loop.run_for(kQueueMs);
   EXPECT_EQ(w.drain(), "a ");
   w.queue.add("c", 2);
   w.queue.add("b");
   EXPECT_EQ(w.drain(), "b c ") << "with the priority of its delay";
-  w.loop.run_for(1'000 * kMs);
+  w.loop.run_for(1'000 * kQueueMs);
   EXPECT_EQ(w.drain(), "");
 }
 
 TEST(WorkQueue, retries_wait_twice_as_long_each_time_until_forgotten) {
-  QueueWorld w({.name = "q", .longest_ns = 100 * kMs, .qps = 0});
+  QueueWorld w({.name = "q", .longest_ns = 100 * kQueueMs, .qps = 0});
   std::vector<std::int64_t> waits;
   for (int i = 0; i < 7; ++i) {
     if (i == 6) w.queue.forget("a");
     const std::int64_t from = w.clock.ticks_ns();
     w.queue.retry("a");
-    ASSERT_TRUE(w.loop.run_until([&] { return w.queue.waiting() > 0; }, 1'000 * kMs));
-    waits.push_back((w.clock.ticks_ns() - from) / kMs);
+    ASSERT_TRUE(w.loop.run_until([&] { return w.queue.waiting() > 0; }, 1'000 * kQueueMs));
+    waits.push_back((w.clock.ticks_ns() - from) / kQueueMs);
     w.drain();
   }
   EXPECT_EQ(waits, (std::vector<std::int64_t>{5, 10, 20, 40, 80, 100, 5}));
@@ -89,20 +89,20 @@ TEST(WorkQueue, retries_wait_twice_as_long_each_time_until_forgotten) {
 TEST(WorkQueue, all_retries_together_have_a_rate) {
   QueueWorld w({.name = "q", .qps = 10, .burst = 3});
   for (int i = 0; i < 8; ++i) w.queue.retry(std::to_string(i));
-  w.loop.run_for(6 * kMs);
+  w.loop.run_for(6 * kQueueMs);
   EXPECT_EQ(w.drain(), "0 1 2 ");
-  w.loop.run_for(210 * kMs);
+  w.loop.run_for(210 * kQueueMs);
   EXPECT_EQ(w.drain(), "3 4 ");
-  w.loop.run_for(1'000 * kMs);
+  w.loop.run_for(1'000 * kQueueMs);
   EXPECT_EQ(w.drain(), "5 6 7 ");
 }
 
 TEST(WorkQueue, metrics_and_end) {
   QueueWorld w;
   w.queue.add("a");
-  w.loop.run_for(20 * kMs);
+  w.loop.run_for(20 * kQueueMs);
   w.queue.take();
-  w.loop.run_for(2'000 * kMs);
+  w.loop.run_for(2'000 * kQueueMs);
   w.queue.add("b");
   std::string text = w.metrics.render(MetricFormat::kPrometheusText);
   for (const char* line :
@@ -117,7 +117,7 @@ TEST(WorkQueue, metrics_and_end) {
     gone.add("a");
     gone.add_after("b", 5);
   }
-  w.loop.run_for(1'000 * kMs);
+  w.loop.run_for(1'000 * kQueueMs);
 }
 
 }  // namespace
