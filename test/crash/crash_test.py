@@ -28,6 +28,9 @@ import traceback
 from cluster import Api, Cluster, Failure, Gone, Process, pause, wait_for
 from ledger import NAMESPACE, Ledger, config_map, job, pod
 
+KUEUE = "kueue.x-k8s.io/v1beta2"
+QUEUE = "train"
+
 # A name, and the passages at which it is hit; the workload makes sure that there are so many.
 POINTS = [
     ("store-before-commit", 20),  # while the cluster is set up for the first time
@@ -51,22 +54,24 @@ class Load:
         self.maps = []
 
     def make_namespace(self, api, dead=lambda: False):
-        body = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        """With a queue over everything; when both are there already, that is as well."""
+        namespace = {"apiVersion": "v1", "kind": "Namespace", "metadata": {"name": NAMESPACE}}
+        queue = {"apiVersion": KUEUE, "kind": "LocalQueue", "metadata": {"name": QUEUE},
+                 "spec": {"clusterQueue": "default"}}
+        for path, body in (("/api/v1/namespaces", namespace),
+                           (f"/apis/{KUEUE}/namespaces/{NAMESPACE}/localqueues", queue)):
+            def made():
+                return dead() or api.call("POST", path, body)[0] in (201, 409)
 
-        def made():
-            if dead():
-                return True
-            status, _ = api.call("POST", "/api/v1/namespaces", body)
-            return status in (201, 409)
-
-        wait_for("a namespace", made)
+            wait_for(path, made)
 
     def gang(self, api):
         self.count += 1
         name = f"gang-{self.count}"
         pods = self.rng.randint(2, 3)
         self.ledger.gangs[name] = pods
-        return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 0.3, True))
+        queue = self.rng.choice((None, QUEUE))
+        return self.ledger.write(api, "POST", "Job", name, job(name, pods, 8, 0.3, True, queue))
 
     def touch(self, api):
         """A write that starts nothing."""
@@ -88,7 +93,8 @@ class Load:
         if what < 0.3:
             return self.ledger.write(api, "POST", "Job", f"job-{n}",
                                      job(f"job-{n}", self.rng.randint(1, 3),
-                                         self.rng.choice((1, 2)), 0.3, False))
+                                         self.rng.choice((1, 2)), 0.3,
+                                         queue=self.rng.choice((None, QUEUE))))
         if what < 0.36:
             return self.gang(api)
         if what < 0.6 or not self.maps:

@@ -41,9 +41,10 @@ def pod(name, gpus, seconds):
     return body
 
 
-def job(name, pods, gpus, seconds, gang):
-    body = head("Job", name, annotations={"berth.dev/gang": "true"} if gang else None)
-    body["spec"] = {"parallelism": pods, "completions": pods, "template": {
+def job(name, pods, gpus, seconds, gang=False, queue=None):
+    body = head("Job", name, {"kueue.x-k8s.io/queue-name": queue} if queue else None,
+                {"berth.dev/gang": "true"} if gang else None)
+    body["spec"] = {"suspend": bool(queue), "parallelism": pods, "completions": pods, "template": {
         "metadata": {"annotations": {"sim.berth.dev/run-seconds": str(seconds)}},
         "spec": pod_spec(gpus)}}
     return body
