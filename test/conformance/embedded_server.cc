@@ -36,11 +36,11 @@ constexpr const char* kToken = "token-of-conformance";
 Status write_kubeconfig(const std::string& path, const std::string& url,
                         const std::string& authority_pem) {
   std::ofstream out(path, std::ios::binary | std::ios::trunc);
-  out << R"({"apiVersion":"v1","kind":"Config","current-context":"test","clusters":[{"name":"test",)"
-      << R"("cluster":{"server":")" << url << R"(","certificate-authority-data":")"
-      << text::base64_encode(authority_pem) << R"("}}],"users":[{"name":"admin","user":{"token":")"
-      << kToken
-      << R"("}}],"contexts":[{"name":"test","context":{"cluster":"test","user":"admin"}}]})"
+  out << R"({"apiVersion":"v1","kind":"Config","current-context":"test","clusters":)"
+      << R"([{"name":"test","cluster":{"server":")" << url << R"(","certificate-authority-data":")"
+      << text::base64_encode(authority_pem) << R"("}}],"users":[{"name":"admin","user":)"
+      << R"({"token":")" << kToken << R"("}}],"contexts":[{"name":"test","context":)"
+      << R"({"cluster":"test","user":"admin"}}]})"
       << "\n";
   out.close();
   if (!out) return Error(Code::kInternal, "cannot write " + path);
