@@ -395,8 +395,10 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
   int wanted = 0, ready = 0;
   for (const auto& set : s.spec.admission->pod_sets) wanted += set.count;
   if (s.job) {
+    const Value* ending = inside(s.job->root(), {"status", "uncountedTerminatedPods", "succeeded"});
     ready = static_cast<int>(number_at(s.job->root(), {"status", "ready"}) +
                              number_at(s.job->root(), {"status", "succeeded"}));
+    if (ending != nullptr) ready += static_cast<int>(ending->size());
   } else {
     for (const model::PodSetSpec& set : s.spec.pod_sets) {
       for (const std::string& pod : set.pods) {
@@ -468,20 +470,23 @@ void QueueKeeper::forget_start(const Subject& s) {
 }
 
 void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_view event,
-                            const std::string& note) {
+                            const std::string& note, std::string subresource) {
   const std::string key = "job|" + s.job->key.to_string();
   if (const auto it = not_before_.find(key); it != not_before_.end()) {
     if (loop_.monotonic().ticks_ns() < it->second) return;
     not_before_.erase(it);
   }
   if (!busy_.insert(key).second) return;
-  notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
-                 "Admitting", note);
+  if (!event.empty()) {
+    notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
+                   "Admitting", note);
+  }
   writer_.add(
       WriteClass::kAct,
-      [at = s.job->key, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch, {},
-                            std::move(done));
+      [at = s.job->key, patch = std::move(patch), subresource = std::move(subresource)](
+          kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch,
+                            {.subresource = subresource}, std::move(done));
       },
       [this, key](kube::Answer answer) {
         busy_.erase(key);
@@ -507,6 +512,10 @@ void QueueKeeper::keep_job(Subject& s) {
   if (inside(s.job->root(), {"status", "startTime"}) != nullptr) return forget_start(s);
   const Value* original = sets->items()[0].find("template");
   if (original == nullptr) return;
+  // A template can be changed only of a Job that has not started: it starts anew.
+  if (!text_at(s.job->root(), {"status", "startTime"}).empty()) {
+    return patch_job(s, R"({"status":{"startTime":null}})", "", "", "status");
+  }
   const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
   patch_job(s,
             job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec.name,

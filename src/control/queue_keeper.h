@@ -66,7 +66,7 @@ class QueueKeeper {
   void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
   void forget_start(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
-                 const std::string& note);
+                 const std::string& note, std::string subresource = {});
   void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
   void write_queue(kube::Informer& informer, const kube::Resource& resource,
                    const kube::ObjectPtr& object, const QueueCounts& counts,

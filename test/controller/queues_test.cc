@@ -10,8 +10,8 @@ constexpr const char* kQueues =
     "---\n"
     "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
     "{namespaceSelector: {}, preemption: {withinClusterQueue: LowerPriority}, resourceGroups: "
-    "[{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, "
-    "nominalQuota: 4}]}]}]}}\n"
+    "[{coveredResources: [nvidia.com/gpu, cpu], flavors: [{name: f, resources: [{name: "
+    "nvidia.com/gpu, nominalQuota: 4}, {name: cpu, nominalQuota: 100}]}]}]}}\n"
     "---\n"
     "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
     "default}, spec: {clusterQueue: cq}}\n";
@@ -50,6 +50,13 @@ class QueueRig : public Rig {
     }
     return {};
   }
+  // What is known of a Job when a test fails.
+  std::string story(const std::string& job) {
+    std::string out = get_job(job).body + "\n" + get(workload_of(job)).body + "\n";
+    for (const std::string& line : lines.decided) out += line + "\n";
+    for (const std::string& line : lines.logged) out += line + "\n";
+    return out + brain->controller.summary().trouble;
+  }
   std::string workload_condition(const std::string& job, const std::string& type,
                                  const std::string& field = "status") {
     const std::string path = workload_of(job);
@@ -61,8 +68,10 @@ TEST(ControllerQueues, TheLifeOfAQueuedJob) {
   QueueRig rig;
   rig.start();
   rig.job("first", 2, 2, "30");
+  rig.run(2 * kSecond);  // the queue goes by whole seconds
   rig.job("second", 1, 4, "30");
-  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("first", "PodsReady") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("first", "PodsReady") == "True"; }))
+      << rig.story("first");
   EXPECT_EQ(rig.workload_condition("first", "QuotaReserved"), "True");
   EXPECT_EQ(rig.workload_condition("first", "Admitted"), "True");
   const auto first = rig.get_job("first");
@@ -70,7 +79,8 @@ TEST(ControllerQueues, TheLifeOfAQueuedJob) {
   EXPECT_EQ(first.at("spec.template.spec.nodeSelector.tier"), "train");
   EXPECT_EQ(rig.get(rig.workload_of("first")).at("status.admission.clusterQueue"), "cq");
   EXPECT_EQ(rig.get_job("second").at("spec.suspend"), "true");
-  EXPECT_EQ(rig.workload_condition("second", "QuotaReserved"), "False");
+  ASSERT_TRUE(
+      rig.until([&] { return rig.workload_condition("second", "QuotaReserved") == "False"; }));
   EXPECT_EQ(rig.workload_condition("second", "QuotaReserved", "reason"), "WaitingForQuota");
   const std::string queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq";
   ASSERT_TRUE(rig.until([&] { return rig.get(queue).at("status.admittedWorkloads") == "1"; }));
@@ -166,7 +176,8 @@ TEST(ControllerQueues, PodGroupsWithGatesAreLetGo) {
   rig.run(5 * kSecond);
   EXPECT_EQ(rig.node_of("pg0"), "");
   const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/pg";
-  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Admitted") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Admitted") == "True"; }))
+      << rig.get(path).body << rig.get_pod("pg0").body << rig.story("first");
   ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Finished") == "True"; }));
   EXPECT_EQ(rig.phase_of("pg0"), "Succeeded");
 }
@@ -191,6 +202,7 @@ TEST(ControllerQueues, RestartsInTheMiddleOfAQueuedLife) {
   QueueRig rig;
   Random random(3);
   rig.job("a", 2, 1, "20");
+  rig.run(2 * kSecond);
   rig.job("b", 2, 2, "20");
   const auto done = [&] {
     return rig.workload_condition("a", "Finished") == "True" &&
