@@ -157,10 +157,9 @@ struct ObjectSet::State {
     if (it == pods.end()) {
       digest += live.digest;
       link(key, live);
-      const bool bound = !live.node.empty();
       note_pod(key, live);
       pods.emplace(key, std::move(live));
-      return bound ? Effect::kLater : Effect::kNow;
+      return Effect::kNow;
     }
     LivePod& old = it->second;
     digest += live.digest - old.digest;
@@ -169,7 +168,9 @@ struct ObjectSet::State {
                       old.created_ns == live.created_ns && old.finished() == live.finished();
     const bool minor = old.started_ns != live.started_ns || old.phase != live.phase;
     const bool ready = old.ready != live.ready;
+    // One that others bound may be the one that somebody must be near.
     const bool lets_start = old.uid != live.uid || old.finished() != live.finished() ||
+                            old.node != live.node ||
                             (live.node.empty() && (old.body != live.body || !old.node.empty())) ||
                             old.body != live.body || old.terminating != live.terminating;
     if (same && !minor && !ready) {

@@ -77,8 +77,8 @@ TEST(ObjectSet, EffectsOfPods) {
   EXPECT_EQ(w.pod("other", "", kOneGpu, "phase: Pending", "default-scheduler"), Effect::kNone);
   EXPECT_EQ(w.set.pods(), 1u);
   const std::string bound = std::string(kOneGpu) + ", nodeName: n1";
-  EXPECT_EQ(w.pod("other", "", bound, "phase: Running", "default-scheduler"), Effect::kLater);
-  EXPECT_EQ(w.pod("a", "annotations: {berth.dev/gpus: '3'}", bound), Effect::kLater);
+  EXPECT_EQ(w.pod("other", "", bound, "phase: Running", "default-scheduler"), Effect::kNow);
+  EXPECT_EQ(w.pod("a", "annotations: {berth.dev/gpus: '3'}", bound), Effect::kNow);
   EXPECT_EQ(w.set.pod("d/a")->body, w.set.pod("d/a")->body);
   w.feed();
   EXPECT_EQ(w.builder->state().dump(), w.fresh());
