@@ -2,13 +2,22 @@
 //
 //   scenario_test                                   all of them
 //   scenario_test --gtest_filter='*gangs*'          those with "gangs" in the path
+//   scenario_test --gtest_filter='Embedded.*'       on the embedded cluster
+//   BERTH_KUBECONFIG=F scenario_test --gtest_filter='Real.*'   on the cluster of a kubeconfig
+//
+// Scenario.* is the engine `plan`. Embedded.* and Real.* are those that
+// test/scenarios/plan-only.txt does not leave to the plan; Real.* exists only where
+// BERTH_KUBECONFIG is set.
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <filesystem>
 #include <fstream>
 #include <iterator>
+#include <sstream>
 
+#include "cluster_engine.h"
 #include "engine.h"
 
 namespace berth::scenario {
@@ -21,13 +30,40 @@ std::string read_all(const fs::path& path) {
   return {std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
 }
 
+using MakeEngine = std::unique_ptr<Engine> (*)(const Scenario&);
+
+// What a cluster can be asked: who runs where, who waits and for which reason. Certificates, notes
+// of the reader, exit codes and what would help are the plan's alone.
+std::vector<Expectation> told_by_a_cluster(const std::vector<Expectation>& all) {
+  using Kind = Expectation::Kind;
+  constexpr Kind kOfThePlan[] = {Kind::kRemoved, Kind::kOnly, Kind::kBinding, Kind::kFits,
+                                 Kind::kFree,    Kind::kText, Kind::kExit,    Kind::kBreaks};
+  std::vector<Expectation> out;
+  for (Expectation one : all) {
+    if (std::find(std::begin(kOfThePlan), std::end(kOfThePlan), one.kind) != std::end(kOfThePlan)) {
+      continue;
+    }
+    if (one.kind == Kind::kCounts && one.word != "placed" && one.word != "waiting") continue;
+    if (one.kind == Kind::kNotPlaced) one.text.clear();
+    out.push_back(std::move(one));
+  }
+  return out;
+}
+
+std::unique_ptr<Engine> make_real(const Scenario& scenario) {
+  const char* kubeconfig = std::getenv("BERTH_KUBECONFIG");
+  return make_real_engine(scenario, kubeconfig == nullptr ? "" : kubeconfig);
+}
+
 // Every failing expectation as one line; an error of the file as one.
-std::vector<std::string> run_scenario(const std::string& path, const std::string& text) {
+std::vector<std::string> run_scenario(const std::string& path, const std::string& text,
+                                      MakeEngine make_engine = make_plan_engine) {
   Result<Scenario> scenario = parse_scenario(path, text);
   if (!scenario.ok()) return {scenario.error().to_string()};
-  const auto engine = make_plan_engine(*scenario);
+  const auto engine = make_engine(*scenario);
   std::vector<std::string> failures;
-  for (const Step& step : scenario->steps) {
+  for (Step& step : scenario->steps) {
+    if (make_engine != make_plan_engine) step.expect = told_by_a_cluster(step.expect);
     const Result<Observed> seen = engine->run(step);
     if (!seen.ok()) {
       failures.push_back(seen.error().to_string());
@@ -41,16 +77,36 @@ std::vector<std::string> run_scenario(const std::string& path, const std::string
 
 class ScenarioFile : public testing::Test {
  public:
-  ScenarioFile(std::string shown, fs::path path)
-      : shown_(std::move(shown)), path_(std::move(path)) {}
+  ScenarioFile(std::string shown, fs::path path, MakeEngine engine)
+      : shown_(std::move(shown)), path_(std::move(path)), engine_(engine) {}
   void TestBody() override {
-    for (const std::string& line : run_scenario(shown_, read_all(path_))) ADD_FAILURE() << line;
+    for (const std::string& line : run_scenario(shown_, read_all(path_), engine_)) {
+      ADD_FAILURE() << line;
+    }
   }
 
  private:
   std::string shown_;
   fs::path path_;
+  MakeEngine engine_;
 };
+
+// The first word of each line is a scenario without ".scn", or a beginning that ends in "*".
+std::vector<std::string> plan_only() {
+  std::vector<std::string> out;
+  std::istringstream lines(read_all(fs::path(BERTH_SCENARIOS) / "plan-only.txt"));
+  for (std::string line; std::getline(lines, line);) {
+    const std::string word = line.substr(0, line.find(' '));
+    if (!word.empty() && word[0] != '#') out.push_back(word);
+  }
+  return out;
+}
+
+bool listed(const std::string& name, const std::vector<std::string>& words) {
+  return std::any_of(words.begin(), words.end(), [&](const std::string& word) {
+    return word.ends_with('*') ? name.starts_with(word.substr(0, word.size() - 1)) : name == word;
+  });
+}
 
 std::vector<fs::path> scenario_files() {
   std::vector<fs::path> out;
@@ -61,24 +117,41 @@ std::vector<fs::path> scenario_files() {
   return out;
 }
 
-int register_scenarios() {
-  int count = 0;
+struct Registered {
+  int plan = 0, cluster = 0;
+};
+
+Registered register_scenarios() {
+  const std::vector<std::string> left_out = plan_only();
+  const bool real = std::getenv("BERTH_KUBECONFIG") != nullptr;
+  Registered count;
   for (const fs::path& path : scenario_files()) {
     const std::string shown =
         "test/scenarios/" + path.lexically_relative(BERTH_SCENARIOS).generic_string();
     std::string name = path.lexically_relative(BERTH_SCENARIOS).generic_string();
     name.resize(name.size() - 4);
-    testing::RegisterTest(
-        "Scenario", name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
-        [shown, path]() -> ScenarioFile* { return new ScenarioFile(shown, path); });
-    ++count;
+    const auto add = [&](const char* suite, MakeEngine engine) {
+      testing::RegisterTest(suite, name.c_str(), nullptr, nullptr, __FILE__, __LINE__,
+                            [shown, path, engine]() -> ScenarioFile* {
+                              return new ScenarioFile(shown, path, engine);
+                            });
+    };
+    add("Scenario", make_plan_engine);
+    ++count.plan;
+    if (listed(name, left_out)) continue;
+    add("Embedded", make_embedded_engine);
+    if (real) add("Real", make_real);
+    ++count.cluster;
   }
   return count;
 }
 
-const int kScenarios = register_scenarios();
+const Registered kScenarios = register_scenarios();
 
-TEST(ScenarioRunner, FindsTheScenarios) { EXPECT_GE(kScenarios, 400); }
+TEST(ScenarioRunner, FindsTheScenarios) {
+  EXPECT_GE(kScenarios.plan, 400);
+  EXPECT_GE(kScenarios.cluster, 40);
+}
 
 TEST(ScenarioRunner, TitlesAreUniqueAndThere) {
   std::set<std::string> titles;
