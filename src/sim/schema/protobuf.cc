@@ -24,7 +24,7 @@ namespace berth::sim {
 
 namespace {
 
-constexpr int kDeepest = 64;
+constexpr int kPbDeepest = 64;
 
 struct PbField {
   std::string_view name, type;  // type without brackets and "!"
@@ -39,7 +39,7 @@ struct PbTable {
   std::map<std::string_view, std::string_view> section_of_version;  // by apiVersion
 };
 
-std::string_view next_word(std::string_view& text, char end) {
+std::string_view pb_next_word(std::string_view& text, char end) {
   const std::size_t at = std::min(text.find(end), text.size());
   const std::string_view word = text.substr(0, at);
   text.remove_prefix(std::min(at + 1, text.size()));
@@ -48,13 +48,13 @@ std::string_view next_word(std::string_view& text, char end) {
 
 void read_pb_fields(std::string_view words, PbMessage& into) {
   while (!words.empty()) {
-    std::string_view word = next_word(words, ' ');
+    std::string_view word = pb_next_word(words, ' ');
     if (word.empty()) continue;
-    const std::string_view digits = next_word(word, ':');
+    const std::string_view digits = pb_next_word(word, ':');
     std::uint32_t number = 0;
     std::from_chars(digits.data(), digits.data() + digits.size(), number);
     PbField field;
-    field.name = next_word(word, ':');
+    field.name = pb_next_word(word, ':');
     field.keep_zero = word.ends_with('!');
     if (field.keep_zero) word.remove_suffix(1);
     field.repeated = word.starts_with('[');
@@ -68,16 +68,16 @@ void read_pb_table(std::string_view text, PbTable& into) {
   std::string_view section;
   PbMessage* last = nullptr;
   while (!text.empty()) {
-    std::string_view line = next_word(text, '\n');
+    std::string_view line = pb_next_word(text, '\n');
     if (line.empty()) continue;
     if (line.front() == '#') {
       line.remove_prefix(1);
-      section = next_word(line, ' ');
+      section = pb_next_word(line, ' ');
       into.section_of_version[line] = section;
     } else if (line.front() == ' ') {
       if (last != nullptr) read_pb_fields(line, *last);
     } else {
-      const std::string_view name = next_word(line, ' ');
+      const std::string_view name = pb_next_word(line, ' ');
       last = &into.messages[std::string(section) + "." + std::string(name)];
       last->section = section;
       read_pb_fields(line, *last);
@@ -187,7 +187,7 @@ const PbMessage* message_named(const PbMessage& owner, std::string_view type) {
 bool is_message(std::string_view type) { return type.size() > 1; }
 
 // Times without a value are left out; raw JSON and Quantities too.
-bool left_out(const PbField& field, const PbEntry& entry) {
+bool pb_left_out(const PbField& field, const PbEntry& entry) {
   if (field.repeated || field.map || field.keep_zero || is_message(field.type)) return false;
   const char type = field.type.front();
   if (type == 'i' || type == 'b') return entry.integer == 0;
@@ -195,7 +195,7 @@ bool left_out(const PbField& field, const PbEntry& entry) {
 }
 
 Status PbWriter::members(const PbMessage& message, std::string_view bytes, int depth) {
-  if (depth > kDeepest) return bad_protobuf("more than 64 messages inside of each other");
+  if (depth > kPbDeepest) return bad_protobuf("more than 64 messages inside of each other");
   BERTH_TRY(const std::vector<PbEntry> entries, entries_of(bytes));
   for (std::size_t first = 0; first < entries.size();) {
     std::size_t end = first + 1;
@@ -218,7 +218,7 @@ Status PbWriter::field(const PbMessage& message, const PbField& field, const PbE
     if (inlined == nullptr || !last.is_bytes) return bad_protobuf("a message is missing");
     return members(*inlined, last.bytes, depth + 1);
   }
-  if (left_out(field, last)) return {};
+  if (pb_left_out(field, last)) return {};
   out_.key(field.name);
   if (field.map) return map_of(message, field.type, first, end, depth);
   if (!field.repeated)
@@ -308,8 +308,8 @@ Status PbWriter::time(std::string_view bytes, bool micro) {
   BERTH_TRY(const PbEntry nanos, entry_of(bytes, 2));
   const auto s = static_cast<std::int64_t>(seconds.integer);
   const auto ns = static_cast<std::int64_t>(nanos.integer);
-  constexpr std::int64_t kYears = 9'000'000'000;  // what nanoseconds in 64 bits can hold
-  if (s < -kYears || s > kYears || ns < 0 || ns >= 1'000'000'000) {
+  constexpr std::int64_t kPbSeconds = 9'000'000'000;  // what nanoseconds in 64 bits can hold
+  if (s < -kPbSeconds || s > kPbSeconds || ns < 0 || ns >= 1'000'000'000) {
     return bad_protobuf("a time is out of range");
   }
   std::string text = text::format_rfc3339(s * 1'000'000'000);
