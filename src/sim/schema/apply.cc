@@ -198,12 +198,46 @@ void take_from_others(Managers& managers, const Manager& self, const FieldChange
   }
 }
 
+Status check_type(const Schema* schema, const Value& value, const Path& path) {
+  using Type = Schema::Type;
+  if (schema == nullptr || schema->format == Schema::Format::kQuantity) return {};
+  const auto refuse = [&](std::string_view wanted) {
+    return invalid("." + path.text() + ": expected " + std::string(wanted) + ", got " +
+                   show_value(value));
+  };
+  switch (schema->type) {
+    case Type::kObject:
+      return value.is_object() ? Status() : refuse("map");
+    case Type::kArray:
+      return value.is_array() ? Status() : refuse("list");
+    case Type::kInteger:
+    case Type::kNumber:
+      return value.is_number() ? Status() : refuse("numeric (int or float)");
+    case Type::kBoolean:
+      return value.is_bool() ? Status() : refuse("boolean");
+    case Type::kString:
+      return value.is_string() ? Status() : refuse("string");
+    default:
+      return {};
+  }
+}
+
+// An embedded resource says what it is, whether its schema does or not.
+bool is_type_field(const Schema* schema, std::string_view key) {
+  return schema->embedded_resource && (key == "apiVersion" || key == "kind" || key == "metadata");
+}
+
 // Lists of the config must have their keys, and each only once.
 Status check_config(const Schema* schema, const Value& value, Path& path, FieldPool& pool) {
+  BERTH_CHECK(check_type(schema, value, path));
   if (value.is_object()) {
     for (const Member& member : value.members()) {
       const Path::Mark mark = path.mark();
       path.child(member.key);
+      const bool known = schema == nullptr || schema->type == Schema::Type::kAny ||
+                         schema->preserve_unknown || schema->has_additional ||
+                         is_named_field(schema, member.key) || is_type_field(schema, member.key);
+      if (!known) return invalid("." + path.text() + ": field not declared in schema");
       BERTH_CHECK(check_config(member_schema(schema, member.key), member.value, path, pool));
       path.back(mark);
     }
@@ -376,7 +410,8 @@ text::Document track_update(const Kind& kind, const Value& live, const Value& ob
     if (options.subresource.empty()) managers = read_managers(object, pool);
     if (managers.empty()) managers = read_managers(live, pool);
   }
-  const Value old = live.is_null() ? draft.object({}) : without_managers(live, draft);
+  const Value none = kind.custom ? draft.object({}) : zero_object(*kind.schema, draft);
+  const Value old = live.is_null() ? none : without_managers(live, draft);
   const Value now = without_managers(object, draft);
   if (reset) return Draft::finish(now);
 

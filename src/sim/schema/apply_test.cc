@@ -24,7 +24,7 @@ TEST(StrategicMerge, ListsByKeyAndDirectives) {
       {"{'spec':{'containers':[{'name':'a'},{'name':'x'},{'name':'b'}]}}",
        "{'spec':{'$setElementOrder/containers':[{'name':'b'},{'name':'n'},{'name':'a'}],"
        "'containers':[{'name':'n'}]}}",
-       R"({"spec":{"containers":[{"name":"b"},{"name":"n"},{"name":"a"},{"name":"x"}]}})"},
+       R"({"spec":{"containers":[{"name":"x"},{"name":"b"},{"name":"n"},{"name":"a"}]}})"},
       {"{'metadata':{'labels':{'a':'1','b':'2'}}}", "{'metadata':{'labels':{'a':null,'c':'3'}}}",
        R"({"metadata":{"labels":{"b":"2","c":"3"}}})"},
       {"{'spec':{'nodeSelector':{'a':'1'}}}",
@@ -32,7 +32,7 @@ TEST(StrategicMerge, ListsByKeyAndDirectives) {
        R"({"spec":{"nodeSelector":{"b":"2"}}})"},
       {"{'metadata':{'finalizers':['a','b']}}",
        "{'metadata':{'finalizers':['c'],'$deleteFromPrimitiveList/finalizers':['a']}}",
-       R"({"metadata":{"finalizers":["b","c"]}})"},
+       R"({"metadata":{"finalizers":["c","b"]}})"},
       {"{'spec':{'volumes':[{'name':'v','emptyDir':{}}]}}",
        "{'spec':{'volumes':[{'name':'v','$retainKeys':['name','hostPath'],'hostPath':{'path':'/'}}]"
        "}}",
@@ -185,9 +185,17 @@ TEST(Apply, ListsOfItemsWithKeys) {
   EXPECT_NE(twice.error().to_string().find(
                 ".spec.ports: duplicate entries for key [port=1,protocol=\"TCP\"]"),
             std::string::npos);
-  const auto keyless =
-      apply_config(kind, text::Value(), doc("{'spec':{'ports':[{'name':'x'}]}}").root(), options);
-  EXPECT_FALSE(keyless.ok());
+  const std::pair<std::string_view, std::string_view> refused[] = {
+      {"{'spec':{'typ':'x'}}", ".spec.typ: field not declared in schema"},
+      {"{'spec':{'ports':[{'port':'x'}]}}",
+       ".spec.ports[0].port: expected numeric (int or float), got \"x\""},
+      {"{'spec':{'ports':{}}}", ".spec.ports: expected list, got {}"},
+  };
+  for (const auto& [config, why] : refused) {
+    const auto made = apply_config(kind, text::Value(), doc(config).root(), options);
+    ASSERT_FALSE(made.ok()) << config;
+    EXPECT_EQ(made.error().message(), why);
+  }
   // Sets of values.
   const Kind& pod = builtin("Pod");
   const text::Document set =
@@ -467,6 +475,14 @@ TEST(Crd, AppliesByItsListTypes) {
             R"("f:members":{"k:{\"name\":\"a\"}":{".":{},"f:name":{}}},"f:size":{},"f:tags":{)"
             R"("v:\"t\"":{}}}})"
             "\n");
+  ManagerOptions options;
+  options.manager = "m";
+  const auto keyless = apply_config(*kind, text::Value(),
+                                    doc("{'spec':{'members':[{'weight':1}]}}").root(), options);
+  ASSERT_FALSE(keyless.ok());
+  EXPECT_EQ(keyless.error().message(),
+            ".spec.members: element 0: associative list with keys has an element that omits key "
+            "field \"name\" (and doesn't have default value)");
 }
 
 }  // namespace

@@ -425,7 +425,7 @@ void event_cells(const Value& event, std::int64_t now, text::JsonWriter& out) {
   out.value(from);
   out.value(text_at(event, core ? "message" : "note"));
   out.value(first);
-  out.value(std::to_string(count));
+  out.value(count);
   out.value(name_of(event));
 }
 
@@ -576,6 +576,32 @@ void pod_group_cells(const Value& object, const std::string& age, text::JsonWrit
   out.value(age);
 }
 
+// "cpu: 10%/80%"; of other metrics only the wanted value is shown.
+std::string metric_text(const Value& metric) {
+  const Value& resource = at(metric, "resource");
+  const Value& target = at(resource.is_null() ? metric : resource, "target");
+  const auto percent = int_at(target, "averageUtilization");
+  const std::string want =
+      percent ? std::to_string(*percent) + "%" : std::string(text_at(target, "averageValue"));
+  const std::string name(text_at(resource, "name"));
+  return (name.empty() ? "" : name + ": ") + "<unknown>/" + (want.empty() ? "<auto>" : want);
+}
+
+void autoscaler_cells(const Value& object, const std::string& age, text::JsonWriter& out) {
+  const Value& spec = at(object, "spec");
+  const Value& target = at(spec, "scaleTargetRef");
+  std::vector<std::string> metrics;
+  for (const Value& metric : at(spec, "metrics").items()) metrics.push_back(metric_text(metric));
+  out.value(name_of(object));
+  out.value(std::string(text_at(target, "kind")) + "/" + std::string(text_at(target, "name")));
+  out.value(metrics.empty() ? "<none>" : joined_words(metrics, ", "));
+  const auto least = int_at(spec, "minReplicas");
+  out.value(least ? std::to_string(*least) : "<unset>");
+  out.value(count_at(spec, "maxReplicas"));
+  out.value(count_at(at(object, "status"), "currentReplicas"));
+  out.value(age);
+}
+
 bool small_cells(const Kind& kind, const Value& object, const std::string& age,
                  text::JsonWriter& out) {
   const auto three = [&](const auto& middle) {
@@ -585,12 +611,13 @@ bool small_cells(const Kind& kind, const Value& object, const std::string& age,
     return true;
   };
   if (kind.kind == "ConfigMap") {
-    return three(std::to_string(at(object, "data").size() + at(object, "binaryData").size()));
+    return three(
+        static_cast<std::int64_t>(at(object, "data").size() + at(object, "binaryData").size()));
   }
   if (kind.kind == "Secret") {
     out.value(name_of(object));
     out.value(text_at(object, "type"));
-    out.value(std::to_string(at(object, "data").size()));
+    out.value(static_cast<std::int64_t>(at(object, "data").size()));
     out.value(age);
     return true;
   }
@@ -628,6 +655,7 @@ bool special_cells(const Kind& kind, const Value& object, std::int64_t now_ns,
   if (name == "ResourceQuota") return quota_cells(object, age, out), true;
   if (name == "PersistentVolume") return volume_cells(object, age, out), true;
   if (name == "PersistentVolumeClaim") return claim_cells(object, age, out), true;
+  if (name == "HorizontalPodAutoscaler") return autoscaler_cells(object, age, out), true;
   if (name == "PodGroup") return pod_group_cells(object, age, out), true;
   if (name == "ReplicaSet" || name == "ReplicationController") {
     return replica_cells(object, age, out), true;

@@ -43,15 +43,13 @@ constexpr SimpleCell kSimple[] = {
     {"CSIDriver", "StorageCapacity", "spec.storageCapacity", "false"},
     {"CSIDriver", "RequiresRepublish", "spec.requiresRepublish", "false"},
     {"IngressClass", "Controller", "spec.controller"},
+    {"IngressClass", "Parameters", "spec.parameters.name", "<none>"},
     {"Ingress", "Class", "spec.ingressClassName", "<none>"},
     {"ControllerRevision", "Revision", "revision", "0"},
     {"ResourceSlice", "Node", "spec.nodeName", "<unset>"},
     {"ResourceSlice", "Driver", "spec.driver"},
     {"ResourceSlice", "Pool", "spec.pool.name"},
     {"EndpointSlice", "AddressType", "addressType"},
-    {"HorizontalPodAutoscaler", "MinPods", "spec.minReplicas", "<unset>"},
-    {"HorizontalPodAutoscaler", "MaxPods", "spec.maxReplicas", "0"},
-    {"HorizontalPodAutoscaler", "Replicas", "status.currentReplicas", "0"},
 };
 
 // One step of a JSON path: a name, [n], [*] or [?(@.a=="b")].
@@ -180,12 +178,12 @@ bool simple_cell(const Kind& kind, const Column& column, const Value& object,
     if (cell.kind != kind.kind || cell.column != column.name || cell.path.empty()) continue;
     const Value* value = find_path(object, cell.path);
     if (value != nullptr && !value->is_null()) {
-      if (column.type == "string") {
+      if (column.type == "string" && !value->is_bool()) {
         write_text_cell(*value, out);
       } else {
         out.value(*value);
       }
-    } else if (column.type == "string") {
+    } else if (column.type == "string" && cell.absent != "false") {
       out.value(cell.absent);
     } else {
       out.raw(cell.absent.empty() ? "null" : cell.absent);

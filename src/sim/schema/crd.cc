@@ -223,7 +223,11 @@ class StructuralReader {
     for (const std::string_view name : required) {
       Schema& any = *owner_.make();
       any.preserve_unknown = true;
-      out.properties.push_back({name, &any, true, false, nullptr, {}});
+      Schema::Property property;
+      property.name = name;
+      property.schema = &any;
+      property.required = true;
+      out.properties.push_back(property);
     }
     std::sort(out.properties.begin(), out.properties.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
@@ -288,7 +292,10 @@ void complete_root(Schema& root, SchemaOwner& owner) {
     Schema& schema = *owner.make();
     schema.type = name == "metadata" ? Type::kObject : Type::kString;
     schema.preserve_unknown = true;
-    root.properties.push_back({name, &schema, false, false, nullptr, {}});
+    Schema::Property property;
+    property.name = name;
+    property.schema = &schema;
+    root.properties.push_back(property);
     std::sort(root.properties.begin(), root.properties.end(),
               [](const auto& a, const auto& b) { return a.name < b.name; });
   }

@@ -130,8 +130,13 @@ std::string_view item_step(const Schema& list, const Value& item, FieldPool& poo
   for (const std::string_view key : keys) {
     const Value* value = item.find(key);
     if (value == nullptr || value->is_null()) {
+      static const Value kEmptyText = Value::make_string("", 0);
+      static const Value kZero = Value::make_number("0", 0);
       const Schema::Property* property = list.items == nullptr ? nullptr : list.items->find(key);
       value = property == nullptr ? nullptr : property->fallback;
+      if (value == nullptr && property != nullptr && property->always) {  // as Go would write it
+        value = property->schema->type == Schema::Type::kInteger ? &kZero : &kEmptyText;
+      }
     }
     if (value == nullptr) {
       if (missing != nullptr) *missing = key;
@@ -188,7 +193,8 @@ class FieldCompare {
     Grain grain = grain_of(schema, either);
     const bool both_empty =
         (from == nullptr || from->size() == 0) && (to == nullptr || to->size() == 0);
-    const bool same_shape = from == nullptr || to == nullptr || from->kind() == to->kind();
+    const bool same_shape = from == nullptr || to == nullptr || from->is_null() ||
+                            from->kind() == to->kind();  // a null is an empty list or object
     if (grain == Grain::kLeaf || both_empty || !same_shape) return leaf(from, to);
     if (grain == Grain::kObject) {
       objects(schema, from, to);
@@ -277,6 +283,35 @@ FieldChanges compare_fields(const Schema* schema, const Value& from, const Value
   FieldCompare compare(pool);
   compare.run(schema, &from, &to);
   return std::move(compare.changes);
+}
+
+Value zero_object(const Schema& schema, Draft& draft, int depth) {
+  std::vector<Member> out;
+  for (const Schema::Property& property : schema.properties) {
+    if (!property.always || depth > 10) continue;
+    const Schema& inner = *property.schema;
+    switch (inner.type) {
+      case Schema::Type::kObject:
+        out.push_back(
+            {property.name, inner.is_map() ? Value() : zero_object(inner, draft, depth + 1)});
+        break;
+      case Schema::Type::kArray:
+        out.push_back({property.name, Value()});
+        break;
+      case Schema::Type::kString:
+        if (inner.format == Schema::Format::kNone) out.push_back({property.name, draft.string("")});
+        break;
+      case Schema::Type::kInteger:
+        out.push_back({property.name, draft.number(0)});
+        break;
+      case Schema::Type::kBoolean:
+        out.push_back({property.name, Draft::boolean(false)});
+        break;
+      default:
+        break;
+    }
+  }
+  return draft.object(out);
 }
 
 FieldSet with_named_parents(const FieldSet& set, const Schema* schema) {

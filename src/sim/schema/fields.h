@@ -58,6 +58,9 @@ FieldSet fields_of(const Schema* schema, const Value& value, FieldPool& pool);
 struct FieldChanges {
   FieldSet removed, modified, added;
 };
+// What Go writes of a kind when nothing is set: a create is compared with it, not with nothing.
+Value zero_object(const Schema& schema, Draft& draft, int depth = 0);
+
 FieldChanges compare_fields(const Schema* schema, const Value& from, const Value& to,
                             FieldPool& pool);
 

@@ -27,7 +27,7 @@ constexpr std::string_view kEventColumns =
     "Last_Seen Type Reason Object Subobject* Source* Message First_Seen* Count* Name*";
 constexpr std::string_view kWebhookColumns = "Name Webhooks:integer Age";
 constexpr std::string_view kBindingColumns = "Name Role Age Users* Groups* ServiceAccounts*";
-constexpr std::string_view kNameAndTime = "Name Created_At";  // what has no printer of its own
+constexpr std::string_view kNameAndTime = "Name Created_At:date";  // what has no printer of its own
 constexpr std::string_view kReplicaColumns =
     "Name Desired:integer Current:integer Ready:integer Age Containers* Images* Selector*";
 

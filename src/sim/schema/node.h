@@ -87,6 +87,8 @@ struct Schema {
     const Schema* schema = nullptr;
     bool required = false;
     bool retain_keys = false;
+    bool always = false;                    // Go writes it even when it is empty
+    bool omit_zero = false;                 // Go does not write its zero
     const text::Value* fallback = nullptr;  // the default
     std::string_view description;
   };

@@ -96,6 +96,7 @@ class Normalizer {
       path_.back(mark);
     }
     if (options_.defaults) fill(schema, from);
+    if (strict_) fill_zeros(schema, from);
     return end_object(from);
   }
 
@@ -140,6 +141,7 @@ class Normalizer {
     } else if (from->is_null() && fallback != nullptr && inner != nullptr && !inner->nullable) {
       from = fallback;
     }
+    if (strict_ && property != nullptr && left_out(*property, *from)) return;
     const std::string_view key = draft_.copy(member.key);
     const Value made = inner == nullptr ? draft_.copy(*from) : walk(*inner, *from);
     members_.push_back({key, made});
@@ -151,6 +153,38 @@ class Normalizer {
     return value.is_number() && in_probe_ && value.number_text() == "0";
   }
 
+  // What Go would not write.
+  static bool left_out(const Schema::Property& property, const Value& value) {
+    if (property.always) return false;
+    if (value.is_array()) return value.size() == 0 && property.schema->type == Type::kArray;
+    if (value.is_object()) return value.size() == 0 && property.schema->is_map();
+    if (!property.omit_zero) return false;
+    if (value.is_bool()) return !value.as_bool();
+    if (value.is_number()) return value.number_text() == "0";
+    return value.is_string() && value.string().empty();
+  }
+
+  // What Go writes even when nobody set it; a null where it would write one is left out.
+  void fill_zeros(const Schema& schema, std::size_t from) {
+    for (const Schema::Property& property : schema.properties) {
+      if (!property.always || property.schema->type == Type::kArray || property.schema->is_map()) {
+        continue;
+      }
+      if (has_member(from, property.name)) continue;
+      const Value made = property.schema->type == Type::kObject
+                             ? object(*property.schema, Value::make_object({}, 0))
+                             : zero(*property.schema);
+      if (!made.is_null()) members_.push_back({property.name, made});
+    }
+  }
+
+  bool has_member(std::size_t from, std::string_view name) const {
+    for (std::size_t i = from; i < members_.size(); ++i) {
+      if (members_[i].key == name) return true;
+    }
+    return false;
+  }
+
   void unknown(const Member& member) {
     if (unknown_.size() >= 100) return;
     unknown_.push_back("unknown field \"" + path_.with(member.key) + "\"");
@@ -160,10 +194,7 @@ class Normalizer {
   void fill(const Schema& schema, std::size_t from) {
     for (const Schema::Property& property : schema.properties) {
       if (property.fallback == nullptr) continue;
-      const auto same = [&](const Member& member) { return member.key == property.name; };
-      if (std::any_of(members_.begin() + static_cast<std::ptrdiff_t>(from), members_.end(), same)) {
-        continue;
-      }
+      if (has_member(from, property.name)) continue;
       const Path::Mark mark = path_.mark();
       path_.child(property.name);
       const Value made = walk(*property.schema, *property.fallback);
@@ -208,6 +239,7 @@ class Normalizer {
       path_.back(mark);
     }
     if (options_.defaults) fill(schema, from);
+    if (strict_ && !schema.name.empty()) fill_zeros(schema, from);
     if (options_.defaults && schema.hook != Schema::Hook::kNone) {
       Fields fields(members_, from);
       hook_defaults(schema, fields, place_, draft_);

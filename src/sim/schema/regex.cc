@@ -7,7 +7,7 @@ namespace berth::sim {
 namespace {
 
 constexpr std::size_t kMostSteps = 10'000;
-constexpr int kDeepest = 500;
+constexpr int kDeepestGroup = 500;
 
 // The next code point; an invalid byte stands for itself.
 char32_t next_rune(std::string_view text, std::size_t& at) {
@@ -109,7 +109,7 @@ class RegexCompiler {
   }
 
   void alternatives(int depth) {
-    if (depth > kDeepest) return fail("nested too deeply");
+    if (depth > kDeepestGroup) return fail("nested too deeply");
     const std::uint32_t first = here();
     sequence(depth);
     if (!take('|')) return;

@@ -81,7 +81,7 @@ TEST(Normalize, FillsInDefaults) {
       {"Deployment", "{'spec':{'replicas':0}}", "spec.replicas", "0"},
       {"StatefulSet", "{'spec':{}}", "spec.updateStrategy.rollingUpdate",
        R"({"partition":0,"maxUnavailable":1})"},
-      {"CronJob", "{'spec':{'jobTemplate':{'spec':{}}}}", "spec.jobTemplate.spec", "{}"},
+      {"CronJob", "{'spec':{'jobTemplate':{'spec':{}}}}", "spec.jobTemplate.spec.suspend", "-"},
       {"LimitRange", "{'spec':{'limits':[{'type':'Container','max':{'cpu':'2'}}]}}",
        "spec.limits[0].defaultRequest", R"({"cpu":"2"})"},
       {"RoleBinding", "{'subjects':[{'kind':'User','name':'u'}]}", "subjects[0].apiGroup",
@@ -496,10 +496,10 @@ TEST(Tables, CellsOfBuiltinKinds) {
        "{'metadata':{'name':'e'},'involvedObject':{'kind':'Pod','name':'a'},'reason':'R','type':"
        "'Normal','message':'m','lastTimestamp':'2001-09-09T01:46:35Z','count':4,'source':"
        "{'component':'berth'}}",
-       R"(["5s","Normal","R","pod/a","","berth","m","<unknown>","4","e"])"},
+       R"(["5s","Normal","R","pod/a","","berth","m","<unknown>",4,"e"])"},
       {"ConfigMap",
        "{'metadata':{'name':'c','creationTimestamp':'2001-09-09T01:46:40Z'},'data':{'a':'b'}}",
-       R"(["c","1","0s"])"},
+       R"(["c",1,"0s"])"},
       {"PriorityClass",
        "{'metadata':{'name':'p','creationTimestamp':'2001-09-09T01:46:40Z'},'value':7}",
        R"(["p",7,false,"0s",""])"},

@@ -53,9 +53,9 @@ class StrategicMerge {
     for (const Member& member : patch.members()) {
       if (member.key == kDirective || member.key == kRetain) continue;
       if (member.key.starts_with(kOrder) || member.key.starts_with(kDeletes)) continue;
-      BERTH_CHECK(field(schema, patch, member, out));
+      BERTH_CHECK(field(schema, member, out));
     }
-    BERTH_CHECK(list_directives(schema, patch, out));
+    BERTH_CHECK(list_directives(schema, live, patch, out));
     return draft_.object(out);
   }
 
@@ -95,8 +95,7 @@ class StrategicMerge {
     }
   }
 
-  Status field(const Schema* schema, const Value& patch, const Member& member,
-               std::vector<Member>& out) {
+  Status field(const Schema* schema, const Member& member, std::vector<Member>& out) {
     Member* known = find_member(out, member.key);
     if (member.value.is_null()) {
       std::erase_if(out, [&](const Member& one) { return one.key == member.key; });
@@ -119,8 +118,7 @@ class StrategicMerge {
       return {};
     }
     if (member.value.is_array() && inner != nullptr && inner->merge_list) {
-      const Value* order = patch.find(std::string(kOrder) + std::string(member.key));
-      BERTH_TRY(const Value made, list(*inner, live, member.value, order));
+      BERTH_TRY(const Value made, list(*inner, live, member.value));
       put(out, member.key, made);
       return {};
     }
@@ -129,7 +127,8 @@ class StrategicMerge {
   }
 
   // Directives of lists that the patch does not otherwise touch, and deletions of primitives.
-  Status list_directives(const Schema* schema, const Value& patch, std::vector<Member>& out) {
+  Status list_directives(const Schema* schema, const Value& live, const Value& patch,
+                         std::vector<Member>& out) {
     for (const Member& member : patch.members()) {
       if (member.key.starts_with(kDeletes)) {
         const std::string_view name = member.key.substr(kDeletes.size());
@@ -152,27 +151,25 @@ class StrategicMerge {
       if (list == nullptr || property == nullptr || !list->value.is_array()) continue;
       if (!member.value.is_array()) return invalid(std::string(member.key) + " is not a list");
       const std::vector<Value> items(list->value.items().begin(), list->value.items().end());
-      list->value = in_order(items, member.value, property->schema->merge_key);
+      list->value = in_order(items, member.value, at(live, name), property->schema->merge_key);
     }
     return {};
   }
 
-  Result<Value> list(const Schema& schema, const Value& live, const Value& patch,
-                     const Value* order) {
+  Result<Value> list(const Schema& schema, const Value& live, const Value& patch) {
     const std::string_view key = schema.merge_key;
     std::vector<Value> out(live.items().begin(), live.items().end());
     if (key.empty()) {
       for (const Value& item : patch.items()) {
         if (find_item(out, item, {}) == nullptr) out.push_back(item);
       }
-      return draft_.array(out);
+      return in_order(out, patch, live, key);
     }
     for (const Value& item : patch.items()) {
       if (text_at(item, kDirective) == "replace") return replaced(patch);
     }
     for (const Value& item : patch.items()) BERTH_CHECK(list_item(schema, item, out));
-    (void)order;  // list_directives() puts them in order
-    return draft_.array(out);
+    return in_order(out, patch, live, key);
   }
 
   Value replaced(const Value& patch) {
@@ -211,30 +208,41 @@ class StrategicMerge {
     return {};
   }
 
-  // Items named by the order stand in it; the others stay behind the item they followed.
-  Value in_order(const std::vector<Value>& items, const Value& order, std::string_view key) {
-    const auto rank = [&](const Value& item) {
-      for (std::size_t i = 0; i < order.items().size(); ++i) {
-        const Value& one = order.items()[i];
-        if (key.empty() ? text::equal(one, item) : same_key(one, item, key)) return i;
-      }
-      return order.items().size();
-    };
-    std::vector<std::size_t> ranks;
-    for (const Value& item : items) ranks.push_back(rank(item));
-    const std::size_t none = order.items().size();
-    std::vector<std::pair<std::size_t, std::size_t>> sorted;  // rank of the item before, place
-    std::size_t before = 0;
-    for (std::size_t i = 0; i < items.size(); ++i) {
-      if (ranks[i] != none) before = ranks[i] + 1;
-      sorted.emplace_back(ranks[i] != none ? ranks[i] + 1 : before, i);
+  static std::size_t place_in(const Value& list, const Value& item, std::string_view key) {
+    for (std::size_t i = 0; i < list.items().size(); ++i) {
+      const Value& one = list.items()[i];
+      if (key.empty() ? text::equal(one, item) : same_key(one, item, key)) return i;
     }
-    std::stable_sort(sorted.begin(), sorted.end(), [&](const auto& a, const auto& b) {
-      if (a.first != b.first) return a.first < b.first;
-      return (ranks[a.second] != none) > (ranks[b.second] != none);
-    });
+    return list.items().size();
+  }
+
+  // Items that the order names stand in it. Another one comes before the next of them only where
+  // live has both that way round.
+  Value in_order(const std::vector<Value>& items, const Value& order, const Value& live,
+                 std::string_view key) {
+    std::vector<std::pair<std::size_t, Value>> named;
+    std::vector<Value> others;
+    for (const Value& item : items) {
+      const std::size_t place = place_in(order, item, key);
+      if (place < order.items().size()) {
+        named.emplace_back(place, item);
+      } else {
+        others.push_back(item);
+      }
+    }
+    std::stable_sort(named.begin(), named.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    const std::size_t absent = live.items().size();
     std::vector<Value> out;
-    for (const auto& [after, place] : sorted) out.push_back(items[place]);
+    std::size_t next = 0;
+    for (const auto& [rank, item] : named) {
+      const std::size_t place = place_in(live, item, key);
+      while (next < others.size() && place != absent && place_in(live, others[next], key) < place) {
+        out.push_back(others[next++]);
+      }
+      out.push_back(item);
+    }
+    out.insert(out.end(), others.begin() + static_cast<std::ptrdiff_t>(next), others.end());
     return draft_.array(out);
   }
 

@@ -1,5 +1,6 @@
 // What the server itself changes in an object before it is created or updated.
 #include "sim/schema/edit.h"
+#include "sim/schema/fields.h"
 #include "sim/schema/node.h"
 
 namespace berth::sim {
@@ -177,21 +178,13 @@ Value fresh_status(const Kind& kind, const Value& object, Draft& draft) {
       return service_addresses(draft.set(object, "status", draft.object(status)), draft);
     }
   }
-  if (kind.group == "apps" || kind.kind == "ReplicationController") {
-    if (kind.kind == "Deployment") return draft.set(object, "status", draft.object({}));
-    std::vector<Member> status;
-    if (kind.kind == "DaemonSet") {
-      for (const std::string_view field : {"currentNumberScheduled", "desiredNumberScheduled",
-                                           "numberMisscheduled", "numberReady"}) {
-        status.push_back({field, draft.number(0)});
-      }
-    } else {
-      status.push_back({"replicas", draft.number(0)});
-      if (kind.kind == "StatefulSet") status.push_back({"availableReplicas", draft.number(0)});
-    }
-    return draft.set(object, "status", draft.object(status));
+  const Schema::Property* property = kind.schema->find("status");
+  if (property == nullptr) return draft.unset(object, "status");
+  std::vector<Member> zeros;  // what Go writes of an empty status
+  for (const Member& member : zero_object(*property->schema, draft).members()) {
+    if (!member.value.is_null()) zeros.push_back(member);
   }
-  return draft.set(object, "status", draft.object({}));
+  return draft.set(object, "status", draft.object(zeros));
 }
 
 // What of metadata a client cannot change.

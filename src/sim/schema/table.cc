@@ -8,7 +8,8 @@
 // d duration, a anything, a name of a type, [T] a list, {T} a map. A list is atomic unless @keys
 // (a map by these keys) or ^ (a set) say otherwise; %key is the merge key of a strategic merge
 // patch, % alone merges primitives, ~ is retainKeys; & is atomic for apply; |a|b are the values
-// that are allowed; =json is the default and comes last. & after a type's name: always atomic.
+// that are allowed; =json is the default and comes last. * is written even when it is empty, ? is
+// not written when it is zero. & after a type's name: always atomic.
 #include "sim/schema/table.h"
 
 #include <algorithm>
@@ -48,6 +49,7 @@ class TypeTable {
  public:
   TypeTable() {
     for (const char* text : {kTableCore, kTablePod, kTableWork, kTableMore}) declare(text);
+    read_words(kTableWords);
     for (auto& [name, block] : blocks_) fill(block);
   }
 
@@ -90,6 +92,22 @@ class TypeTable {
     }
   }
 
+  void read_words(std::string_view text) {
+    while (!text.empty()) {
+      const std::string_view line = line_of(text);
+      const std::size_t space = line.find(' ');
+      if (space == std::string_view::npos) continue;
+      words_.emplace(line.substr(0, space), line.substr(space + 1));
+    }
+  }
+
+  std::string_view words_of_field(std::string_view type, std::string_view field) const {
+    std::string key(type);
+    if (!field.empty()) key += "." + std::string(field);
+    const auto found = words_.find(key);
+    return found == words_.end() ? std::string_view{} : found->second;
+  }
+
   Block& start(std::string_view prefix, std::string_view line) {
     const std::size_t colon = line.find(':');
     BERTH_ASSERT(colon != std::string_view::npos, "a type is Name: fields");
@@ -112,6 +130,7 @@ class TypeTable {
   }
 
   void fill(Block& block) {
+    block.schema->description = words_of_field(block.schema->name, {});
     std::string_view rest = block.body;
     while (true) {
       const std::size_t from = rest.find_first_not_of(" \n");
@@ -135,9 +154,10 @@ class TypeTable {
       property.name.remove_suffix(1);
     }
     std::string_view rest = token.substr(colon + 1);
-    const std::size_t special = std::min(rest.find_first_of("@^%~&|="), rest.size());
+    const std::size_t special = std::min(rest.find_first_of("@^%~&|=*?"), rest.size());
     const Schema* plain = type_of(block, rest.substr(0, special));
     rest.remove_prefix(special);
+    property.description = words_of_field(block.schema->name, property.name);
     property.schema = rest.empty() ? plain : specials(property, plain, rest);
     block.schema->properties.push_back(property);
   }
@@ -153,7 +173,7 @@ class TypeTable {
       const char what = rest.front();
       rest.remove_prefix(1);
       const std::size_t end =
-          what == '=' ? rest.size() : std::min(rest.find_first_of("@^%~&|="), rest.size());
+          what == '=' ? rest.size() : std::min(rest.find_first_of("@^%~&|=*?"), rest.size());
       const std::string_view text = rest.substr(0, end);
       rest.remove_prefix(end);
       switch (what) {
@@ -173,6 +193,12 @@ class TypeTable {
           break;
         case '&':
           owned().atomic_map = true;
+          break;
+        case '*':
+          property.always = true;
+          break;
+        case '?':
+          property.omit_zero = true;
           break;
         case '|':
           if (!owned().rules) owned().rules = std::make_unique<Rules>();
@@ -242,7 +268,7 @@ class TypeTable {
       T type;
       F format;
     };
-    static constexpr Row kRows[] = {
+    static constexpr Row kScalars[] = {
         {'s', T::kString, F::kNone},      {'i', T::kInteger, F::kInt32},
         {'l', T::kInteger, F::kInt64},    {'b', T::kBoolean, F::kNone},
         {'n', T::kNumber, F::kDouble},    {'q', T::kString, F::kQuantity},
@@ -250,7 +276,7 @@ class TypeTable {
         {'u', T::kString, F::kMicroTime}, {'y', T::kString, F::kByte},
         {'d', T::kString, F::kDuration},  {'a', T::kAny, F::kNone},
     };
-    for (const Row& row : kRows) {
+    for (const Row& row : kScalars) {
       if (row.code != code) continue;
       const Schema*& slot = scalars_[code];
       if (slot == nullptr) {
@@ -277,6 +303,7 @@ class TypeTable {
   std::deque<text::Document> documents_;
   std::map<std::string, Block, std::less<>> blocks_;
   std::map<std::string_view, Block*> short_names_;
+  std::map<std::string_view, std::string_view> words_;
   std::map<char, const Schema*> scalars_;
   std::map<std::pair<char, const Schema*>, const Schema*> containers_;
 };

@@ -7,5 +7,6 @@ extern const char* const kTableCore;
 extern const char* const kTablePod;
 extern const char* const kTableWork;
 extern const char* const kTableMore;
+extern const char* const kTableWords;
 
 }  // namespace berth::sim

@@ -144,7 +144,7 @@ void job_update(const Value& live_job, const Value& live, const Value& spec, Pat
   }
 }
 
-void immutable_meta(const Kind& kind, const Value& live, const Value& object, Causes& out) {
+void immutable_meta(const Value& live, const Value& object, Causes& out) {
   const Value& old = at(live, "metadata");
   const Value& now = at(object, "metadata");
   if (old.find("deletionTimestamp") != nullptr) {
@@ -167,7 +167,6 @@ void immutable_meta(const Kind& kind, const Value& live, const Value& object, Ca
                                        "deletionTimestamp", "deletionGracePeriodSeconds"}) {
     check_immutable(old, now, field, path, out);
   }
-  (void)kind;
 }
 
 void controller_update(const Kind& kind, const Value& live, const Value& spec, Path& path,
@@ -255,14 +254,15 @@ void validate_builtin_update(const Kind& kind, const Value& live, const Value& o
 std::vector<Cause> validate_update(const Kind& kind, const Value& live, const Value& object,
                                    std::string_view subresource) {
   Causes out;
-  immutable_meta(kind, live, object, out);
-  if (subresource.empty() && !kind.custom) validate_builtin_update(kind, live, object, out);
-  if (!out.list().empty()) return std::move(out.list());
-  if (subresource == "status" && !kind.custom) {
+  const bool status = subresource == "status" && !kind.custom;
+  if (status) {
     validate_metadata(kind, object, out);
-    return std::move(out.list());
+  } else {
+    for (Cause& cause : validate(kind, object)) out.add(std::move(cause));
   }
-  return validate(kind, object);
+  immutable_meta(live, object, out);
+  if (subresource.empty() && !kind.custom) validate_builtin_update(kind, live, object, out);
+  return std::move(out.list());
 }
 
 }  // namespace berth::sim
