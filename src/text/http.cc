@@ -10,19 +10,19 @@ namespace {
 
 constexpr std::size_t kMaxTarget = 8 * 1024;
 
-char lower_ascii(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char small_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
 bool same_header_name(std::string_view a, std::string_view b) {
   if (a.size() != b.size()) return false;
   for (std::size_t i = 0; i < a.size(); ++i) {
-    if (lower_ascii(a[i]) != lower_ascii(b[i])) return false;
+    if (small_letter(a[i]) != small_letter(b[i])) return false;
   }
   return true;
 }
 
 int hex_digit(char c) {
   if (c >= '0' && c <= '9') return c - '0';
-  const char small = lower_ascii(c);
+  const char small = small_letter(c);
   return small >= 'a' && small <= 'f' ? small - 'a' + 10 : -1;
 }
 
