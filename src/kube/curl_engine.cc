@@ -90,6 +90,7 @@ struct CurlEngine::Impl {
     char problem[CURL_ERROR_SIZE] = {};
 
     bool is_stream() const { return order.flow != nullptr; }
+    bool takes_turn() const { return !is_stream() && !order.urgent; }
   };
   struct Command {
     enum Kind : std::uint8_t { kStart, kResume, kCancel } kind;
@@ -114,6 +115,11 @@ struct CurlEngine::Impl {
   void run();
   void take_commands(std::vector<Command> taken);
   void launch(std::unique_ptr<Transfer> transfer);
+  void next_in_line();
+  void drop_overdue();
+  bool overdue(const Transfer& t) const {
+    return t.takes_turn() && monotonic.ticks_ns() - t.ordered >= t.order.timeout_ns;
+  }
   void set_up(Transfer& t, const Identity& identity);
   void set_version_and_time(Transfer& t);
   void set_method(Transfer& t);
@@ -149,6 +155,9 @@ struct CurlEngine::Impl {
   std::map<Call, std::unique_ptr<Transfer>> running;
   std::vector<CURL*> spare;
   std::deque<std::unique_ptr<Transfer>> waiting;  // for the plugin
+  std::deque<std::unique_ptr<Transfer>> line;     // for their turn
+  std::size_t at_once = 0;                        // those that took a turn
+  std::int64_t line_looked_at = 0;
   std::optional<ChildProcess> plugin;
   std::int64_t plugin_started = 0;
 
@@ -285,12 +294,12 @@ void CurlEngine::Impl::set_proxy(CURL* easy) {
 }
 
 void CurlEngine::Impl::set_headers(Transfer& t, const Identity& identity) {
-  auto add = [&](const std::string& line) { t.lines = curl_slist_append(t.lines, line.c_str()); };
+  auto add = [&](const std::string& entry) { t.entrys = curl_slist_append(t.entrys, entry.c_str()); };
   for (const text::HttpHeader& header : t.order.request.headers) {
     add(header.name + ": " + header.value);
   }
   if (!identity.authorization.empty()) add("Authorization: " + identity.authorization);
-  for (const std::string& line : identity.extra_headers) add(line);
+  for (const std::string& entry : identity.extra_headers) add(entry);
   add("Expect:");
   if (!credentials.config().tls_server_name.empty()) add("Host: " + url.host + ":" + url.port);
   curl_easy_setopt(t.easy, CURLOPT_HTTPHEADER, t.lines);
@@ -358,6 +367,10 @@ void CurlEngine::Impl::launch(std::unique_ptr<Transfer> transfer) {
     if (!plugin) start_plugin();
     return;
   }
+  if (transfer->takes_turn() && at_once >= options.max_at_once) {
+    line.push_back(std::move(transfer));
+    return;
+  }
   auto identity = credentials.identity(now());
   if (!identity.ok()) {
     fail(*transfer, {identity.error().to_string(), false, false});
@@ -380,7 +393,33 @@ void CurlEngine::Impl::launch(std::unique_ptr<Transfer> transfer) {
   }
   set_up(t, *identity);
   curl_multi_add_handle(multi, t.easy);
+  if (t.takes_turn()) ++at_once;
   running[t.order.id] = std::move(transfer);
+}
+
+void CurlEngine::Impl::next_in_line() {
+  while (!line.empty() && at_once < options.max_at_once) {
+    auto transfer = std::move(line.front());
+    line.pop_front();
+    if (overdue(*transfer)) {
+      fail(*transfer, {"timed out before it was sent", false, false});
+    } else {
+      launch(std::move(transfer));
+    }
+  }
+}
+
+// Once a second: what waits in line has deadlines too.
+void CurlEngine::Impl::drop_overdue() {
+  const std::int64_t at = monotonic.ticks_ns();
+  if (line.empty() || at - line_looked_at < 1'000'000'000) return;
+  line_looked_at = at;
+  for (auto& transfer : line) {
+    if (!overdue(*transfer)) continue;
+    fail(*transfer, {"timed out before it was sent", false, false});
+    transfer.reset();
+  }
+  std::erase(line, nullptr);
 }
 
 // ---- ends ----------------------------------------------------------------------------------
@@ -405,6 +444,7 @@ std::unique_ptr<CurlEngine::Impl::Transfer> CurlEngine::Impl::detach(Call id) {
   if (found == running.end()) return nullptr;
   auto transfer = std::move(found->second);
   running.erase(found);
+  if (transfer->takes_turn()) --at_once;
   return transfer;
 }
 
@@ -525,7 +565,9 @@ void CurlEngine::Impl::take_commands(std::vector<Command> taken) {
       launch(std::move(transfer));
     } else if (command.kind == Command::kCancel) {
       if (auto transfer = detach(command.id)) release(*transfer);
-      std::erase_if(waiting, [&](const auto& t) { return t->order.id == command.id; });
+      auto is_it = [&](const auto& t) { return t->order.id == command.id; };
+      std::erase_if(waiting, is_it);
+      std::erase_if(line, is_it);
     } else if (auto found = running.find(command.id); found != running.end()) {
       curl_easy_pause(found->second->easy, CURLPAUSE_CONT);
     }
@@ -545,6 +587,10 @@ void CurlEngine::Impl::run() {
     curl_multi_perform(multi, &still);
     finish_ended();
     step_plugin();
+    drop_overdue();
+    const std::size_t before = at_once;
+    next_in_line();
+    if (at_once > before) curl_multi_perform(multi, &still);  // they are not to wait for a poll
     curl_waitfd extra[2] = {};
     unsigned count = 0;
     if (plugin) {
