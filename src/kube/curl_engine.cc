@@ -155,7 +155,7 @@ struct CurlEngine::Impl {
   std::map<Call, std::unique_ptr<Transfer>> running;
   std::vector<CURL*> spare;
   std::deque<std::unique_ptr<Transfer>> waiting;  // for the plugin
-  std::deque<std::unique_ptr<Transfer>> line;     // for their turn
+  std::deque<std::unique_ptr<Transfer>> in_line;  // for their turn
   std::size_t at_once = 0;                        // those that took a turn
   std::int64_t line_looked_at = 0;
   std::optional<ChildProcess> plugin;
@@ -294,7 +294,7 @@ void CurlEngine::Impl::set_proxy(CURL* easy) {
 }
 
 void CurlEngine::Impl::set_headers(Transfer& t, const Identity& identity) {
-  auto add = [&](const std::string& entry) { t.entrys = curl_slist_append(t.entrys, entry.c_str()); };
+  auto add = [&](const std::string& entry) { t.lines = curl_slist_append(t.lines, entry.c_str()); };
   for (const text::HttpHeader& header : t.order.request.headers) {
     add(header.name + ": " + header.value);
   }
@@ -368,7 +368,7 @@ void CurlEngine::Impl::launch(std::unique_ptr<Transfer> transfer) {
     return;
   }
   if (transfer->takes_turn() && at_once >= options.max_at_once) {
-    line.push_back(std::move(transfer));
+    in_line.push_back(std::move(transfer));
     return;
   }
   auto identity = credentials.identity(now());
@@ -398,9 +398,9 @@ void CurlEngine::Impl::launch(std::unique_ptr<Transfer> transfer) {
 }
 
 void CurlEngine::Impl::next_in_line() {
-  while (!line.empty() && at_once < options.max_at_once) {
-    auto transfer = std::move(line.front());
-    line.pop_front();
+  while (!in_line.empty() && at_once < options.max_at_once) {
+    auto transfer = std::move(in_line.front());
+    in_line.pop_front();
     if (overdue(*transfer)) {
       fail(*transfer, {"timed out before it was sent", false, false});
     } else {
@@ -412,14 +412,14 @@ void CurlEngine::Impl::next_in_line() {
 // Once a second: what waits in line has deadlines too.
 void CurlEngine::Impl::drop_overdue() {
   const std::int64_t at = monotonic.ticks_ns();
-  if (line.empty() || at - line_looked_at < 1'000'000'000) return;
+  if (in_line.empty() || at - line_looked_at < 1'000'000'000) return;
   line_looked_at = at;
-  for (auto& transfer : line) {
+  for (auto& transfer : in_line) {
     if (!overdue(*transfer)) continue;
     fail(*transfer, {"timed out before it was sent", false, false});
     transfer.reset();
   }
-  std::erase(line, nullptr);
+  std::erase(in_line, nullptr);
 }
 
 // ---- ends ----------------------------------------------------------------------------------
@@ -567,7 +567,7 @@ void CurlEngine::Impl::take_commands(std::vector<Command> taken) {
       if (auto transfer = detach(command.id)) release(*transfer);
       auto is_it = [&](const auto& t) { return t->order.id == command.id; };
       std::erase_if(waiting, is_it);
-      std::erase_if(line, is_it);
+      std::erase_if(in_line, is_it);
     } else if (auto found = running.find(command.id); found != running.end()) {
       curl_easy_pause(found->second->easy, CURLPAUSE_CONT);
     }
