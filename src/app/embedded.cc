@@ -20,19 +20,19 @@
 
 namespace berth::app {
 
-namespace {
-
-constexpr std::int64_t kMillisecond = 1'000'000, kHour = 3'600'000'000'000, kYear = 8'760 * kHour;
-
 // What outlives a run beside the database.
-struct Identity {
+struct EmbeddedIdentity {
   serve::Certificate authority;
   std::string token;
   bool found = false;
 };
 
-Result<Identity> load_identity(const std::string& data, std::int64_t now_ns) {
-  Identity out;
+namespace {
+
+constexpr std::int64_t kMillisecond = 1'000'000, kHour = 3'600'000'000'000, kYear = 8'760 * kHour;
+
+Result<EmbeddedIdentity> load_identity(const std::string& data, std::int64_t now_ns) {
+  EmbeddedIdentity out;
   if (!data.empty()) {
     const Result<std::string> certificate = read_file(data + "/ca.crt");
     const Result<std::string> key = read_file(data + "/ca.key");
@@ -58,7 +58,7 @@ Result<Identity> load_identity(const std::string& data, std::int64_t now_ns) {
   return out;
 }
 
-std::string kubeconfig_text(const std::string& url, const Identity& identity) {
+std::string kubeconfig_text(const std::string& url, const EmbeddedIdentity& identity) {
   return fmt::format(
       "apiVersion: v1\n"
       "kind: Config\n"
@@ -137,7 +137,7 @@ struct EmbeddedCluster::State {
   EmbeddedOptions options;
   const Logger& log;
   MetricsRegistry& metrics;
-  Identity identity;
+  EmbeddedIdentity identity;
   std::string url, kubeconfig;
   bool continued = false, stopped = false;
   std::function<void(Status)> ready;
