@@ -26,6 +26,7 @@ struct TransferOrder {
   Call id = 0;
   text::HttpRequest request;
   std::int64_t timeout_ns = 0;
+  bool urgent = false;
   std::shared_ptr<StreamFlow> flow;  // null: unary
 };
 

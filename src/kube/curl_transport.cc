@@ -167,7 +167,7 @@ CurlTransport::~CurlTransport() {
 Call CurlTransport::send(text::HttpRequest request, const SendOptions& options, Answered answered) {
   Call id = ++state_->last;
   state_->calls[id].answered = std::move(answered);
-  state_->engine->start({id, std::move(request), options.timeout_ns, nullptr});
+  state_->engine->start({id, std::move(request), options.timeout_ns, options.urgent, nullptr});
   return id;
 }
 
@@ -179,7 +179,7 @@ Call CurlTransport::stream(text::HttpRequest request, const StreamOptions& optio
   open.flow = std::make_shared<StreamFlow>();
   open.idle_ns = options.idle_ns;
   open.heard = state_->loop.monotonic().ticks_ns();
-  state_->engine->start({id, std::move(request), 0, open.flow});
+  state_->engine->start({id, std::move(request), 0, false, open.flow});
   if (options.idle_ns > 0) state_->watch_idle(id, options.idle_ns);
   return id;
 }

@@ -10,6 +10,10 @@
 // Dead peers: TCP keep-alive after 30 s of silence, given up after 45 s; the deadline of each call;
 // idle_ns of a stream.
 //
+// At most max_at_once unary calls are on the wire, the others wait for their turn in order: servers
+// limit the streams of a connection, and libcurl 7.88 forgets calls that had to wait for one.
+// Urgent calls do not wait.
+//
 // Back-pressure: at most about stream_window bytes of a stream wait on our side; then the socket is
 // not read until the handler has taken them.
 //
@@ -35,6 +39,7 @@ struct CurlOptions {
   std::size_t max_answer_bytes = 256 * 1024 * 1024;  // of a unary call
   std::size_t stream_window = 1024 * 1024;
   bool http2 = true;
+  std::size_t max_at_once = 64;
   std::vector<std::string> plugins_allowed = {};  // by path or name; empty: any
   std::int64_t plugin_timeout_ns = 60'000'000'000;
 };

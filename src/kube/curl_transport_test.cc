@@ -244,6 +244,47 @@ TEST(CurlTransport, a_call_ends_at_its_deadline_and_a_silent_stream_too) {
   EXPECT_TRUE(w.run_until([&] { return ended; }));
 }
 
+TEST(CurlTransport, many_calls_take_turns_and_all_are_answered) {
+  CurlWorld w({}, {}, {.max_at_once = 3});
+  int answered = 0;
+  std::vector<Call> cancelled;
+  for (int i = 0; i < 300; ++i) {
+    Call call = w.transport().send({"GET", "/good", {}, {}}, {.timeout_ns = kPatience},
+                                   [&](text::HttpResponse response, const TransportError* error) {
+                                     EXPECT_EQ(error, nullptr);
+                                     EXPECT_EQ(response.status, 200);
+                                     ++answered;
+                                   });
+    if (i % 10 == 9) cancelled.push_back(call);
+  }
+  for (Call call : cancelled) w.transport().cancel(call);
+  ASSERT_TRUE(w.run_until([&] { return answered == 270; }));
+  EXPECT_EQ(w.ask({"GET", "/good", {}, {}}).response.status, 200);
+  EXPECT_EQ(answered, 270);
+}
+
+TEST(CurlTransport, what_waits_in_line_has_its_deadline_and_urgent_calls_pass) {
+  CurlWorld w(
+      [&](const std::string& head, const std::string&, TinyServer::Connection& to) {
+        if (head.starts_with("GET /good")) return to.write(TinyServer::reply(200, "{}"));
+        char byte = 0;  // silence
+        return ::recv(to.fd, &byte, 1, 0) > 0;
+      },
+      {}, {.max_at_once = 1});
+  Call stuck = w.transport().send({"GET", "/stuck", {}, {}}, {.timeout_ns = kPatience},
+                                  [](text::HttpResponse, const TransportError*) {});
+  bool urgent = false;
+  w.transport().send(
+      {"GET", "/good", {}, {}}, {.timeout_ns = kPatience, .urgent = true},
+      [&](text::HttpResponse response, const TransportError*) { urgent = response.status == 200; });
+  ASSERT_TRUE(w.run_until([&] { return urgent; }));
+  auto waited = w.ask({"POST", "/good", {}, "{}"}, 1'000'000);
+  ASSERT_TRUE(waited.error);
+  EXPECT_FALSE(waited.error->maybe_carried_out);
+  w.transport().cancel(stuck);
+  EXPECT_EQ(w.ask({"GET", "/good", {}, {}}).response.status, 200);
+}
+
 TEST(CurlTransport, an_answer_that_is_too_long_is_refused) {
   CurlWorld w(
       [&](const std::string&, const std::string&, TinyServer::Connection& to) {

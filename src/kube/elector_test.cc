@@ -210,7 +210,7 @@ TEST(Elector, gives_the_lease_back_when_it_stops) {
 }
 
 TEST(Elector, never_two_whatever_the_lines_do) {
-  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+  for (std::uint64_t seed = 1; seed <= 15; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     Random random(seed);
     FakeClock clock{1'700'000'000 * kLeaseSecond};
@@ -224,11 +224,11 @@ TEST(Elector, never_two_whatever_the_lines_do) {
       all.back()->elector.start();
     }
     int led = 0;
-    for (int step = 0; step < 1'500; ++step) {
-      if (step == 1'200) {
+    for (int step = 0; step < 900; ++step) {
+      if (step == 700) {
         for (auto& c : all)
           c->line.cut = false, c->line.longest_delay = 0, c->line.lost_percent = 0;
-      } else if (step < 1'200 && random.chance(1, 20)) {
+      } else if (step < 700 && random.chance(1, 20)) {
         LeaseLine& line = all[random.below(3)]->line;
         line.cut = random.chance(1, 3);
         line.longest_delay = random.between(0, 8) * kLeaseSecond;
@@ -240,7 +240,7 @@ TEST(Elector, never_two_whatever_the_lines_do) {
       ASSERT_LE(leading, 1);
       led += leading;
     }
-    EXPECT_GT(led, 300);
+    EXPECT_GT(led, 150);
     int leading = 0;
     for (auto& c : all) leading += c->elector.leading() ? 1 : 0;
     EXPECT_EQ(leading, 1) << "and in the end somebody";
