@@ -526,13 +526,10 @@ void QueueKeeper::keep_job(Subject& s) {
 void QueueKeeper::keep_pods(Subject& s) {
   if (s.job) return;
   const bool leaves = s.eviction != nullptr || (s.spec.admission && !s.spec.evicted.empty());
-  bool finished = !s.spec.pod_sets.empty(), any = false;
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
       const objects::LivePod* live = world_.objects().pod(name);
       if (live == nullptr) continue;
-      any = true;
-      finished = finished && live->finished();
       if (leaves && !live->finished()) {
         send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
                    "its workload " + s.name + " was evicted");
@@ -559,12 +556,27 @@ void QueueKeeper::keep_pods(Subject& s) {
           });
     }
   }
-  if (any && finished && s.object) {
-    WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
-    if (status.is_true("Finished") || busy_.contains("status|" + s.name)) return;
-    status.set("Finished", true, "Succeeded", "Pods finished");
-    write_status(s, status.patch(), {});
+  finish_pods(s);
+}
+
+// Its pods are those that own the object; ended ones are no part of the input any more.
+void QueueKeeper::finish_pods(Subject& s) {
+  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  if (owners == nullptr || busy_.contains("status|" + s.name)) return;
+  int ended = 0, failed = 0;
+  for (const Value& owner : owners->items()) {
+    if (text_at(owner, {"kind"}) != "Pod") return;
+    const objects::LivePod* live = world_.objects().pod(s.spec.ns + '/' + text_at(owner, {"name"}));
+    if (live == nullptr || live->uid != text_at(owner, {"uid"})) continue;
+    if (!live->finished()) return;
+    ++ended;
+    failed += live->phase == "Failed" ? 1 : 0;
   }
+  WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  if (ended == 0 || status.is_true("Finished")) return;
+  status.set("Finished", true, failed > 0 ? "Failed" : "Succeeded",
+             failed > 0 ? fmt::format("{} of its pods failed", failed) : "Pods succeeded");
+  write_status(s, status.patch(), {});
 }
 
 // ---- places ----

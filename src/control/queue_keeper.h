@@ -62,6 +62,7 @@ class QueueKeeper {
   bool all_gone(const Subject& s) const;
   void keep_job(Subject& s);
   void keep_pods(Subject& s);
+  void finish_pods(Subject& s);
   void reserve(const Subject& s);
   void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
   void forget_start(const Subject& s);
