@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <charconv>
 #include <map>
 #include <set>
 
@@ -40,6 +41,21 @@ const text::Value* true_condition(const text::Value& root, std::string_view type
     }
   }
   return nullptr;
+}
+
+// "0,1,2,5" as "0-2,5"; what is no list of numbers as it is.
+std::string show_list(std::string_view text) {
+  std::vector<int> numbers;
+  const char* at = text.data();
+  const char* end = at + text.size();
+  while (at != end) {
+    int number = 0;
+    const auto [stop, code] = std::from_chars(at, end, number);
+    if (code != std::errc() || (stop != end && *stop != ',')) return std::string(text);
+    if (numbers.empty() || numbers.back() != number) numbers.push_back(number);
+    at = stop == end ? end : stop + 1;
+  }
+  return show_ranges(numbers);
 }
 
 int gpus_of_template(const text::Value& job) {
@@ -159,7 +175,8 @@ struct JobFollower::State {
     PodSeen& pod = seen.pods[object.key.name];
     pod.node = at_path(object.root(), {"spec", "nodeName"}).string();
     pod.phase = at_path(object.root(), {"status", "phase"}).string();
-    pod.gpus = at_path(object.root(), {"metadata", "annotations", "berth.dev/gpus"}).string();
+    pod.gpus =
+        show_list(at_path(object.root(), {"metadata", "annotations", "berth.dev/gpus"}).string());
     pod.why.clear();
     if (const text::Value* waits = true_condition(object.root(), "PodScheduled", "False")) {
       pod.why = at_path(*waits, {"message"}).string();
