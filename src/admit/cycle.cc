@@ -19,7 +19,7 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
   wake(now_ns);
   usage_.sample(now_ns);
   CycleResult settled;
-  settle_reserved(settled);
+  if (options_.settles) settle_reserved(settled);
   std::vector<WorkloadId> heads;
   for (const NodeId root : ledger_.book.roots()) {
     due_[root] = false;
@@ -27,7 +27,7 @@ CycleResult Engine::cycle(std::int64_t now_ns) {
     heads.insert(heads.end(), more.begin(), more.end());
   }
   CycleResult result = run(heads, now_ns);
-  result.admitted.insert(result.admitted.begin(), settled.admitted.begin(), settled.admitted.end());
+  result.settled = std::move(settled.settled);
   result.changed |= settled.changed;
   result.changed = goes_on(result, fruitless_);
   return result;
@@ -49,6 +49,7 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
   const auto take = [&](CycleResult one) {
     all.admitted.insert(all.admitted.end(), one.admitted.begin(), one.admitted.end());
     all.evicted.insert(all.evicted.end(), one.evicted.begin(), one.evicted.end());
+    all.settled.insert(all.settled.end(), one.settled.begin(), one.settled.end());
     all.replaced.insert(all.replaced.end(), one.replaced.begin(), one.replaced.end());
     all.tried += one.tried;
     --max_cycles;
@@ -63,7 +64,7 @@ CycleResult Engine::step(std::int64_t now_ns, int max_cycles) {
     all.changed = max_cycles <= 0;
     return all;
   }
-  settle_reserved(all);
+  if (options_.settles) settle_reserved(all);
   for (const NodeId root : ledger_.book.roots()) {
     int fruitless = 0;
     while (due_[root] && max_cycles > 0) {
@@ -386,7 +387,6 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   w.message.clear();
   set_stage(entry.id, Stage::kReserved);
   ledger_.seat(entry.id);
-  // A slice goes on where the old one was checked.
   if (entry.old == kNoId) w.checks = checks_of(w);
   w.unplaced = entry.assignment.delayed && !w.checks.empty();
   if (w.checks.empty()) {

@@ -356,6 +356,7 @@ void Engine::checks_done(WorkloadId id) {
   w.checks.clear();
   if (w.stage != Stage::kReserved) return;
   set_stage(id, Stage::kAdmitted);
+  if (!w.pods_ready) ++unready_;
   w.started = true;
   usage_.settle(id);
 }

@@ -37,6 +37,7 @@ struct Eviction {
 struct CycleResult {
   std::vector<WorkloadId> admitted;  // or with quota reserved, where checks are to come
   std::vector<Eviction> evicted;
+  std::vector<WorkloadId> settled;  // held quota before, and are admitted now
   std::vector<std::pair<WorkloadId, WorkloadId>>
       replaced;          // (old slice, fresh one): it is finished
   int tried = 0;         // heads looked at
@@ -50,6 +51,7 @@ class Engine {
     bool why = true;  // keep a message for every workload that waits
     Policy policy;
     std::int64_t start_ns = 0;  // usage of local queues is counted from here
+    bool settles = true;        // holders whose checks are done are admitted; else by checks_done()
   };
 
   Engine(const Book& book, Ground* ground, Options options);

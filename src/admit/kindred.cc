@@ -61,7 +61,7 @@ void Engine::settle_reserved(CycleResult& result) {
     w.reason = NoReason::kNone;
     w.message.clear();
     checks_done(id);
-    result.admitted.push_back(id);
+    result.settled.push_back(id);
     result.changed = true;
     return true;
   });
@@ -100,7 +100,8 @@ WorkloadId Engine::old_slice(WorkloadId id) const {
   const Workload& w = ledger_.workloads[id];
   if (w.replaces == kNoId) return kNoId;
   const Workload& old = ledger_.workloads[w.replaces];
-  const bool holds = old.stage == Stage::kReserved || old.stage == Stage::kAdmitted;
+  const bool holds =
+      (old.stage == Stage::kReserved && !old.unplaced) || old.stage == Stage::kAdmitted;
   return holds && old.queue == w.queue ? w.replaces : kNoId;
 }
 
@@ -131,6 +132,8 @@ void Engine::set_beyond(Entry& entry) const {
 
 void Engine::take_over(const Entry& entry, CycleResult& result) {
   if (ground_ != nullptr) ground_->inherit(entry.id, entry.old);
+  // It goes on where the old one was checked.
+  ledger_.workloads[entry.id].checks = ledger_.workloads[entry.old].checks;
   finish(entry.old);
   result.replaced.emplace_back(entry.old, entry.id);
 }

@@ -3,6 +3,7 @@
 
 #include "admit/engine.h"
 #include "admit/world_for_test.h"
+#include "base/random.h"
 
 namespace berth::admit {
 namespace {
@@ -126,9 +127,66 @@ TEST(SecondPass, AdmissionIsCompleteWhenChecksAre) {
   spec.name = "ready";
   spec.checks["prov"] = model::CheckState::kReady;
   const auto ready = engine.add(spec, 0);
-  EXPECT_EQ(engine.cycle(kOneSecond).admitted, std::vector<WorkloadId>{ready});
+  EXPECT_EQ(engine.cycle(kOneSecond).settled, std::vector<WorkloadId>{ready});
   EXPECT_EQ(engine.workload(waits).checks, std::vector<std::string>{"prov"});
   EXPECT_EQ(engine.workload(waits).stage, Stage::kReserved);
+}
+
+// Random histories of slices and variants: sums hold, nobody is admitted twice, quota is kept.
+TEST(Kindred, InvariantsHoldOnRandomHistories) {
+  for (std::uint64_t seed = 1; seed <= 150; ++seed) {
+    Random random(seed);
+    auto inputs = two_flavors(6, 6);
+    inputs.queues[0].within = model::PreemptWithin::kLowerPriority;
+    inputs.queues[0].strict_fifo = random.below(3) == 0;
+    inputs.queues[0].retain_first = random.below(4) == 0;
+    const Book book(inputs);
+    Engine engine(book);
+    std::vector<WorkloadId> old;  // that a slice may grow out of
+    for (int step = 0; step < 60; ++step) {
+      const std::int64_t now = (step + 1) * kOneSecond;
+      const std::string name = "w" + std::to_string(step);
+      const int priority = static_cast<int>(random.below(3));
+      const int pods = 1 + static_cast<int>(random.below(4));
+      const std::uint64_t what = random.below(8);
+      if (what == 0) {
+        for (int rank = 0; rank < 2; ++rank) {
+          auto spec = variant(rank == 0 ? "h100" : "spot", rank);
+          spec.name = name + "-" + std::to_string(rank);
+          spec.uid = spec.name;
+          spec.variant_of = "d/" + name;
+          spec.priority = priority;
+          engine.add(spec, now);
+        }
+      } else if (what <= 2) {
+        old.push_back(engine.add(asks(name, "a", pods, 1, priority, step), now));
+      } else if (what == 3 && !old.empty()) {
+        const WorkloadId before = old[random.below(old.size())];
+        const auto fresh = engine.add(asks(name, "a", pods + 1, 1, priority, step), now);
+        if (engine.workload(before).stage != Stage::kFinished) engine.grows(fresh, before);
+        old.push_back(fresh);
+      } else if (what == 4 && engine.size() > 0) {
+        engine.finish(static_cast<WorkloadId>(random.below(engine.size())));
+      } else {
+        engine.cycle(now);
+      }
+      for (WorkloadId id = 0; id < engine.size(); ++id) {
+        if (engine.workload(id).stage == Stage::kEvicting && random.below(2) == 0) {
+          engine.gone(id, now);
+        }
+      }
+      ASSERT_EQ(engine.check(), "") << seed << ' ' << step;
+      std::map<std::uint32_t, int> running;
+      for (WorkloadId id = 0; id < engine.size(); ++id) {
+        const Workload& w = engine.workload(id);
+        if (w.family != kNoId && holds_quota(w.stage)) ++running[w.family];
+      }
+      for (const auto& [family, count] : running) ASSERT_LE(count, 1) << seed << ' ' << step;
+      for (CellId cell = 0; cell < 2; ++cell) {
+        ASSERT_LE(engine.ledger().tree.usage(book.queue(0).node, cell), Amount(6)) << seed;
+      }
+    }
+  }
 }
 
 }  // namespace

@@ -217,14 +217,16 @@ bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
     decided_.erase(eviction.id);
     leaving_.push_back(eviction.id);
   }
-  for (const WorkloadId id : result.admitted) {
+  std::vector<WorkloadId> admitted = result.settled;
+  admitted.insert(admitted.end(), result.admitted.begin(), result.admitted.end());
+  for (const WorkloadId id : admitted) {
     out.admissions.push_back(admission_of(id));
     for (const auto& [old, fresh] : result.replaced) {
       if (fresh == id) out.admissions.back().replaces = engine_->workload(old).name;
     }
     decided_.insert(id);
   }
-  if (ground_) take_placements(result.admitted, out);
+  if (ground_) take_placements(admitted, out);
   if (!live_) finish_evictions(now_ns);
   return changed || result.changed;
 }

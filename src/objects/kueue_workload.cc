@@ -263,9 +263,9 @@ struct RawSeat {
   std::string node;
   std::vector<int> gpus;
 };
-constexpr auto read_gpu_index = text::int_between<0, 1023>;
+constexpr auto read_seat_gpu = text::int_between<0, 1023>;
 constexpr Field<RawSeat> kSeatFields[] = {
-    text::field<&RawSeat::gpus, list_of<read_gpu_index>>("gpus"),
+    text::field<&RawSeat::gpus, list_of<read_seat_gpu>>("gpus"),
     text::required(text::field<&RawSeat::node>("node")),
 };
 constexpr auto read_seat = object_of<kSeatFields>;

@@ -235,8 +235,9 @@ void Resolver::drop_pod(const Found<PodObject>& found, const BadMark& bad) {
 std::string Resolver::default_queue(const Meta& meta) const {
   const Owner* owner = meta.controller();
   const bool alone = owner == nullptr || owner->kind == "ReplicaSet";
-  if (!kueue_decides_ || !default_pods_ || !alone || !managed(meta.ns)) return "";
-  return default_queues_.contains(meta.ns) ? "default" : "";
+  const bool waits = kueue_decides_ && default_pods_ && alone &&
+                     default_queues_.contains(meta.ns) && managed(meta.ns);
+  return waits ? "default" : "";
 }
 
 void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod,

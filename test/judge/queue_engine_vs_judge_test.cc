@@ -25,7 +25,9 @@ std::int64_t g_decisions = 0;
 class Pair {
  public:
   explicit Pair(const model::QueueInputs& inputs)
-      : book_(inputs), engine_(book_, nullptr, {.start_ns = kQueuesAt}), judge_(inputs, kQueuesAt) {
+      : book_(inputs),
+        engine_(book_, nullptr, {.start_ns = kQueuesAt, .settles = false}),
+        judge_(inputs, kQueuesAt) {
     for (const auto& spec : inputs.workloads) add_to_engine(spec);
   }
 
@@ -284,7 +286,7 @@ std::string partial_gang(const admit::Workload& w) {
 class Alone {
  public:
   explicit Alone(const model::QueueInputs& inputs)
-      : book_(inputs), engine_(book_, nullptr, {.start_ns = kQueuesAt}) {
+      : book_(inputs), engine_(book_, nullptr, {.start_ns = kQueuesAt, .settles = false}) {
     for (const auto& spec : inputs.workloads) ids_.push_back(engine_.add(spec, kQueuesAt));
   }
   std::string apply(const QueueOperation& op, std::int64_t now) {
