@@ -15,9 +15,9 @@
 #include <cerrno>
 #include <chrono>
 #include <csignal>
-#include <cstring>
 #include <map>
 #include <optional>
+#include <system_error>
 #include <thread>
 #include <unordered_map>
 
@@ -57,7 +57,7 @@ class FileDescriptor {
 };
 
 Error system_error(std::string what) {
-  return {Code::kUnavailable, std::move(what) + ": " + std::strerror(errno)};
+  return {Code::kUnavailable, std::move(what) + ": " + std::generic_category().message(errno)};
 }
 
 Result<FileDescriptor> listen_on(const std::string& address, std::uint16_t port) {
