@@ -232,7 +232,9 @@ void Planner::track(const Verdict& verdict) {
     const bool over = pod->phase == PodPhase::kSucceeded || is_failed || job_.deleting ||
                       (verdict.any() && pod->deleting);
     if (!over || must_keep(*pod, verdict)) continue;
-    if (uncounted.size() >= kMaxUncounted) break;  // the rest in the next pass
+    // The rest in the next pass; those that stand there already are only let go.
+    if (plan_.untrack.size() >= kMaxUncounted) break;
+    if (uncounted.size() >= kMaxUncounted && !uncounted.contains(pod->uid)) continue;
     plan_.untrack.push_back(pod->key);
     if (pod->phase == PodPhase::kSucceeded) {
       if (!job_.indexed && uncounted.insert(pod->uid).second) {
@@ -240,9 +242,10 @@ void Planner::track(const Verdict& verdict) {
       }
       continue;
     }
-    if (!is_failed && !verdict.failure) continue;
-    const bool ignored =
-        pod->phase == PodPhase::kFailed && judge_failure(job_, *pod).action == Action::kIgnore;
+    // Pods that were not needed any more have not failed.
+    const bool in_failure = pod->phase == PodPhase::kFailed;
+    if (!in_failure && (verdict.success || (!is_failed && !verdict.failure))) continue;
+    const bool ignored = in_failure && judge_failure(job_, *pod).action == Action::kIgnore;
     if (ignored || !valid_index(*pod)) continue;
     if (uncounted.insert(pod->uid).second) status_.uncounted_failed.push_back(pod->uid);
   }
@@ -457,7 +460,7 @@ JobPlan Planner::plan() {
     }
   } else if (verdict.any()) {
     for (const PodPtr& pod : pods_) {
-      if (pod->active()) plan_.remove.push_back({pod->key, pod->uid, false});
+      if (pod->active()) plan_.remove.push_back({pod->key, pod->uid, verdict.success});
     }
   }
   if (verdict.any()) finish(verdict);

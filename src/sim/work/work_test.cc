@@ -408,60 +408,60 @@ std::string taints_of(WorkWorld& w, const std::string& node) {
 
 TEST(NodeLife, SilenceTaintsAndEvicts) {
   WorkWorld w;
-  put_node(w, "n", "");
-  put_node(w, "m", "");
+  put_node(w, "n1", "");
+  put_node(w, "m1", "");
   w.create(kWorkPods,
-           "metadata: {name: p}\nspec: {nodeName: n, containers: [{name: main, image: i}]}");
+           "metadata: {name: p}\nspec: {nodeName: n1, containers: [{name: main, image: i}]}");
   w.create(kWorkPods,
-           "metadata: {name: stays}\nspec: {nodeName: n, tolerations: [{operator: Exists}], "
+           "metadata: {name: stays}\nspec: {nodeName: n1, tolerations: [{operator: Exists}], "
            "containers: [{name: main, image: i}]}");
-  put_lease(w, "n");
-  put_lease(w, "m");
+  put_lease(w, "n1");
+  put_lease(w, "m1");
   for (int i = 0; i < 12; ++i) {
     w.run(10);
-    if (i < 4) renew_lease(w, "n");
-    renew_lease(w, "m");
+    if (i < 4) renew_lease(w, "n1");
+    renew_lease(w, "m1");
     if (i == 6) {
-      EXPECT_EQ(w.field("/api/v1/nodes/n", "status.conditions[Ready].status"), "True");
+      EXPECT_EQ(w.field("/api/v1/nodes/n1", "status.conditions[Ready].status"), "True");
       w.say("p", "Running");
     }
   }
-  EXPECT_EQ(w.field("/api/v1/nodes/n", "status.conditions[Ready].status"), "Unknown");
-  EXPECT_EQ(w.field("/api/v1/nodes/n", "status.conditions[Ready].reason"), "NodeStatusUnknown");
-  EXPECT_EQ(w.field("/api/v1/nodes/m", "status.conditions[Ready].status"), "True");
-  EXPECT_EQ(taints_of(w, "n"),
+  EXPECT_EQ(w.field("/api/v1/nodes/n1", "status.conditions[Ready].status"), "Unknown");
+  EXPECT_EQ(w.field("/api/v1/nodes/n1", "status.conditions[Ready].reason"), "NodeStatusUnknown");
+  EXPECT_EQ(w.field("/api/v1/nodes/m1", "status.conditions[Ready].status"), "True");
+  EXPECT_EQ(taints_of(w, "n1"),
             "node.kubernetes.io/unreachable:NoSchedule node.kubernetes.io/unreachable:NoExecute ");
-  EXPECT_EQ(taints_of(w, "m"), "");
+  EXPECT_EQ(taints_of(w, "m1"), "");
   EXPECT_EQ(w.field(kWorkPods + "/p", "status.conditions[Ready].status"), "False");
   EXPECT_EQ(w.field(kWorkPods + "/p", "metadata.deletionTimestamp"), "");
   for (int i = 0; i < 31; ++i) {
     w.run(10);
-    renew_lease(w, "m");
+    renew_lease(w, "m1");
   }
   EXPECT_NE(w.field(kWorkPods + "/p", "metadata.deletionTimestamp"), "");
   EXPECT_EQ(w.field(kWorkPods + "/p", "status.conditions[DisruptionTarget].reason"),
             "DeletionByTaintManager");
   EXPECT_EQ(w.field(kWorkPods + "/stays", "metadata.deletionTimestamp"), "");
   // The kubelet is back.
-  renew_lease(w, "n");
-  w.merge("/api/v1/nodes/n/status", "status: {conditions: [{type: Ready, status: 'True'}]}");
+  renew_lease(w, "n1");
+  w.merge("/api/v1/nodes/n1/status", "status: {conditions: [{type: Ready, status: 'True'}]}");
   w.run(2);
-  EXPECT_EQ(taints_of(w, "n"), "");
+  EXPECT_EQ(taints_of(w, "n1"), "");
 }
 
 TEST(NodeLife, CordonAndPodsOfLostNodes) {
   WorkWorld w;
-  put_node(w, "n", "taints: [{key: own, effect: NoSchedule}]");
+  put_node(w, "n1", "taints: [{key: own, effect: NoSchedule}]");
   w.create(kWorkPods,
-           "metadata: {name: p}\nspec: {nodeName: n, containers: [{name: main, image: i}]}");
+           "metadata: {name: p}\nspec: {nodeName: n1, containers: [{name: main, image: i}]}");
   w.run(1);
-  w.merge("/api/v1/nodes/n", "spec: {unschedulable: true}");
+  w.merge("/api/v1/nodes/n1", "spec: {unschedulable: true}");
   w.run(1);
-  EXPECT_EQ(taints_of(w, "n"), "own:NoSchedule node.kubernetes.io/unschedulable:NoSchedule ");
-  w.merge("/api/v1/nodes/n", "spec: {unschedulable: null}");
+  EXPECT_EQ(taints_of(w, "n1"), "own:NoSchedule node.kubernetes.io/unschedulable:NoSchedule ");
+  w.merge("/api/v1/nodes/n1", "spec: {unschedulable: null}");
   w.run(1);
-  EXPECT_EQ(taints_of(w, "n"), "own:NoSchedule ");
-  w.remove("/api/v1/nodes/n");
+  EXPECT_EQ(taints_of(w, "n1"), "own:NoSchedule ");
+  w.remove("/api/v1/nodes/n1");
   w.run(30);
   EXPECT_TRUE(w.exists(kWorkPods + "/p"));
   w.run(20);
