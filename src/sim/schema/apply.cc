@@ -278,6 +278,7 @@ Value prune_dropped(const Schema* schema, const Value& merged, const Managers& m
   if (last.empty()) return merged;
   FieldSet managed;
   for (const Manager& one : managers) managed = set_union(managed, one.fields);
+  if (set_difference(last, managed).empty()) return merged;  // the usual case: nothing was dropped
   const FieldSet named_last = with_named_parents(last, schema);
   const Value bare = remove_fields(schema, merged, named_last, draft, pool);
   const FieldSet all = with_named_parents(fields_of(schema, merged, pool), schema);

@@ -8,14 +8,17 @@
 // The order of a write on the main endpoint, as kube-apiserver does it:
 //
 //   parse_body -> (patches: strategic_merge_patch, apply_config, text/patch.h on the live object)
-//   -> normalize (drops unknown fields, fills in defaults) -> for_create / for_update -> admission
-//   -> normalize again when admission changed it -> validate / validate_update -> track_update
+//   -> normalize (drops unknown fields, fills in defaults) -> track_update (not after apply)
+//   -> admission, and normalize again when it changed something -> for_create / for_update
+//   -> validate / validate_update
+//
+// Fields that admission or a strategy adds belong to no manager, so track_update comes first.
 //
 // Not evaluated: CEL rules of CRDs (x-kubernetes-validations) are kept in the schema and shown in
 // OpenAPI, but no rule is run; a CRD's conversion webhook is refused.
 //
-// Cost: normalize and validate are linear in the object, about 10 us for a pod; apply_config about
-// 50 us. The table of built-in kinds is read once, at first use (a few ms).
+// Cost: normalize and validate are linear in the object, about 7 us each for a pod of 3 KB;
+// apply_config and track_update 30 to 60 us. The table of kinds is read at first use (3 ms).
 #pragma once
 
 #include <cstdint>
