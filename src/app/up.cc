@@ -134,7 +134,7 @@ class UpRun {
       out << "  export KUBECONFIG=" << cluster_->kubeconfig() << "\n"
           << "  try     kubectl get nodes\n"
           << "          berth run --gpus 8 --seconds 5 -- train.sh\n"
-          << "          kubectl get jobs,pods,workloads\n";
+          << "          kubectl get jobs,pods,clusterqueues\n";
     }
     out << fmt::format("ready in {:.1f} s", static_cast<double>(took_ns) / 1e9)
         << (options_.demo ? "" : "   ^C stops, the state stays") << std::endl;
