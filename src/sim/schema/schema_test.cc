@@ -460,7 +460,8 @@ TEST(Tables, CellsOfBuiltinKinds) {
        "'containerStatuses':[{'ready':true,'state':{'running':{}},'restartCount':2,'lastState':"
        "{'terminated':{'finishedAt':'2001-09-09T01:45:40Z'}}},{'state':{'waiting':{'reason':"
        "'CrashLoopBackOff'}}}]}}",
-       R"x(["a","1/2","CrashLoopBackOff","2 (60s ago)","5m10s","10.0.0.1","n","<none>","<none>"])x"},
+       R"x(["a","1/2","CrashLoopBackOff","2 (60s ago)","5m10s","10.0.0.1","n",)x"
+       R"x("<none>","<none>"])x"},
       {"Pod",
        "{'metadata':{'name':'a','creationTimestamp':'2001-09-09T01:46:40Z'},'spec':{'containers':"
        "[{}],'schedulingGates':[{'name':'x'}]},'status':{'phase':'Pending','conditions':[{'type':"
