@@ -15,7 +15,8 @@
 
 namespace berth::scenario {
 
-namespace {
+// Parts of the engine's state; not for others.
+namespace cluster {
 
 class SilentSink final : public LogSink {
  public:
@@ -77,6 +78,10 @@ class LastDecision final : public control::DecisionLog {
   text::Document last;
 };
 
+}  // namespace cluster
+
+namespace {
+
 std::string_view text_of(const text::Value& root, std::initializer_list<std::string_view> path) {
   const text::Value* value = &root;
   for (const std::string_view key : path) {
@@ -100,10 +105,10 @@ struct ClusterEngine::State {
   kube::Client& client;
   Loop& loop;
   Pump& pump;
-  SilentSink sink;
+  cluster::SilentSink sink;
   Logger log;
   MetricsRegistry metrics;
-  LastDecision decisions;
+  cluster::LastDecision decisions;
   std::uint64_t changes = 0;
   std::unique_ptr<kube::Informer> pods;
   std::unique_ptr<sim::WorkControllers> work;

@@ -35,16 +35,16 @@ using MakeEngine = std::unique_ptr<Engine> (*)(const Scenario&);
 // What a cluster can be asked: who runs where, who waits and for which reason. Certificates, notes
 // of the reader, exit codes and what would help are the plan's alone.
 std::vector<Expectation> told_by_a_cluster(const std::vector<Expectation>& all) {
-  using Kind = Expectation::Kind;
-  constexpr Kind kOfThePlan[] = {Kind::kRemoved, Kind::kOnly, Kind::kBinding, Kind::kFits,
-                                 Kind::kFree,    Kind::kText, Kind::kExit,    Kind::kBreaks};
+  using What = Expectation::Kind;
+  constexpr What kOfThePlan[] = {What::kRemoved, What::kOnly, What::kBinding, What::kFits,
+                                 What::kFree,    What::kText, What::kExit,    What::kBreaks};
   std::vector<Expectation> out;
   for (Expectation one : all) {
     if (std::find(std::begin(kOfThePlan), std::end(kOfThePlan), one.kind) != std::end(kOfThePlan)) {
       continue;
     }
-    if (one.kind == Kind::kCounts && one.word != "placed" && one.word != "waiting") continue;
-    if (one.kind == Kind::kNotPlaced) one.text.clear();
+    if (one.kind == What::kCounts && one.word != "placed" && one.word != "waiting") continue;
+    if (one.kind == What::kNotPlaced) one.text.clear();
     out.push_back(std::move(one));
   }
   return out;
