@@ -222,7 +222,8 @@ TEST(Nodes, StopGracefully) {
   w.pod("slower", "n-0", 1, "sim.berth.dev/stop-seconds: '100'");
   // A finalizer: somebody waits for the last word.
   w.create(kPods, R"({"metadata": {"name": "kept", "finalizers": ["example.com/x"]},
-    "spec": {"nodeName": "n-0", "restartPolicy": "Never", "containers": [{"name": "c", "image": "i"}]}})");
+    "spec": {"nodeName": "n-0", "restartPolicy": "Never",
+    "containers": [{"name": "c", "image": "i"}]}})");
   w.run(1);
   for (const char* name : {"slow", "slower", "kept"}) w.remove(kPods + '/' + name);
   w.run(5);
