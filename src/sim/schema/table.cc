@@ -7,9 +7,9 @@
 // b bool, n number, q quantity, x int or string, t time, u time with microseconds, y bytes,
 // d duration, a anything, a name of a type, [T] a list, {T} a map. A list is atomic unless @keys
 // (a map by these keys) or ^ (a set) say otherwise; %key is the merge key of a strategic merge
-// patch, % alone merges primitives, ~ is retainKeys; & is atomic for apply; |a|b are the values
-// that are allowed; =json is the default and comes last. * is written even when it is empty, ? is
-// not written when it is zero. & after a type's name: always atomic.
+// patch ($: the same as @), % alone merges primitives, ~ is retainKeys; & is atomic for apply; |a|b
+// are the values that are allowed; =json is the default and comes last. * is written even when it
+// is empty, ? is not written when it is zero. & after a type's name: always atomic.
 #include "sim/schema/table.h"
 
 #include <algorithm>
@@ -154,7 +154,7 @@ class TypeTable {
       property.name.remove_suffix(1);
     }
     std::string_view rest = token.substr(colon + 1);
-    const std::size_t special = std::min(rest.find_first_of("@^%~&|=*?"), rest.size());
+    const std::size_t special = std::min(rest.find_first_of("@^%~&|=*?$"), rest.size());
     const Schema* plain = type_of(block, rest.substr(0, special));
     rest.remove_prefix(special);
     property.description = words_of_field(block.schema->name, property.name);
@@ -173,7 +173,7 @@ class TypeTable {
       const char what = rest.front();
       rest.remove_prefix(1);
       const std::size_t end =
-          what == '=' ? rest.size() : std::min(rest.find_first_of("@^%~&|=*?"), rest.size());
+          what == '=' ? rest.size() : std::min(rest.find_first_of("@^%~&|=*?$"), rest.size());
       const std::string_view text = rest.substr(0, end);
       rest.remove_prefix(end);
       switch (what) {
@@ -187,6 +187,10 @@ class TypeTable {
         case '%':
           owned().merge_list = true;
           owned().merge_key = text;
+          break;
+        case '$':
+          owned().merge_list = true;
+          owned().merge_key = owned().map_keys.front();
           break;
         case '~':
           property.retain_keys = true;

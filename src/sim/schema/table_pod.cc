@@ -161,7 +161,7 @@ PodStatus: allocatedResources:{q} conditions:[PodCondition]@type%type
  containerStatuses:[ContainerStatus] ephemeralContainerStatuses:[ContainerStatus]
  extendedResourceClaimStatus:PodExtendedResourceClaimStatus hostIP:s? hostIPs:[HostIP]%ip
  initContainerStatuses:[ContainerStatus] message:s?
- nodeAllocatableResourceClaimStatuses:[NodeAllocatableResourceClaimStatus]@resourceClaimName%resourceClaimName
+ nodeAllocatableResourceClaimStatuses:[NodeAllocatableResourceClaimStatus]@resourceClaimName$
  nominatedNodeName:s? observedGeneration:l? phase:s? podIP:s? podIPs:[PodIP]@ip%ip qosClass:s?
  reason:s? resize:s? resourceClaimStatuses:[PodResourceClaimStatus]@name%name~
  resources:ResourceRequirements startTime:t volumeHealth:[PodVolumeHealth]@name
