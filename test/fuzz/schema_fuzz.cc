@@ -1,6 +1,6 @@
-// Kinds of the embedded API server: whatever the bytes, reading an object of a built-in kind or of a
-// kind that the bytes themselves define ends, normalizing twice changes nothing, and what is applied
-// is managed, merges with itself and can be taken away again.
+// Kinds of the embedded API server: whatever the bytes, reading an object of a built-in kind or of
+// a kind that the bytes themselves define ends, normalizing twice changes nothing, and what is
+// applied is managed, merges with itself and can be taken away again.
 //
 // The input is YAML documents: a CRD makes its kinds known to the documents after it; any other is
 // read as the kind it names.
