@@ -118,7 +118,11 @@ text::HttpRequest create_pod(int i) {
   return bench_request(
       "POST", "/api/v1/namespaces/default/pods",
       fmt::format(
-          R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"pod-{:05}","labels":{{"app":"train","job":"j{}"}}}},"spec":{{"schedulerName":"berth","restartPolicy":"Never","containers":[{{"name":"main","image":"example/train:1","command":["train"],"resources":{{"limits":{{"nvidia.com/gpu":"1"}},"requests":{{"cpu":"2","memory":"8Gi","nvidia.com/gpu":"1"}}}}}}]}}}})",
+          R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"pod-{:05}","labels":)"
+          R"({{"app":"train","job":"j{}"}}}},"spec":{{"schedulerName":"berth",)"
+          R"("restartPolicy":"Never","containers":[{{"name":"main","image":"example/train:1",)"
+          R"("command":["train"],"resources":{{"limits":{{"nvidia.com/gpu":"1"}},"requests":)"
+          R"({{"cpu":"2","memory":"8Gi","nvidia.com/gpu":"1"}}}}}}]}}}})",
           i, i / 8));
 }
 
@@ -126,14 +130,16 @@ text::HttpRequest bind_pod(int i) {
   return bench_request(
       "POST", pod_target(i) + "/binding",
       fmt::format(
-          R"({{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"pod-{:05}","annotations":{{"berth.dev/gpus":"GPU-{}"}}}},"target":{{"kind":"Node","name":"node-{:04}"}}}})",
+          R"({{"apiVersion":"v1","kind":"Binding","metadata":{{"name":"pod-{:05}","annotations":)"
+          R"({{"berth.dev/gpus":"GPU-{}"}}}},"target":{{"kind":"Node","name":"node-{:04}"}}}})",
           i, i, i / 8));
 }
 
 text::HttpRequest report_pod(int i) {
   return bench_request(
       "PATCH", pod_target(i) + "/status",
-      R"({"status":{"phase":"Running","podIP":"10.0.0.1","conditions":[{"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}})",
+      R"({"status":{"phase":"Running","podIP":"10.0.0.1","conditions":[)"
+      R"({"type":"Ready","status":"True"},{"type":"ContainersReady","status":"True"}]}})",
       "application/strategic-merge-patch+json");
 }
 

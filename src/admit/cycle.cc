@@ -382,6 +382,9 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   w.uses = entry.assignment.uses;
   w.admission = std::move(entry.assignment.pod_sets);
   w.reserved_ns = now_ns;
+  // It is not evicted any more: as somebody's victim it is as old as it is.
+  w.order_ns = w.created_ns;
+  w.preempted_for = Cause::kInClusterQueue;
   w.progress = {};
   w.reason = NoReason::kNone;
   w.message.clear();

@@ -72,6 +72,56 @@ TEST(Departure, TimeIsUp) {
             "DeactivatedDueToMaximumExecutionTimeExceeded");
 }
 
+// An eviction counts for its place until quota is reserved again, then its creation does: an equal
+// that is younger may not send it away, one that is older may.
+TEST(Departure, WhoIsAdmittedAgainIsAsOldAsItWasCreated) {
+  struct Case {
+    int created, evicted, other;  // seconds
+    bool victim;
+  };
+  for (const Case& c : {Case{1, 9, 5, false}, Case{5, 9, 1, true}, Case{7, 3, 5, true}}) {
+    for (const char* reason : {"AdmissionCheck", "PodsReadyTimeout"}) {
+      auto queue = gpu_queue("a", "", 8);
+      queue.within = model::PreemptWithin::kLowerOrNewerEqualPriority;
+      const Book book(world_of({queue}));
+      Engine engine(book);
+      auto spec = asks("w", "a", 1, 8, 0, c.created);
+      spec.evicted = reason;
+      spec.evicted_ns = c.evicted * kSecond;
+      const auto again = engine.add(spec, 0);
+      ASSERT_EQ(engine.cycle(10 * kSecond).admitted, std::vector<WorkloadId>{again});
+      engine.add(asks("other", "a", 1, 8, 0, c.other), 0);
+      EXPECT_EQ(engine.cycle(11 * kSecond).evicted.size(), c.victim ? 1u : 0u)
+          << reason << ' ' << c.created;
+    }
+  }
+}
+
+// Whoever was reclaimed while borrowing lines up behind (without PrioritySortingWithinCohort), and
+// no longer does once it was admitted again and left for another cause.
+TEST(Departure, AReclaimCountsForOneWaitOnly) {
+  auto lender = gpu_queue("a", "c", 4);
+  lender.reclaim = model::Reclaim::kLowerPriority;
+  lender.borrow_by_preemption = true;
+  auto inputs = world_of({lender, gpu_queue("b", "c", 2)});
+  inputs.config.gates["PrioritySortingWithinCohort"] = false;
+  const Book book(inputs);
+  Engine engine(book);
+  const auto victim = engine.add(holding(asks("w", "b", 1, 4, 0, 1), 1), 0);
+  const auto taker = engine.add(asks("taker", "a", 1, 5, 9, 2), 0);
+  const CycleResult first = engine.cycle(10 * kSecond);
+  ASSERT_EQ(first.evicted.size(), 1u);
+  ASSERT_EQ(first.evicted[0].cause, Cause::kInCohortReclaimWhileBorrowing);
+  engine.gone(victim, 10 * kSecond);
+  EXPECT_GT(engine.workload(victim).order_ns, 10 * kSecond);
+  engine.finish(taker);
+  ASSERT_EQ(engine.cycle(20 * kSecond).admitted, std::vector<WorkloadId>{victim});
+  EXPECT_EQ(engine.workload(victim).order_ns, kSecond);
+  engine.depart(victim, {.reason = "NodeFailures", .message = {}});
+  engine.gone(victim, 30 * kSecond);
+  EXPECT_EQ(engine.workload(victim).order_ns, kSecond);
+}
+
 // Two holders of the queue, one small and old, one large and new; a third of higher priority comes.
 CycleResult preempt_in(Engine& engine) {
   engine.add(holding(asks("small", "a", 1, 2, 0, 0), 10), 0);

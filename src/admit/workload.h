@@ -136,7 +136,7 @@ struct Workload {
   bool deactivated = false;
   bool orders_anew = false;  // its place in line counts from when it is gone
   std::int64_t created_ns = 0;
-  std::int64_t order_ns = 0;  // queue order: creation, or the time of an eviction
+  std::int64_t order_ns = 0;  // queue order: creation, or an eviction until quota is reserved again
   std::int64_t reserved_ns = 0;
   std::int64_t requeue_at_ns = 0;
   std::uint32_t seat = 0;  // among its queue's holders

@@ -49,7 +49,8 @@ struct ControllerSummary {
 //   {"id":"<hex>","cycle":7,"time":"2026-...","inputs":"<hex digest>",
 //    "outcomes":[{"workload":"ns/name","gang":true,"verdict":"wait","reason":"Fragmented",
 //                 "message":"...","pods":2,"placed":0,"queued":false,"queue":"","position":0}],
-//    "placements":[{"pod":"ns/name","node":"n0","gpus":[0,1],"gang":"ns/g","afterPreemption":false}],
+//    "placements":[{"pod":"ns/name","node":"n0","gpus":[0,1],"gang":"ns/g",
+//                   "afterPreemption":false}],
 //    "preemptions":[{"pod":"ns/name","node":"n0","by":"ns/name","breaksBudget":false}],
 //    "admissions":[{"workload":"ns/name","queue":"q"}],
 //    "evictions":[{"workload":"ns/name","by":"ns/other","reason":"InClusterQueue"}]}

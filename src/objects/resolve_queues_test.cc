@@ -457,9 +457,8 @@ TEST(QueuedPods, UnknownClass) {
                                        "labels: {kueue.x-k8s.io/queue-name: q, "
                                        "kueue.x-k8s.io/priority-class: none}"));
   EXPECT_TRUE(in.pods.empty() && in.queues.workloads.empty());
-  EXPECT_NE(
-      all(in.invalid).find("PodGroup ml/v: metadata.labels[\"kueue.x-k8s.io/priority-class\"]"),
-      std::string::npos);
+  EXPECT_NE(all(in.invalid).find("Pod ml/p: metadata.labels[\"kueue.x-k8s.io/priority-class\"]"),
+            std::string::npos);
 }
 
 std::string member(const std::string& name, const std::string& total, const std::string& spec = "",
@@ -532,9 +531,10 @@ TEST(QueuedPods, KueueHoldsAgainstOthers) {
   EXPECT_EQ(in.pods.at(0).queue + in.pods.at(1).queue, "qq");
   EXPECT_EQ(in.pods.at(1).gang, "") << "the workload is the gang";
   const std::string warned = all(in.warnings);
-  EXPECT_NE(warned.find("Pod ml/p: metadata.labels[\"kueue.x-k8s.io/queue-name\"]: found Kueue's "
-                        "queue \"q\" and queue \"other\" of another system; Kueue's holds"),
-            std::string::npos)
+  EXPECT_NE(
+      warned.find("PodGroup ml/v: metadata.labels[\"kueue.x-k8s.io/queue-name\"]: found Kueue's "
+                  "queue \"q\" and queue \"other\" of another system; Kueue's holds"),
+      std::string::npos)
       << warned;
   EXPECT_NE(warned.find("queue \"kai\" of another system"), std::string::npos);
 }

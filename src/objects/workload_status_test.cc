@@ -28,8 +28,9 @@ class Stored {
     const bool first = options_.version == KueueVersion::kV1beta1;
     return R"({"apiVersion":"kueue.x-k8s.io/)" + std::string(first ? "v1beta1" : "v1beta2") +
            R"(","kind":"Workload","metadata":{"name":"w","namespace":"d","generation":3},)"
-           R"("spec":{"queueName":"q","maximumExecutionTimeSeconds":7200,"podSets":[{"name":"main",)"
-           R"("count":2,"template":{"spec":{"containers":[{"name":"c"}]}}}]},"status":)" +
+           R"("spec":{"queueName":"q","maximumExecutionTimeSeconds":7200,"podSets":[)"
+           R"({"name":"main","count":2,"template":{"spec":)"
+           R"({"containers":[{"name":"c"}]}}}]},"status":)" +
            status_ + "}";
   }
   // "True/Reason since minute 5: message", or "" where there is none.

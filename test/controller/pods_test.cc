@@ -241,8 +241,8 @@ TEST(ControllerLife, BindingsByOthersAreAbsorbed) {
                  R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"theirs"},)"
                  R"("target":{"kind":"Node","name":"m-0"}})");
   rig.pod("ours", 4);
-  rig.pod("late", 1);
   ASSERT_TRUE(rig.until([&] { return !rig.node_of("ours").empty(); }));
+  rig.pod("late", 1);
   EXPECT_EQ(rig.node_of("ours"), "m-1");
   rig.run(5 * kSecond);
   EXPECT_EQ(rig.node_of("late"), "");

@@ -1,7 +1,7 @@
 // Patches, server-side apply and CRDs.
 #include <map>
 
-#include "sim/schema/for_test.h"
+#include "sim/schema/schema_for_test.h"
 
 namespace berth::sim {
 namespace {

@@ -1,6 +1,6 @@
 // Kinds, defaults, pruning, validation of built-in kinds, strategies and tables.
-#include "sim/schema/for_test.h"
 #include "sim/schema/regex.h"
+#include "sim/schema/schema_for_test.h"
 
 namespace berth::sim {
 namespace {

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "sim/schema/for_test.h"
+#include "sim/schema/schema_for_test.h"
 
 namespace berth::sim {
 namespace {
