@@ -22,8 +22,10 @@ build-bench:  ## the benchmarks, build/release/bench/
 	@scripts/configure release -DBERTH_TESTS=OFF -DBERTH_BENCH=ON
 	ninja -C build/release
 
-run: build  ## plan the example cluster (exit code 10 only says that some workloads wait)
+run: build  ## plan the example cluster (exit code 10: some workloads wait), then a demo on the embedded one
 	@build/release/berth plan -f examples/team-cluster || { rc=$$?; [ $$rc -eq 10 ] || exit $$rc; }
+	@echo
+	build/release/berth up --demo
 
 test:  ## all tests, on the release build
 	@scripts/install-deps build test
