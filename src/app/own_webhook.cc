@@ -2,9 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
+#include <map>
 #include <set>
 
 #include "control/webhook.h"
+#include "kube/curl_transport.h"
+#include "text/base64.h"
 
 namespace berth::app {
 
@@ -12,16 +16,39 @@ namespace {
 
 // A name that can never be somebody's: the API server hands the call to us before it looks it up.
 constexpr std::string_view kOwnUrl = "https://webhook.berth.invalid/mutate";
+// How the API server hands over the authority that a configuration names.
+constexpr std::string_view kBundleHeader = "X-Berth-Ca-Bundle";
 
 }  // namespace
 
 struct OwnWebhook::State {
   State(Loop& on, OwnWebhookOptions with) : loop(on), options(std::move(with)) {}
 
+  struct Foreign {
+    kube::CurlTransport* transport = nullptr;
+    kube::Call call = 0;
+  };
+
   Loop& loop;
   OwnWebhookOptions options;
   kube::Call last = 0;
-  std::set<kube::Call> open;
+  std::set<kube::Call> open;                                               // to us
+  std::map<kube::Call, Foreign> elsewhere;                                 // to others
+  std::map<std::string, std::unique_ptr<kube::CurlTransport>> transports;  // by place and authority
+
+  // The way to a server, kept for its next call. A server that changes its authority comes anew.
+  kube::CurlTransport& way_to(const std::string& server, const std::string& ca_pem) {
+    constexpr std::size_t kMostWays = 32;
+    const std::string key = server + "\n" + ca_pem;
+    const auto found = transports.find(key);
+    if (found != transports.end()) return *found->second;
+    if (transports.size() >= kMostWays && elsewhere.empty()) transports.clear();
+    kube::Config config;
+    config.server = server;
+    config.ca_data = ca_pem;
+    return *transports.emplace(key, std::make_unique<kube::CurlTransport>(loop, config))
+                .first->second;
+  }
 };
 
 OwnWebhook::OwnWebhook(Loop& loop, OwnWebhookOptions options)
@@ -63,8 +90,36 @@ std::string OwnWebhook::configuration() const {
                                 .manage_all = state_->options.manage_all});
 }
 
-kube::Call OwnWebhook::send(text::HttpRequest request, const kube::SendOptions&,
+kube::Call OwnWebhook::send_elsewhere(text::HttpRequest request, const kube::SendOptions& options,
+                                      Answered answered) {
+  const std::size_t host = request.target.find("://") + 3;
+  const std::size_t path = std::min(request.target.find('/', host), request.target.size());
+  const std::string server = request.target.substr(0, path);
+  request.target = path == request.target.size() ? "/" : request.target.substr(path);
+  const std::string bundle(find_header(request.headers, kBundleHeader).value_or(""));
+  const Result<std::string> ca = text::base64_decode(bundle);
+  std::erase_if(request.headers, [](const text::HttpHeader& header) {
+    return header.name == kBundleHeader || header.name == "Host";
+  });
+  const kube::Call call = ++state_->last;
+  kube::CurlTransport& way = state_->way_to(server, ca.ok() ? *ca : std::string());
+  State::Foreign& foreign = state_->elsewhere[call];
+  foreign.transport = &way;
+  foreign.call = way.send(std::move(request), options,
+                          [watch = std::weak_ptr<State>(state_), call, to = std::move(answered)](
+                              text::HttpResponse answer, const kube::TransportError* error) {
+                            const auto state = watch.lock();
+                            if (!state || state->elsewhere.erase(call) == 0) return;
+                            to(std::move(answer), error);
+                          });
+  return call;
+}
+
+kube::Call OwnWebhook::send(text::HttpRequest request, const kube::SendOptions& options,
                             Answered answered) {
+  if (request.target != kOwnUrl && request.target.starts_with("https://")) {
+    return send_elsewhere(std::move(request), options, std::move(answered));
+  }
   const kube::Call call = ++state_->last;
   state_->open.insert(call);
   state_->loop.post([state = state_, call, asked = std::move(request),
@@ -72,13 +127,12 @@ kube::Call OwnWebhook::send(text::HttpRequest request, const kube::SendOptions&,
     if (state->open.erase(call) == 0) return;
     if (asked.target != kOwnUrl) {
       const kube::TransportError error{
-          .message = "berth up calls its own webhook only, and not " + asked.target,
-          .refused = true};
+          .message = "a webhook's URL begins with https://, not " + asked.target, .refused = true};
       return answer({}, &error);
     }
-    control::WebhookOptions options;
-    options.scheduler_name = state->options.scheduler_name;
-    Result<std::string> review = control::review(asked.body, options);
+    control::WebhookOptions how;
+    how.scheduler_name = state->options.scheduler_name;
+    Result<std::string> review = control::review(asked.body, how);
     if (!review.ok()) {
       return answer({.status = 400, .headers = {}, .body = review.error().to_string()}, nullptr);
     }
@@ -103,6 +157,13 @@ kube::Call OwnWebhook::stream(text::HttpRequest, const kube::StreamOptions&,
 }
 
 void OwnWebhook::resume(kube::Call) {}
-void OwnWebhook::cancel(kube::Call call) { state_->open.erase(call); }
+
+void OwnWebhook::cancel(kube::Call call) {
+  state_->open.erase(call);
+  const auto found = state_->elsewhere.find(call);
+  if (found == state_->elsewhere.end()) return;
+  found->second.transport->cancel(found->second.call);
+  state_->elsewhere.erase(found);
+}
 
 }  // namespace berth::app

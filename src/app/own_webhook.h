@@ -43,6 +43,9 @@ class OwnWebhook final : public kube::Transport {
   void cancel(kube::Call call) override;
 
  private:
+  kube::Call send_elsewhere(text::HttpRequest request, const kube::SendOptions& options,
+                            Answered answered);
+
   struct State;
   std::shared_ptr<State> state_;
 };
