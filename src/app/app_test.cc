@@ -487,5 +487,42 @@ TEST(Words, EveryReasonIsExplainedHereAndInTheDocs) {
   }
 }
 
+TEST_F(CommandTest, EveryCommandHasHelpThatNamesItsOptions) {
+  const std::pair<const char*, const char*> commands[] = {
+      {"plan", "--explain"}, {"up", "--demo"}, {"run", "--gpus"}, {"controller", "--webhook-url"}};
+  for (const auto& [command, option] : commands) {
+    const Outcome outcome = run({command, "--help"});
+    EXPECT_EQ(outcome.code, 0) << command;
+    EXPECT_NE(outcome.out.find(option), std::string::npos) << command;
+    EXPECT_NE(outcome.out.find("Exit code: 0"), std::string::npos) << command;
+    EXPECT_NE(run({"--help"}).out.find(command), std::string::npos);
+  }
+}
+
+TEST_F(CommandTest, WrongOptionsOfClustersSayWhatIsWanted) {
+  struct Case {
+    std::vector<std::string> arguments;
+    std::string says;
+  };
+  const std::string fleet = write("fleet.yaml", "pools: [{name: a, gpus: -1}]");
+  const Case cases[] = {
+      {{"up", "--gpus", "0"}, "--gpus"},
+      {{"up", "--nodes", path("none.yaml")}, "none.yaml: No such file"},
+      {{"up", "--nodes", fleet}, "pools[0].gpus"},
+      {{"up", "--data", ""}, "--in-memory"},
+      {{"up", "--port", "x"}, "--port"},
+      {{"run", "--kubeconfig", path("none"), "--", "x"}, "berth up starts one"},
+      {{"controller", "--kubeconfig", path("none")}, "none"},
+      {{"controller", "--metrics", "here"}, "--metrics: found \"here\", want HOST:PORT"},
+      {{"controller", "--webhook", ":9443"}, "--webhook-url: found \"\", want https://"},
+      {{"controller", "--policy", "wild"}, "policy"},
+  };
+  for (const Case& c : cases) {
+    const Outcome outcome = run(c.arguments);
+    EXPECT_EQ(outcome.code, 2) << c.says;
+    EXPECT_NE(outcome.err.find(c.says), std::string::npos) << c.says << "\n" << outcome.err;
+  }
+}
+
 }  // namespace
 }  // namespace berth::app

@@ -210,7 +210,7 @@ constexpr const char* kUpFooter =
     "Examples:\n"
     "  berth up\n"
     "  berth up --gpus 64 --data /tmp/lab\n"
-    "  berth up --nodes examples/fleets/two-pools.yaml\n";
+    "  berth up --nodes examples/fleets/small.yaml\n";
 constexpr const char* kRunHelp = "submits a Job and follows it to its end";
 constexpr const char* kRunFooter =
     "Exit code: 0 it succeeded, 1 it failed or the cluster cannot be reached, 2 the command line\n"
