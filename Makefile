@@ -41,8 +41,9 @@ bench: build-bench  ## all benchmarks
 test-kubernetes:  ## API suite, kubectl and others on a real kube-apiserver (10 minutes the first time)
 	@scripts/install-deps build test kubernetes
 	@scripts/configure release -DBERTH_TESTS=ON
-	ninja -C build/release conformance_server
-	@test/kubernetes/run-all build/release/test/conformance/conformance_server
+	ninja -C build/release conformance_server scenario_test
+	@test/kubernetes/run-all build/release/test/conformance/conformance_server \
+	  build/release/test/scenario_runner/scenario_test
 
 asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer
 	@scripts/install-deps build test analysis

@@ -362,6 +362,9 @@ Result<Observed> ClusterEngine::run(const Step& step) {
     s.controller = std::make_unique<control::Controller>(
         s.client, Random(3), options, [] { return true; }, s.log, s.metrics, &s.decisions);
     s.controller->start();
+    if (!s.pump.until([&s] { return s.controller->summary().synced; })) {
+      return Error(Code::kUnavailable, "the controller's caches were not filled");
+    }
   } else {
     for (const Deletion& gone : step.remove) BERTH_CHECK(s.remove(gone));
     for (const Object& object : step.apply) BERTH_CHECK(s.apply(object));
