@@ -260,8 +260,9 @@ bool Engine::still_fits(Entry& entry) {
   return fits;
 }
 
-// Once more on the nominated flavors, as if the victims of others were gone. True: it fits then.
-bool Engine::recompute(Entry& entry) {
+// Once more on the nominated flavors, as if the victims of others were gone; whom this cycle
+// admitted is nobody's victim in it. True: it fits then.
+bool Engine::recompute(Entry& entry, const std::vector<WorkloadId>& admitted) {
   const OutOfTheWay aside(ledger_, entry.old);
   for (const WorkloadId id : claimed_) {
     const Workload& victim = ledger_.workloads[id];
@@ -272,6 +273,7 @@ bool Engine::recompute(Entry& entry) {
   std::vector<int> counts;
   for (const Choice& choice : nominated.pod_sets) counts.push_back(choice.count);
   std::vector<WorkloadId> absent = claimed_;
+  absent.insert(absent.end(), admitted.begin(), admitted.end());
   if (entry.old != kNoId) absent.push_back(entry.old);
   preemptor_.without(std::move(absent));
   try_counts(entry.id, {.counts = counts, .pinned = &nominated, .why = options_.why}, entry);
@@ -316,7 +318,7 @@ void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   bool deferred = false;
   if (entry.assignment.mode == Mode::kPreempt && overlaps(entry) &&
       ledger_.book.config().gate("RecomputeAssignmentUponPreemptionTargetsOverlap", true)) {
-    deferred = recompute(entry);
+    deferred = recompute(entry, result.admitted);
   }
   const auto back = [&](Requeue why, NoReason reason, std::string message) {
     requeue(entry, why, reason, std::move(message), result);

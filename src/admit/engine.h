@@ -159,7 +159,7 @@ class Engine {
   void process(Entry& entry, std::int64_t now_ns, CycleResult& result);
   bool still_fits(Entry& entry);
   bool overlaps(const Entry& entry) const;
-  bool recompute(Entry& entry);
+  bool recompute(Entry& entry, const std::vector<WorkloadId>& admitted);
   void reserve(const Entry& entry);
   void assume(QueueId queue, std::span<const Use> uses);
   void admit(Entry& entry, std::int64_t now_ns, CycleResult& result);

@@ -197,13 +197,13 @@ std::vector<Target> Preemptor::fair(const Request& request) {
     }
   }
   if (all.empty()) return {};
-  std::vector<FairQueue> queues = by_queue(p, std::move(all));
+  std::vector<FairQueue> queues = by_queue(p, all);
   std::vector<Target> targets;
   std::vector<WorkloadId> retry;
   ledger_.fill(queue.node, request.uses);
   bool fit = first_strategy(request, queues, targets, retry);
   if (!fit && ledger_.book.config().strategies.size() > 1) {
-    std::vector<FairQueue> again = by_queue(p, std::move(retry));
+    std::vector<FairQueue> again = by_queue(p, retry);
     fit = second_strategy(request, again, targets);
   }
   ledger_.drain(queue.node, request.uses);

@@ -187,5 +187,55 @@ TEST(AdmissionFairSharing, TheLocalQueueThatUsedLeastGoesFirst) {
   EXPECT_GT(engine.ledger().local_usage[0], 0.0);
 }
 
+// By usage "hi" goes before "lo", by priority "lo" before "mid" before "hi": within one queue it is
+// usage that counts, whatever stands in other queues.
+TEST(AdmissionFairSharing, VictimsOfOneQueueGoByUsageBesideOtherQueues) {
+  auto asker = gpu_queue("x", "c", 6);
+  asker.reclaim = model::Reclaim::kAny;
+  asker.admission_fair_sharing = true;
+  auto inputs = world_of({asker, gpu_queue("a", "c", 1), gpu_queue("b", "c", 1)});
+  inputs.local_queues.push_back({.ns = "d", .name = "a2", .queue = "a"});
+  inputs.config.fair_sharing = true;
+  inputs.config.half_life_s = 600;
+  inputs.config.sampling_s = 4;
+  const Book book(inputs);
+  Engine engine(book);
+  const auto held = [&](const char* name, const char* local, const char* queue, int gpus,
+                        int priority) {
+    auto spec = holding(asks(name, local, 1, gpus, priority, 0), 1);
+    spec.admission->queue = queue;
+    return engine.add(spec, 0);
+  };
+  held("1lo", "a2", "a", 1, 0);
+  held("2mid", "b", "b", 2, 1);
+  const auto hi = held("3hi", "a", "a", 4, 2);
+  engine.add(asks("w", "x", 1, 2, 0, 5), 0);
+  const CycleResult result = engine.cycle(10 * kSecond);
+  ASSERT_EQ(result.evicted.size(), 1u);
+  EXPECT_EQ(result.evicted[0].id, hi);
+}
+
+// The victim of `late` is taken by `first`; whom it asks instead is not the one admitted meanwhile.
+TEST(FairSharing, NobodyIsAdmittedAndEvictedInOneCycle) {
+  auto x = gpu_queue("x", "c", 12), y = gpu_queue("y", "c", 0);
+  x.reclaim = y.reclaim = model::Reclaim::kAny;
+  y.within = model::PreemptWithin::kLowerPriority;
+  auto inputs = world_of({x, y, gpu_queue("z", "c", 0)});
+  inputs.config.fair_sharing = true;
+  const Book book(inputs);
+  Engine engine(book);
+  const auto victim = engine.add(holding(asks("victim", "y", 1, 5, 0, 0), 1), 0);
+  const auto holder = engine.add(holding(asks("holder", "z", 1, 4, 0, 0), 1), 0);
+  const auto first = engine.add(asks("first", "x", 1, 4, 0, 5), 0);
+  const auto small = engine.add(asks("small", "z", 1, 2, 0, 5), 0);
+  const auto late = engine.add(asks("late", "y", 1, 4, 5, 5), 0);
+  const CycleResult result = engine.cycle(10 * kSecond);
+  EXPECT_EQ(result.admitted, std::vector<WorkloadId>{small});
+  ASSERT_EQ(result.evicted.size(), 2u);
+  EXPECT_EQ(result.evicted[0], (Eviction{victim, first, Cause::kInCohortReclamation}));
+  EXPECT_EQ(result.evicted[1], (Eviction{holder, late, Cause::kInCohortFairSharing}));
+  EXPECT_EQ(engine.check(), "");
+}
+
 }  // namespace
 }  // namespace berth::admit

@@ -59,15 +59,19 @@ void Preemptor::sort(const Workload& preemptor, std::vector<T>& list, const IdOf
   }
 }
 
+// Each queue's holders by themselves: among those of one queue the order is one.
 std::vector<Preemptor::FairQueue> Preemptor::by_queue(const Workload& preemptor,
-                                                      std::vector<WorkloadId> all) const {
-  sort(preemptor, all, [](WorkloadId id) { return id; });
+                                                      const std::vector<WorkloadId>& all) const {
   std::vector<FairQueue> out;
   for (const WorkloadId id : all) {
     const QueueId queue = ledger_.workloads[id].queue;
     auto it = std::find_if(out.begin(), out.end(), [&](const auto& q) { return q.queue == queue; });
     if (it == out.end()) it = out.insert(out.end(), FairQueue{.queue = queue, .left = {}});
     it->left.push_back(id);
+  }
+  for (FairQueue& queue : out) {
+    std::sort(queue.left.begin(), queue.left.end(),
+              [&](WorkloadId a, WorkloadId b) { return before(preemptor, a, b); });
   }
   return out;
 }

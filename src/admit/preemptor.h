@@ -84,7 +84,8 @@ class Preemptor {
   bool second_strategy(const Request& request, std::vector<FairQueue>& queues,
                        std::vector<Target>& targets);
   bool allows(model::QueueConfig::Strategy strategy, QueueId preemptor, WorkloadId victim);
-  std::vector<FairQueue> by_queue(const Workload& preemptor, std::vector<WorkloadId> all) const;
+  std::vector<FairQueue> by_queue(const Workload& preemptor,
+                                  const std::vector<WorkloadId>& all) const;
 
   Ledger& ledger_;
   Ground* ground_;

@@ -51,8 +51,11 @@ bool goes_before(const Asker& asker, const Holding& a, const Holding& b) {
   return a.tie < b.tie;
 }
 
-// By insertion: with the usage of local queues the relation need not be an order.
+// By insertion from the order of names: with the usage of local queues the relation need not be an
+// order (Q41).
 void sort_candidates(const Asker& asker, std::vector<Holding>& candidates) {
+  std::sort(candidates.begin(), candidates.end(),
+            [](const Holding& a, const Holding& b) { return a.workload < b.workload; });
   for (std::size_t i = 1; i < candidates.size(); ++i) {
     for (std::size_t j = i; j > 0 && goes_before(asker, candidates[j], candidates[j - 1]); --j) {
       std::swap(candidates[j], candidates[j - 1]);
