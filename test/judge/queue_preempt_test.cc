@@ -1,5 +1,9 @@
 // Who has to go, classical and by fair shares, on worlds small enough to check by hand.
+#include "judge/queue_preempt.h"
+
 #include <gtest/gtest.h>
+
+#include <algorithm>
 
 #include "judge/queue_specs.h"
 
@@ -27,6 +31,28 @@ std::string victims(const model::QueueInputs& inputs) {
 }
 
 // ---- common rules ----
+
+// By usage x goes before z (one queue, two local ones), by priority z before y before x: no order,
+// so it must not matter in which they are found.
+TEST(QueueVictims, AreSortedFromTheOrderOfNames) {
+  const QueueSpec queue = a_queue("p", "c", 1);
+  quota::Asker asker;
+  asker.queue = &queue;
+  asker.past_usage = [](const std::string& local) { return local == "n/much" ? 2.0 : 1.0; };
+  std::vector<quota::Holding> all(3);
+  for (std::size_t i = 0; i < all.size(); ++i) {
+    all[i].workload = all[i].tie = std::string(1, "xyz"[i]);
+    all[i].queue = i == 1 ? "b" : "a";
+    all[i].local_queue = i == 0 ? "n/much" : "n/little";
+    all[i].priority = 2 - static_cast<int>(i);
+  }
+  const auto by_name = [](const auto& a, const auto& b) { return a.workload < b.workload; };
+  do {
+    std::vector<quota::Holding> sorted = all;
+    quota::sort_candidates(asker, sorted);
+    EXPECT_EQ(sorted[0].workload + sorted[1].workload + sorted[2].workload, "yxz");
+  } while (std::next_permutation(all.begin(), all.end(), by_name));
+}
 
 TEST(QueueVictims, WithinTheQueueLowestPriorityThenLatest) {
   QueueSpec queue = with(a_queue("q", "", 3), kLower);
