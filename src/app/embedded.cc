@@ -11,7 +11,7 @@
 #include "serve/http_server.h"
 #include "sim/api/api_server.h"
 #include "sim/api/local_transport.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/work_controllers.h"
 #include "store/memory_store.h"
 #include "store/sqlite_store.h"
 #include "text/base64.h"

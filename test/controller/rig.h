@@ -14,7 +14,7 @@
 #include "control/controller.h"
 #include "sim/api/world_for_test.h"
 #include "sim/nodes/nodes.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/work_controllers.h"
 #include "text/yaml.h"
 
 namespace berth::control_test {

@@ -18,7 +18,7 @@
 #include "engine.h"
 #include "kube/client.h"
 #include "kube/informer.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/work_controllers.h"
 
 namespace berth::scenario {
 

@@ -1,6 +1,6 @@
 #include "sim/nodes/node_objects.h"
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 #include "text/json_writer.h"
 #include "text/quantity.h"
 

@@ -4,7 +4,7 @@
 
 #include "objects/gpu_node.h"
 #include "sim/nodes/nodes_state.h"
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

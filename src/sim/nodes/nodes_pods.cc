@@ -2,7 +2,7 @@
 #include <algorithm>
 
 #include "sim/nodes/nodes_state.h"
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

@@ -17,7 +17,7 @@
 #include "sim/nodes/nodes.h"
 #include "sim/nodes/pod_record.h"
 #include "sim/nodes/telemetry.h"
-#include "sim/work/outbox.h"
+#include "sim/workloads/outbox.h"
 
 namespace berth::sim {
 

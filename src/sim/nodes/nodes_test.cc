@@ -7,8 +7,8 @@
 #include <optional>
 
 #include "objects/node.h"
-#include "sim/work/cluster_for_test.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/cluster_for_test.h"
+#include "sim/workloads/work_controllers.h"
 
 namespace berth::sim {
 namespace {

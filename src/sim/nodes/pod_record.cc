@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "objects/pod.h"
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 #include "text/json_writer.h"
 #include "text/quantity.h"
 

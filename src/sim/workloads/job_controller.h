@@ -1,8 +1,8 @@
 // Carries out what job_plan.h plans, for every Job that names no other manager. Inside this folder.
 #pragma once
 
-#include "sim/work/job_plan.h"
-#include "sim/work/work_context.h"
+#include "sim/workloads/job_plan.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

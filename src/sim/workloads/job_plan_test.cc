@@ -1,9 +1,9 @@
-#include "sim/work/job_plan.h"
+#include "sim/workloads/job_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "sim/work/cluster_for_test.h"
-#include "sim/work/pod_name.h"
+#include "sim/workloads/cluster_for_test.h"
+#include "sim/workloads/pod_name.h"
 
 namespace berth::sim {
 namespace {

@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
-#include "sim/work/job_view.h"
-#include "sim/work/pod_book.h"
+#include "sim/workloads/job_view.h"
+#include "sim/workloads/pod_book.h"
 
 namespace berth::sim {
 

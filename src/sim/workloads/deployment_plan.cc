@@ -1,11 +1,11 @@
-#include "sim/work/deployment_plan.h"
+#include "sim/workloads/deployment_plan.h"
 
 #include <algorithm>
 #include <cmath>
 
-#include "sim/work/pod_name.h"
-#include "sim/work/pod_template.h"
-#include "sim/work/read.h"
+#include "sim/workloads/pod_name.h"
+#include "sim/workloads/pod_template.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

@@ -1,10 +1,10 @@
-#include "sim/work/job_plan.h"
+#include "sim/workloads/job_plan.h"
 
 #include <algorithm>
 #include <map>
 #include <set>
 
-#include "sim/work/pod_name.h"
+#include "sim/workloads/pod_name.h"
 
 namespace berth::sim {
 

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "kube/client.h"
-#include "sim/work/index_set.h"
+#include "sim/workloads/index_set.h"
 #include "text/value.h"
 
 namespace berth::sim {

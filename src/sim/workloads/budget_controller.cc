@@ -1,8 +1,8 @@
-#include "sim/work/budget_controller.h"
+#include "sim/workloads/budget_controller.h"
 
 #include <algorithm>
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 #include "text/selector.h"
 
 namespace berth::sim {

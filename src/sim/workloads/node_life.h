@@ -13,7 +13,7 @@
 #include <vector>
 
 #include "model/spec.h"
-#include "sim/work/work_context.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

@@ -1,8 +1,8 @@
-#include "sim/work/node_life.h"
+#include "sim/workloads/node_life.h"
 
 #include <algorithm>
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

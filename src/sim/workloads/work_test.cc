@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <optional>
 
-#include "sim/work/budget_controller.h"
-#include "sim/work/cluster_for_test.h"
-#include "sim/work/node_life.h"
-#include "sim/work/passes.h"
-#include "sim/work/replica_controller.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/budget_controller.h"
+#include "sim/workloads/cluster_for_test.h"
+#include "sim/workloads/node_life.h"
+#include "sim/workloads/passes.h"
+#include "sim/workloads/replica_controller.h"
+#include "sim/workloads/work_controllers.h"
 
 namespace berth::sim {
 namespace {

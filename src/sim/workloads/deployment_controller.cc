@@ -1,8 +1,8 @@
-#include "sim/work/deployment_controller.h"
+#include "sim/workloads/deployment_controller.h"
 
 #include <algorithm>
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

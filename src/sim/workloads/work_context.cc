@@ -1,7 +1,7 @@
-#include "sim/work/work_context.h"
+#include "sim/workloads/work_context.h"
 
-#include "sim/work/pod_name.h"
-#include "sim/work/read.h"
+#include "sim/workloads/pod_name.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

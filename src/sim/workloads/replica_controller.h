@@ -4,7 +4,7 @@
 // Pods without an owner are not adopted.
 #pragma once
 
-#include "sim/work/work_context.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

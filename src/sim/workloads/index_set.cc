@@ -1,4 +1,4 @@
-#include "sim/work/index_set.h"
+#include "sim/workloads/index_set.h"
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
-#include "sim/work/pod_template.h"
+#include "sim/workloads/pod_template.h"
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

@@ -1,11 +1,11 @@
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/work_controllers.h"
 
-#include "sim/work/budget_controller.h"
-#include "sim/work/deployment_controller.h"
-#include "sim/work/job_controller.h"
-#include "sim/work/node_life.h"
-#include "sim/work/replica_controller.h"
-#include "sim/work/work_context.h"
+#include "sim/workloads/budget_controller.h"
+#include "sim/workloads/deployment_controller.h"
+#include "sim/workloads/job_controller.h"
+#include "sim/workloads/node_life.h"
+#include "sim/workloads/replica_controller.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

@@ -1,10 +1,10 @@
-#include "sim/work/replica_controller.h"
+#include "sim/workloads/replica_controller.h"
 
 #include <algorithm>
 #include <tuple>
 
-#include "sim/work/pod_template.h"
-#include "sim/work/read.h"
+#include "sim/workloads/pod_template.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

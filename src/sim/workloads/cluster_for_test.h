@@ -18,7 +18,7 @@
 #include "kube/client.h"
 #include "sim/api/api_server.h"
 #include "sim/api/local_transport.h"
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 #include "store/memory_store.h"
 #include "text/json.h"
 #include "text/yaml.h"

@@ -1,8 +1,8 @@
-#include "sim/work/pod_book.h"
+#include "sim/workloads/pod_book.h"
 
 #include <algorithm>
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

@@ -1,4 +1,4 @@
-#include "sim/work/pod_name.h"
+#include "sim/workloads/pod_name.h"
 
 namespace berth::sim {
 

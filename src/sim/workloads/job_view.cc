@@ -1,9 +1,9 @@
-#include "sim/work/job_view.h"
+#include "sim/workloads/job_view.h"
 
 #include <algorithm>
 #include <limits>
 
-#include "sim/work/read.h"
+#include "sim/workloads/read.h"
 #include "text/json_writer.h"
 
 namespace berth::sim {

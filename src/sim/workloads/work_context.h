@@ -12,10 +12,10 @@
 #include "base/random.h"
 #include "kube/client.h"
 #include "kube/informer.h"
-#include "sim/work/outbox.h"
-#include "sim/work/passes.h"
-#include "sim/work/pod_book.h"
-#include "sim/work/work_controllers.h"
+#include "sim/workloads/outbox.h"
+#include "sim/workloads/passes.h"
+#include "sim/workloads/pod_book.h"
+#include "sim/workloads/work_controllers.h"
 
 namespace berth::sim {
 

@@ -1,7 +1,7 @@
 // podFailurePolicy and successPolicy.
 #include <algorithm>
 
-#include "sim/work/job_plan.h"
+#include "sim/workloads/job_plan.h"
 
 namespace berth::sim {
 

@@ -1,8 +1,8 @@
 // Carries out what deployment_plan.h plans. Inside this folder.
 #pragma once
 
-#include "sim/work/deployment_plan.h"
-#include "sim/work/work_context.h"
+#include "sim/workloads/deployment_plan.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

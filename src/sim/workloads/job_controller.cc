@@ -1,7 +1,7 @@
-#include "sim/work/job_controller.h"
+#include "sim/workloads/job_controller.h"
 
-#include "sim/work/pod_template.h"
-#include "sim/work/read.h"
+#include "sim/workloads/pod_template.h"
+#include "sim/workloads/read.h"
 
 namespace berth::sim {
 

@@ -3,7 +3,7 @@
 
 #include <set>
 
-#include "sim/work/work_context.h"
+#include "sim/workloads/work_context.h"
 
 namespace berth::sim {
 

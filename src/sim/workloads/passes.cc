@@ -1,4 +1,4 @@
-#include "sim/work/passes.h"
+#include "sim/workloads/passes.h"
 
 #include <algorithm>
 #include <utility>
