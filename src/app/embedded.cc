@@ -120,13 +120,6 @@ std::vector<Manifest> default_queue(const sim::Fleet& fleet) {
   };
 }
 
-const kube::Resource& webhook_configurations() {
-  static const kube::Resource resource = {"admissionregistration.k8s.io", "v1",
-                                          "mutatingwebhookconfigurations",
-                                          "MutatingWebhookConfiguration", false};
-  return resource;
-}
-
 }  // namespace
 
 struct EmbeddedCluster::State {

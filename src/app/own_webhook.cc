@@ -56,6 +56,13 @@ OwnWebhook::OwnWebhook(Loop& loop, OwnWebhookOptions options)
 
 OwnWebhook::~OwnWebhook() = default;
 
+const kube::Resource& webhook_configurations() {
+  static const kube::Resource resource = {"admissionregistration.k8s.io", "v1",
+                                          "mutatingwebhookconfigurations",
+                                          "MutatingWebhookConfiguration", false};
+  return resource;
+}
+
 std::string webhook_configuration(const WebhookPlace& place) {
   const std::string_view selector =
       place.manage_all

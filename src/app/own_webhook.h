@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/loop.h"
+#include "kube/client.h"
 #include "kube/transport.h"
 
 namespace berth::app {
@@ -17,6 +18,8 @@ struct OwnWebhookOptions {
   std::string scheduler_name = "berth";
   bool manage_all = true;  // every namespace but those of the system, not only labelled ones
 };
+
+const kube::Resource& webhook_configurations();  // MutatingWebhookConfiguration
 
 struct WebhookPlace {
   std::string url;

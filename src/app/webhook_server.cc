@@ -22,12 +22,6 @@ const kube::Resource& secrets() {
   static const kube::Resource resource = {"", "v1", "secrets", "Secret", true};
   return resource;
 }
-const kube::Resource& mutating_configurations() {
-  static const kube::Resource resource = {"admissionregistration.k8s.io", "v1",
-                                          "mutatingwebhookconfigurations",
-                                          "MutatingWebhookConfiguration", false};
-  return resource;
-}
 
 std::string secret_json(const serve::Certificate& authority, const std::string& ns) {
   return fmt::format(
@@ -153,7 +147,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     server = std::move(*listening);
     renew_later();
     client.patch(
-        mutating_configurations(), {"", "berth"}, kube::PatchType::kApply,
+        webhook_configurations(), {"", "berth"}, kube::PatchType::kApply,
         webhook_configuration({.url = options.url,
                                .ca_bundle_base64 = text::base64_encode(authority.certificate_pem),
                                .manage_all = options.manage_all}),

@@ -299,6 +299,20 @@ std::size_t Fleet::gpus() const {
   return out;
 }
 
+namespace {
+
+template <class T>
+std::string one_of_names(std::span<const text::Field<T>> fields) {
+  std::string out = "one of ";
+  for (bool first = true; const text::Field<T>& field : fields) {
+    out += (first ? "" : ", ") + std::string(field.name);
+    first = false;
+  }
+  return out;
+}
+
+}  // namespace
+
 Result<Fleet> parse_fleet(std::string_view yaml) {
   text::YamlOptions options;
   options.limits.max_bytes = 16 * 1024 * 1024;
@@ -320,7 +334,15 @@ Result<Fleet> parse_fleet(std::string_view yaml) {
   }
   // A name that nobody knows is a mistake here, not something to step over.
   for (const text::Issue& issue : d.issues()) {
-    if (issue.severity == text::Issue::kWarning) return invalid(issue.message());
+    if (issue.severity != text::Issue::kWarning) continue;
+    text::Issue shown = issue;
+    const bool of_pool =
+        shown.path.starts_with("pools[") && shown.path.find("].") + 2 == shown.path.rfind('.') + 1;
+    if (shown.allowed.empty() && of_pool) shown.allowed = one_of_names<P>(kPoolFields);
+    if (shown.allowed.empty() && shown.path.find('.') == std::string::npos) {
+      shown.allowed = one_of_names<FleetRead>(kFleetFields);
+    }
+    return invalid(shown.message());
   }
   if (!d.ok()) return d.to_error();
   return fleet;
