@@ -3,7 +3,6 @@
 .PHONY: help build build-bench run test bench soak test-kubernetes asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
-TIDY_SECONDS ?= 0
 export NINJA_STATUS = [%f/%t, %es] $(empty)
 
 sources = $$(find src test bench -name '*.cc' -o -name '*.h')
@@ -61,10 +60,10 @@ soak: export BERTH_SOAK = 1
 soak: asan  ## hours: long property runs under sanitizers, then half an hour per fuzz target
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 
-tidy:  ## clang-tidy over the sources, newest changes first (TIDY_SECONDS limits it)
+tidy:  ## clang-tidy over every source
 	@scripts/install-deps build analysis
-	@UNITY=OFF scripts/configure tidy
-	@scripts/tidy $(TIDY_SECONDS)
+	@scripts/configure tidy
+	@scripts/tidy
 
 format:  ## clang-format every source in place
 	@scripts/install-deps analysis

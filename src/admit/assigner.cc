@@ -213,7 +213,7 @@ bool Assigner::assign_unit(const Unit& unit, Assignment& out) {
   const Workload& w = unit.workload;
   std::string undeclared;
   const std::vector<Need> needs = needs_of(w, unit.number, unit.options.counts, undeclared);
-  const auto fail = [&](NoReason reason, std::string texts) {
+  const auto fail = [&](NoReason reason, const std::string& texts) {
     out.mode = Mode::kNoFit;
     out.reason = std::max(out.reason, reason);
     out.uses.clear();

@@ -6,7 +6,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
 #include <filesystem>
 #include <system_error>
 
@@ -15,7 +14,8 @@ namespace berth::app {
 namespace {
 
 Error file_error(const std::string& path, int code) {
-  return Error(code == ENOENT ? Code::kNotFound : Code::kUnavailable, std::strerror(code))
+  return Error(code == ENOENT ? Code::kNotFound : Code::kUnavailable,
+               std::generic_category().message(code))
       .context(path);
 }
 

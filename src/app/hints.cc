@@ -178,12 +178,9 @@ std::string in_queue(const model::Outcome& outcome) {
   return fmt::format("no. {} in {}: {}", outcome.position, outcome.queue, text);
 }
 
-}  // namespace
-
-std::string what_helps(const Workload& workload, const model::Outcome& outcome,
-                       const objects::Inputs& inputs) {
-  const Hint h{workload, outcome, inputs};
-  switch (outcome.reason) {
+// Where one rule keeps it off the nodes; empty for the reasons of a whole request.
+std::string what_helps_on_nodes(const Hint& h, Reason reason) {
+  switch (reason) {
     case Reason::kNodeNotReady:
       return h.nodes_removed(Constraint::kNodeReady) + " not Ready";
     case Reason::kNodeUnschedulable:
@@ -224,6 +221,19 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
       return "repair GPUs on " + h.nodes_removed(Constraint::kGpuHealth);
     case Reason::kNumaMisaligned:
       return "free GPUs on one NUMA node";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+std::string what_helps(const Workload& workload, const model::Outcome& outcome,
+                       const objects::Inputs& inputs) {
+  const Hint h{workload, outcome, inputs};
+  std::string on_nodes = what_helps_on_nodes(h, outcome.reason);
+  if (!on_nodes.empty()) return on_nodes;
+  switch (outcome.reason) {
     case Reason::kNoNodes:
       return "add nodes to the input";
     case Reason::kFragmented:

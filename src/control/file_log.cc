@@ -1,7 +1,7 @@
 #include "control/file_log.h"
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace berth::control {
@@ -17,8 +17,8 @@ Status FileDecisionLog::open() {
   if (file_ != nullptr) return {};
   file_ = std::fopen(path_.c_str(), "ab");
   if (file_ == nullptr) {
-    return Error(Code::kUnavailable,
-                 "decision log " + path_ + " cannot be opened: " + std::strerror(errno));
+    return Error(Code::kUnavailable, "decision log " + path_ + " cannot be opened: " +
+                                         std::generic_category().message(errno));
   }
   std::fseek(file_, 0, SEEK_END);
   const long at = std::ftell(file_);

@@ -7,7 +7,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 #include <utility>
 
 namespace berth::kube {
@@ -65,7 +65,7 @@ Result<ChildProcess> ChildProcess::start(const std::string& program,
   child.err_fd_ = err[0];
   if (failed != 0) {
     child.pid_ = -1;
-    return Error(Code::kUnavailable, program + ": " + std::strerror(failed));
+    return Error(Code::kUnavailable, program + ": " + std::generic_category().message(failed));
   }
   for (int fd : {child.out_fd_, child.err_fd_}) {
     ::fcntl(fd, F_SETFL, ::fcntl(fd, F_GETFL) | O_NONBLOCK);

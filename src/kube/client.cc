@@ -194,7 +194,7 @@ struct Client::State : std::enable_shared_from_this<Client::State> {
 
   Call start(text::HttpRequest request, const SendOptions& send, bool busy_is_final, Done done);
   void launch(Call id);
-  void answered(Call id, text::HttpResponse response, const TransportError* error);
+  void answered(Call id, const text::HttpResponse& response, const TransportError* error);
   std::optional<std::int64_t> retry_delay(const Pending& pending, const Answer& answer,
                                           const TransportError* error);
   void count(const Pending& pending, const text::HttpResponse& response, const Answer& answer);
@@ -271,11 +271,11 @@ void Client::State::launch(Call id) {
   pending.timer = 0;
   ++pending.tries;
   if (metrics) metrics->sent.add(pending.request.body.size());
-  pending.wire = transport.send(
-      pending.request, pending.send,
-      [weak = weak_from_this(), id](text::HttpResponse response, const TransportError* error) {
-        if (auto self = weak.lock()) self->answered(id, std::move(response), error);
-      });
+  pending.wire = transport.send(pending.request, pending.send,
+                                [weak = weak_from_this(), id](const text::HttpResponse& response,
+                                                              const TransportError* error) {
+                                  if (auto self = weak.lock()) self->answered(id, response, error);
+                                });
 }
 
 std::optional<std::int64_t> Client::State::retry_delay(const Pending& pending, const Answer& answer,
@@ -312,7 +312,8 @@ void Client::State::count(const Pending& pending, const text::HttpResponse& resp
   if (level) metrics->flows.with({std::string(*level)}).add();
 }
 
-void Client::State::answered(Call id, text::HttpResponse response, const TransportError* error) {
+void Client::State::answered(Call id, const text::HttpResponse& response,
+                             const TransportError* error) {
   auto found = calls.find(id);
   if (found == calls.end()) return;
   Pending& pending = found->second;

@@ -4,7 +4,7 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cstring>
+#include <system_error>
 
 #include "text/base64.h"
 #include "text/decode.h"
@@ -328,7 +328,7 @@ Result<std::string> read_small_file(const std::string& path) {
   if (fd < 0) {
     const int why = errno;
     return Error(why == ENOENT ? Code::kNotFound : Code::kUnavailable,
-                 path + ": " + std::strerror(why));
+                 path + ": " + std::generic_category().message(why));
   }
   std::string out;
   char chunk[16 * 1024];
@@ -338,7 +338,8 @@ Result<std::string> read_small_file(const std::string& path) {
     if (got <= 0 || out.size() > kMaxFile) {
       const int why = errno;
       ::close(fd);
-      if (got < 0) return Error(Code::kUnavailable, path + ": " + std::strerror(why));
+      if (got < 0)
+        return Error(Code::kUnavailable, path + ": " + std::generic_category().message(why));
       if (got > 0) return Error(Code::kExhausted, path + ": more than 16 MiB");
       return out;
     }

@@ -85,7 +85,7 @@ struct Elector::State : std::enable_shared_from_this<Elector::State> {
   void lose(const std::string& why);
   void watch_deadline();
   LeaseRecord next_record() const;
-  void release(std::function<void()> done);
+  void release(const std::function<void()>& done);
   void cancel_all();
   void request(text::HttpRequest request, Client::Done done);
 
@@ -270,7 +270,7 @@ void Elector::State::cancel_all() {
 }
 
 // Read first: a renewal may just have been on its way.
-void Elector::State::release(std::function<void()> done) {
+void Elector::State::release(const std::function<void()>& done) {
   auto weak = weak_from_this();
   request({"GET", Client::path_of(resources::leases(), {options.ns, options.name}), {}, {}},
           [weak, done](Answer answer) {
@@ -329,7 +329,7 @@ void Elector::stop(std::function<void()> done) {
   state.stopped = true;
   state.cancel_all();
   if (state.is_leader) state.is_leader->set(0);
-  if (held) return state.release(std::move(done));
+  if (held) return state.release(done);
   state.loop.post(std::move(done));
 }
 

@@ -402,7 +402,7 @@ void Informer::add_handler(Handler handler) {
   state_->deliver();
 }
 
-void Informer::on_synced(std::function<void()> synced) {
+void Informer::on_synced(const std::function<void()>& synced) {
   const bool already = state_->store.synced();
   state_->store.add_synced(synced);
   if (already) synced();

@@ -73,7 +73,7 @@ class Informer {
   void add_handler(Handler handler);  // late: told before this returns
   // Each time a list is complete, after its changes were told; at once when one is complete
   // already.
-  void on_synced(std::function<void()> synced);
+  void on_synced(const std::function<void()>& synced);
   void start();
 
   bool synced() const;

@@ -2,6 +2,60 @@
 
 namespace berth::model {
 
+namespace {
+
+// In the order of the enumeration.
+constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::kCount)> kReasonNames = {
+    "",
+    "NodeNotReady",
+    "NodeNameNotFound",
+    "NodeUnschedulable",
+    "TaintNotTolerated",
+    "NodeSelectorMismatch",
+    "NodeAffinityMismatch",
+    "VolumeUnreachable",
+    "GpuModelMismatch",
+    "GpuMemoryTooSmall",
+    "PodAffinityUnmet",
+    "PodAntiAffinityViolated",
+    "TopologySpreadViolated",
+    "HostPortTaken",
+    "InsufficientCpu",
+    "InsufficientMemory",
+    "InsufficientEphemeralStorage",
+    "TooManyPods",
+    "InsufficientResource",
+    "InsufficientGpus",
+    "GpuUnhealthy",
+    "NumaMisaligned",
+    "NoNodes",
+    "Fragmented",
+    "NeverFits",
+    "GangIncomplete",
+    "GangDoesNotFit",
+    "TopologyDomainTooSmall",
+    "VolumeMissing",
+    "ResourceClaimNotRead",
+    "Gated",
+    "Preempted",
+    "PendingEvaluation",
+    "WaitingForQuota",
+    "ExceedsMaxQuota",
+    "NoMatchingFlavor",
+    "TopologyPlacementFailed",
+    "WaitingForPreemptedWorkloads",
+    "PreemptionGated",
+    "WaitingForPodsReady",
+    "Misconfigured",
+    "OnHold",
+    "AdmissionGated",
+    "Deactivated",
+    "UnsatisfiedAdmissionChecks",
+};
+static_assert(!kReasonNames.back().empty(), "a reason without a name");
+
+}  // namespace
+
 std::string_view name(Constraint constraint) {
   switch (constraint) {
     case Constraint::kNodeReady:
@@ -103,101 +157,8 @@ std::string_view sentence(Constraint constraint) {
 }
 
 std::string_view name(Reason reason) {
-  switch (reason) {
-    case Reason::kNone:
-      return "";
-    case Reason::kNodeNotReady:
-      return "NodeNotReady";
-    case Reason::kNodeNameNotFound:
-      return "NodeNameNotFound";
-    case Reason::kNodeUnschedulable:
-      return "NodeUnschedulable";
-    case Reason::kTaintNotTolerated:
-      return "TaintNotTolerated";
-    case Reason::kNodeSelectorMismatch:
-      return "NodeSelectorMismatch";
-    case Reason::kNodeAffinityMismatch:
-      return "NodeAffinityMismatch";
-    case Reason::kVolumeUnreachable:
-      return "VolumeUnreachable";
-    case Reason::kGpuModelMismatch:
-      return "GpuModelMismatch";
-    case Reason::kGpuMemoryTooSmall:
-      return "GpuMemoryTooSmall";
-    case Reason::kPodAffinityUnmet:
-      return "PodAffinityUnmet";
-    case Reason::kPodAntiAffinityViolated:
-      return "PodAntiAffinityViolated";
-    case Reason::kTopologySpreadViolated:
-      return "TopologySpreadViolated";
-    case Reason::kHostPortTaken:
-      return "HostPortTaken";
-    case Reason::kInsufficientCpu:
-      return "InsufficientCpu";
-    case Reason::kInsufficientMemory:
-      return "InsufficientMemory";
-    case Reason::kInsufficientEphemeralStorage:
-      return "InsufficientEphemeralStorage";
-    case Reason::kTooManyPods:
-      return "TooManyPods";
-    case Reason::kInsufficientResource:
-      return "InsufficientResource";
-    case Reason::kInsufficientGpus:
-      return "InsufficientGpus";
-    case Reason::kGpuUnhealthy:
-      return "GpuUnhealthy";
-    case Reason::kNumaMisaligned:
-      return "NumaMisaligned";
-    case Reason::kNoNodes:
-      return "NoNodes";
-    case Reason::kFragmented:
-      return "Fragmented";
-    case Reason::kNeverFits:
-      return "NeverFits";
-    case Reason::kGangIncomplete:
-      return "GangIncomplete";
-    case Reason::kGangDoesNotFit:
-      return "GangDoesNotFit";
-    case Reason::kTopologyDomainTooSmall:
-      return "TopologyDomainTooSmall";
-    case Reason::kVolumeMissing:
-      return "VolumeMissing";
-    case Reason::kResourceClaimNotRead:
-      return "ResourceClaimNotRead";
-    case Reason::kGated:
-      return "Gated";
-    case Reason::kPreempted:
-      return "Preempted";
-    case Reason::kPendingEvaluation:
-      return "PendingEvaluation";
-    case Reason::kWaitingForQuota:
-      return "WaitingForQuota";
-    case Reason::kExceedsMaxQuota:
-      return "ExceedsMaxQuota";
-    case Reason::kNoMatchingFlavor:
-      return "NoMatchingFlavor";
-    case Reason::kTopologyPlacementFailed:
-      return "TopologyPlacementFailed";
-    case Reason::kWaitingForPreemptedWorkloads:
-      return "WaitingForPreemptedWorkloads";
-    case Reason::kPreemptionGated:
-      return "PreemptionGated";
-    case Reason::kWaitingForPodsReady:
-      return "WaitingForPodsReady";
-    case Reason::kMisconfigured:
-      return "Misconfigured";
-    case Reason::kOnHold:
-      return "OnHold";
-    case Reason::kAdmissionGated:
-      return "AdmissionGated";
-    case Reason::kDeactivated:
-      return "Deactivated";
-    case Reason::kUnsatisfiedAdmissionChecks:
-      return "UnsatisfiedAdmissionChecks";
-    case Reason::kCount:
-      break;
-  }
-  return "";
+  const auto at = static_cast<std::size_t>(reason);
+  return at < kReasonNames.size() ? kReasonNames[at] : std::string_view();
 }
 
 Reason reason_of(Constraint constraint) {

@@ -11,7 +11,7 @@ constexpr std::string_view kElastic = "kueue.x-k8s.io/elastic-job";
 
 // An elastic Job whose parallelism is not what its Workload holds quota for: more of it is a new
 // slice, less of it frees the rest.
-void Resolver::scale_job(Found<JobObject>& job, std::vector<std::size_t> places) {
+void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places) {
   JobObject& object = job.object;
   const std::string* elastic = object.meta.annotation(kElastic);
   if (elastic == nullptr || *elastic != "true" || object.suspend || places.empty()) return;

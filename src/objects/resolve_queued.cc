@@ -62,7 +62,7 @@ bool same_role(const model::PodSpec& a, const model::PodSpec& b) {
 // ---- Jobs ----
 
 std::optional<std::string> Resolver::queue_of(const JobObject& job) const {
-  const std::string label = label_value(job.meta, kQueueLabel);
+  std::string label = label_value(job.meta, kQueueLabel);
   if (!label.empty()) return label;
   if (!kueue_decides_ || !managed(job.meta.ns)) return std::nullopt;
   if (default_queues_.contains(job.meta.ns)) return "default";

@@ -89,7 +89,7 @@ class Resolver {
   void check_workload_refs();
 
   // Slices of elastic Jobs, variants of workloads (resolve_kindred.cc).
-  void scale_job(Found<JobObject>& job, std::vector<std::size_t> places);
+  void scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places);
   std::size_t place_for(const std::vector<std::size_t>& places, bool bound) const;
   void know_variants();  // of the input
 

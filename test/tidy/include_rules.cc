@@ -38,8 +38,10 @@ std::map<std::string, Folders, std::less<>> make_direction_table() {
   for (const auto& edge : kEdges) table[edge] = below_edges;
   // The control plane stands on the client alone, so that it cannot know what serves the API.
   table["control"] = joined(below_edges, {"kube"});
+  // The node's side is where its edges meet.
+  table["agent"] = joined(below_edges, {"kube", "kubelet", "nvml", "host"});
   table["sim"] = joined(below_edges, kEdges);
-  table["app"] = joined(table["sim"], {"sim", "control"});
+  table["app"] = joined(table["sim"], {"sim", "control", "agent"});
   return table;
 }
 

@@ -110,8 +110,8 @@ class Server {
 
   // admission.cc, webhooks.cc
   MaybeError admit_builtin(Draft& draft);
-  void mutate_by_webhooks(const DraftPtr& draft, std::function<void(MaybeError)> then);
-  void validate_by_webhooks(const DraftPtr& draft, std::function<void(MaybeError)> then);
+  void mutate_by_webhooks(const DraftPtr& draft, const std::function<void(MaybeError)>& then);
+  void validate_by_webhooks(const DraftPtr& draft, const std::function<void(MaybeError)>& then);
   const std::vector<std::shared_ptr<const Hook>>& hooks_of(bool mutating);
 
   // deletion.cc

@@ -324,7 +324,8 @@ const std::vector<std::shared_ptr<const Hook>>& Server::hooks_of(bool mutating) 
   return cache.hooks;
 }
 
-void Server::mutate_by_webhooks(const DraftPtr& draft, std::function<void(MaybeError)> then) {
+void Server::mutate_by_webhooks(const DraftPtr& draft,
+                                const std::function<void(MaybeError)>& then) {
   const Role role = draft->type->role;
   const auto& hooks = hooks_of(true);
   if (hooks.empty() || role == Role::kMutatingHook || role == Role::kValidatingHook) {
@@ -333,7 +334,8 @@ void Server::mutate_by_webhooks(const DraftPtr& draft, std::function<void(MaybeE
   call_next(*this, draft, std::make_shared<HookList>(hooks), 0, then);
 }
 
-void Server::validate_by_webhooks(const DraftPtr& draft, std::function<void(MaybeError)> then) {
+void Server::validate_by_webhooks(const DraftPtr& draft,
+                                  const std::function<void(MaybeError)>& then) {
   const Role role = draft->type->role;
   const auto& hooks = hooks_of(false);
   if (hooks.empty() || role == Role::kMutatingHook || role == Role::kValidatingHook) {

@@ -74,7 +74,7 @@ void Nodes::State::start() {
 }
 
 // What an earlier run published tells which devices running pods hold, and which are out of order.
-void Nodes::State::list_gpu_nodes(std::string next) {
+void Nodes::State::list_gpu_nodes(const std::string& next) {
   kube::ListOptions list;
   list.limit = 500;
   list.next = next;
@@ -189,7 +189,7 @@ void Nodes::State::take_fault_annotation(SimNode& node, const text::Value& objec
   if (text == nullptr || text->is_null()) return;
   const std::string words(text->string());
   const std::string name = node.machine.name();
-  outbox.push([this, name, words](Outbox::Done done) {
+  outbox.push([this, name, words](const Outbox::Done& done) {
     client.patch(
         kube::resources::nodes(), {"", name}, kube::PatchType::kJson,
         // The test makes it happen once, whoever else looks.
@@ -215,7 +215,7 @@ void Nodes::State::take_fault_annotation(SimNode& node, const text::Value& objec
 void Nodes::State::create_node(SimNode& node) {
   if (node.creating || node.removed) return;
   node.creating = true;
-  outbox.push([this, &node](Outbox::Done done) {
+  outbox.push([this, &node](const Outbox::Done& done) {
     client.create(kube::resources::nodes(), "",
                   node_object(*node.pool, node.number_in_pool, view_of(node)), {},
                   guarded([this, &node, done](Answer answer) {
@@ -252,7 +252,7 @@ void Nodes::State::want_status(SimNode& node) {
 void Nodes::State::write_status(SimNode& node) {
   if (!node.status_wanted || node.status_writing || !node.alive || node.uid.empty()) return;
   node.status_writing = true;
-  outbox.push([this, &node](Outbox::Done done) {
+  outbox.push([this, &node](const Outbox::Done& done) {
     node.status_wanted = false;
     client.patch(kube::resources::nodes(), {"", node.machine.name()}, kube::PatchType::kStrategic,
                  node_status_patch(view_of(node)), {.subresource = "status"},
@@ -279,7 +279,7 @@ void Nodes::State::check_labels(SimNode& node, const text::Value& object) {
     return found != nullptr && found->string() == label.second;
   });
   if (same) return;
-  outbox.push([this, &node, labels](Outbox::Done done) {
+  outbox.push([this, &node, labels](const Outbox::Done& done) {
     client.patch(kube::resources::nodes(), {"", node.machine.name()}, kube::PatchType::kMerge,
                  node_labels_patch(labels), {}, guarded([done](Answer) { done(); }));
   });
@@ -299,8 +299,8 @@ void Nodes::State::heartbeat() {
 void Nodes::State::renew(SimNode& node) {
   if (!node.alive || node.uid.empty() || node.lease_writing) return;
   node.lease_writing = true;
-  outbox.push([this, &node](Outbox::Done done) {
-    if (!node.lease_there) return create_lease(node, std::move(done));
+  outbox.push([this, &node](const Outbox::Done& done) {
+    if (!node.lease_there) return create_lease(node, done);
     client.patch(kube::resources::leases(), {"kube-node-lease", node.machine.name()},
                  kube::PatchType::kMerge, lease_patch(node.machine.name(), wall()),
                  {.urgent = true}, guarded([this, &node, done](Answer answer) {
@@ -311,7 +311,7 @@ void Nodes::State::renew(SimNode& node) {
   });
 }
 
-void Nodes::State::create_lease(SimNode& node, Outbox::Done done) {
+void Nodes::State::create_lease(SimNode& node, const Outbox::Done& done) {
   client.create(kube::resources::leases(), "kube-node-lease",
                 lease_object(node.machine.name(), node.uid, wall()), {.urgent = true},
                 guarded([&node, done](Answer answer) {
@@ -342,8 +342,8 @@ void Nodes::State::want_publish(SimNode& node, bool at_once) {
 void Nodes::State::publish(SimNode& node) {
   if (!node.gpu_wanted || node.gpu_writing || !node.alive || node.uid.empty()) return;
   node.gpu_writing = true;
-  outbox.push([this, &node](Outbox::Done done) {
-    if (!node.gpu_there) return create_gpu_node(node, std::move(done));
+  outbox.push([this, &node](const Outbox::Done& done) {
+    if (!node.gpu_there) return create_gpu_node(node, done);
     node.gpu_wanted = false;
     std::vector<std::vector<std::string>> holders(node.machine.info().gpus.size());
     for (const kube::Key& key : node.pods) {
@@ -369,7 +369,7 @@ void Nodes::State::publish(SimNode& node) {
   });
 }
 
-void Nodes::State::create_gpu_node(SimNode& node, Outbox::Done done) {
+void Nodes::State::create_gpu_node(SimNode& node, const Outbox::Done& done) {
   client.create(kube::resources::gpu_nodes(), "", gpu_node_object(node.machine.name(), node.uid),
                 {}, guarded([this, &node, done](Answer answer) {
                   done();

@@ -297,12 +297,13 @@ void Nodes::State::pump(PodRecord& pod) {
   if (!pod.write_wanted && (!pod.delete_wanted || pod.remove_sent)) return;
   pod.writing = true;
   const bool write = pod.write_wanted;
-  outbox.push([this, key = pod.key, uid = pod.uid, write](Outbox::Done done) {
-    write ? write_pod(key, uid, std::move(done)) : remove_pod(key, uid, std::move(done));
+  outbox.push([this, key = pod.key, uid = pod.uid, write](const Outbox::Done& done) {
+    write ? write_pod(key, uid, done) : remove_pod(key, uid, done);
   });
 }
 
-void Nodes::State::write_pod(const kube::Key& key, const std::string& uid, Outbox::Done done) {
+void Nodes::State::write_pod(const kube::Key& key, const std::string& uid,
+                             const Outbox::Done& done) {
   PodRecord* pod = find_pod(key, uid);
   if (pod == nullptr) return done();
   if (!pod->write_wanted) {  // it was settled meanwhile
@@ -341,7 +342,8 @@ void Nodes::State::wrote_pod(const kube::Key& key, const std::string& uid, const
 }
 
 // The kubelet's last word: the containers are gone, so is the object.
-void Nodes::State::remove_pod(const kube::Key& key, const std::string& uid, Outbox::Done done) {
+void Nodes::State::remove_pod(const kube::Key& key, const std::string& uid,
+                              const Outbox::Done& done) {
   PodRecord* pod = find_pod(key, uid);
   if (pod == nullptr) return done();
   kube::DeleteOptions remove;

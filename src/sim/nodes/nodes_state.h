@@ -54,7 +54,7 @@ struct Nodes::State {
 
   // nodes.cc
   void start();
-  void list_gpu_nodes(std::string next);
+  void list_gpu_nodes(const std::string& next);
   void read_gpu_nodes(const text::Value& list);
   void start_informers();
   void on_nodes_synced();
@@ -70,10 +70,10 @@ struct Nodes::State {
   NodeView view_of(const SimNode& node) const;
   void heartbeat();
   void renew(SimNode& node);
-  void create_lease(SimNode& node, Outbox::Done done);
+  void create_lease(SimNode& node, const Outbox::Done& done);
   void want_publish(SimNode& node, bool at_once);
   void publish(SimNode& node);
-  void create_gpu_node(SimNode& node, Outbox::Done done);
+  void create_gpu_node(SimNode& node, const Outbox::Done& done);
   void sample_telemetry();
   void sample_node(const SimNode& node);
 
@@ -96,9 +96,9 @@ struct Nodes::State {
   bool tick_once(PodRecord& pod, std::int64_t now);
   void want_write(PodRecord& pod);
   void pump(PodRecord& pod);  // the write or deletion that is wanted, when the kubelet talks
-  void write_pod(const kube::Key& key, const std::string& uid, Outbox::Done done);
+  void write_pod(const kube::Key& key, const std::string& uid, const Outbox::Done& done);
   void wrote_pod(const kube::Key& key, const std::string& uid, const kube::Answer& answer);
-  void remove_pod(const kube::Key& key, const std::string& uid, Outbox::Done done);
+  void remove_pod(const kube::Key& key, const std::string& uid, const Outbox::Done& done);
   void sweep(SimNode& node);  // what had to wait while the kubelet was away
   PodRecord* find_pod(const kube::Key& key, const std::string& uid);
   std::int64_t backoff_of(const PodRecord& pod) const;

@@ -49,7 +49,7 @@ void Telemetry::set(std::size_t node, std::size_t gpu, const GpuLoad& load) {
   if (busy > 0) busy = std::clamp(busy + static_cast<int>(random_.between(-3, 3)), 1, 100);
   g.utilization.set(busy);
   g.memory_used.set(static_cast<double>(load.healthy ? load.used_mib : 0));
-  g.temperature.set(30 + busy * 45 / 100);
+  g.temperature.set(30 + 0.45 * busy);
   g.power.set(70 + busy * 6);
   g.healthy.set(load.healthy ? 1 : 0);
 }

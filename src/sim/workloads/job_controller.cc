@@ -44,9 +44,10 @@ JobController::JobController(WorkContext& context)
               [this](const kube::Key& key, Passes::Finished finished) {
                 pass(key, std::move(finished));
               }),
-      orphans_(context.client.loop(), [this](const kube::Key& key, Passes::Finished finished) {
-        free_orphan(key, std::move(finished));
-      }) {}
+      orphans_(context.client.loop(),
+               [this](const kube::Key& key, const Passes::Finished& finished) {
+                 free_orphan(key, finished);
+               }) {}
 
 void JobController::start() {
   started_ = true;
@@ -64,7 +65,9 @@ void JobController::start() {
 }
 
 void JobController::pod_changed(const PodInfo* before, const PodInfo* after) {
-  const PodInfo& pod = after != nullptr ? *after : *before;
+  const PodInfo* either = after != nullptr ? after : before;
+  if (either == nullptr) return;
+  const PodInfo& pod = *either;
   if (pod.owner_kind != "Job") {
     if (after != nullptr && after->tracked) orphans_.add(after->key);
     return;
@@ -79,7 +82,7 @@ void JobController::pod_changed(const PodInfo* before, const PodInfo* after) {
 }
 
 // A pod whose Job is gone. Looked up again: the informer of Jobs may only be late.
-void JobController::free_orphan(const kube::Key& key, Passes::Finished finished) {
+void JobController::free_orphan(const kube::Key& key, const Passes::Finished& finished) {
   const PodInfo* pod = context_.book.find(key);
   if (pod == nullptr || !pod->tracked) return finished(true);
   const kube::Key job{key.ns, pod->owner_name};

@@ -18,7 +18,7 @@ class JobController {
   void carry_out_pods(const kube::ObjectPtr& object, const JobView& job, const JobPlan& plan,
                       Passes::Finished finished);
   void pod_changed(const PodInfo* before, const PodInfo* after);
-  void free_orphan(const kube::Key& key, Passes::Finished finished);
+  void free_orphan(const kube::Key& key, const Passes::Finished& finished);
 
   WorkContext& context_;
   Passes passes_, orphans_;

@@ -186,21 +186,20 @@ std::int64_t eviction_delay(const PodInfo& pod, const std::vector<model::Taint>&
 
 NodeLife::NodeLife(WorkContext& context)
     : context_(context),
-      taint_passes_(context.client.loop(),
-                    [this](const kube::Key& key, Passes::Finished finished) {
-                      pass(key, std::move(finished));
-                    }),
+      taint_passes_(
+          context.client.loop(),
+          [this](const kube::Key& key, const Passes::Finished& finished) { pass(key, finished); }),
       silence_passes_(context.client.loop(),
-                      [this](const kube::Key& key, Passes::Finished finished) {
-                        silence_pass(key, std::move(finished));
+                      [this](const kube::Key& key, const Passes::Finished& finished) {
+                        silence_pass(key, finished);
                       }),
       evict_passes_(context.client.loop(),
-                    [this](const kube::Key& key, Passes::Finished finished) {
-                      evict_pass(key, std::move(finished));
+                    [this](const kube::Key& key, const Passes::Finished& finished) {
+                      evict_pass(key, finished);
                     }),
       garbage_passes_(context.client.loop(),
-                      [this](const kube::Key& key, Passes::Finished finished) {
-                        garbage_pass(key, std::move(finished));
+                      [this](const kube::Key& key, const Passes::Finished& finished) {
+                        garbage_pass(key, finished);
                       }) {}
 
 void NodeLife::listen() {
@@ -282,7 +281,7 @@ void NodeLife::check_node(const NodeFacts& node) {
 }
 
 // The kubelet is silent: nobody knows how the node is.
-void NodeLife::silence_pass(const kube::Key& key, Passes::Finished finished) {
+void NodeLife::silence_pass(const kube::Key& key, const Passes::Finished& finished) {
   context_.client.get(kube::resources::nodes(), key,
                       context_.guarded([this, key, finished](kube::Answer answer) {
                         if (!answer.ok()) return finished(answer.not_found());
@@ -297,7 +296,7 @@ void NodeLife::silence_pass(const kube::Key& key, Passes::Finished finished) {
 
 // Taints are a list without a key for patches that everyone agrees on: read, then written with the
 // version that was read.
-void NodeLife::pass(const kube::Key& key, Passes::Finished finished) {
+void NodeLife::pass(const kube::Key& key, const Passes::Finished& finished) {
   context_.client.get(
       kube::resources::nodes(), key, context_.guarded([this, key, finished](kube::Answer answer) {
         if (!answer.ok()) return finished(answer.not_found());
@@ -345,7 +344,7 @@ void NodeLife::look_at_pod(const PodInfo& pod) {
   evict_passes_.add(pod.key);
 }
 
-void NodeLife::evict_pass(const kube::Key& key, Passes::Finished finished) {
+void NodeLife::evict_pass(const kube::Key& key, const Passes::Finished& finished) {
   const PodInfo* pod = context_.book.find(key);
   if (pod == nullptr || pod->finished() || pod->deleting) return finished(true);
   const auto node = nodes_.find(pod->node);
@@ -380,7 +379,7 @@ void NodeLife::evict_pass(const kube::Key& key, Passes::Finished finished) {
 }
 
 // No kubelet will ever speak for this pod again.
-void NodeLife::garbage_pass(const kube::Key& key, Passes::Finished finished) {
+void NodeLife::garbage_pass(const kube::Key& key, const Passes::Finished& finished) {
   const PodInfo* pod = context_.book.find(key);
   if (pod == nullptr || pod->node.empty()) return finished(true);
   if (context_.nodes.find({"", pod->node}) != nullptr) return finished(true);

@@ -55,11 +55,11 @@ class NodeLife {
   void on_lease(const kube::ObjectPtr& after);
   void check();
   void check_node(const NodeFacts& node);
-  void pass(const kube::Key& key, Passes::Finished finished);  // taints
-  void silence_pass(const kube::Key& key, Passes::Finished finished);
+  void pass(const kube::Key& key, const Passes::Finished& finished);  // taints
+  void silence_pass(const kube::Key& key, const Passes::Finished& finished);
   void pods_unready(const std::string& node);
-  void evict_pass(const kube::Key& key, Passes::Finished finished);
-  void garbage_pass(const kube::Key& key, Passes::Finished finished);
+  void evict_pass(const kube::Key& key, const Passes::Finished& finished);
+  void garbage_pass(const kube::Key& key, const Passes::Finished& finished);
   void look_at_pods(const std::string& node);
   void look_at_pod(const PodInfo& pod);
 

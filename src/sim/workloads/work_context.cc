@@ -138,12 +138,13 @@ std::shared_ptr<Batch> Batch::make(WorkContext& context, Passes::Finished finish
 
 void Batch::push(std::function<void(Called)> call) {
   ++open_;
-  context_.outbox.push([self = shared_from_this(), call = std::move(call)](Outbox::Done over) {
-    call([self, over](bool ok) {
-      over();
-      self->done(ok);
-    });
-  });
+  context_.outbox.push(
+      [self = shared_from_this(), call = std::move(call)](const Outbox::Done& over) {
+        call([self, over](bool ok) {
+          over();
+          self->done(ok);
+        });
+      });
 }
 
 void Batch::done(bool ok) {

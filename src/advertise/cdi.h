@@ -1,0 +1,42 @@
+// CDI specs: what a container gets together with a device. Pure: the files of the driver were found
+// by host/driver_files.h.
+//
+// Devices are named by UUID, by index ("0", "1:0" for MIG) and "all"; kind
+// "k8s.device-plugin.nvidia.com/gpu", as NVIDIA's plugin names them in its answers. No hooks:
+// nothing runs inside a container's root. cdiVersion is the lowest that the content needs.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "model/device.h"
+
+namespace berth::advertise {
+
+struct DriverFiles {
+  struct Mount {
+    std::string host, container;
+    friend bool operator==(const Mount&, const Mount&) = default;
+  };
+  std::vector<Mount> libraries, binaries, firmware, configs;  // by container path
+  std::vector<Mount> sockets;              // persistenced, fabricmanager: also noexec
+  std::vector<std::string> control_nodes;  // "/dev/nvidiactl", ...: those that exist
+  struct GpuNodes {
+    std::vector<Mount> nodes;  // host and container path: /dev/nvidia0, /dev/dri/card1
+    std::vector<std::vector<std::string>>
+        mig_caps;  // by place in GpuDevice::mig: /dev/nvidia-caps/...
+    friend bool operator==(const GpuNodes&, const GpuNodes&) = default;
+  };
+  std::vector<GpuNodes> gpus;  // as the inventory's
+  friend bool operator==(const DriverFiles&, const DriverFiles&) = default;
+};
+
+inline constexpr const char* kCdiKind = "k8s.device-plugin.nvidia.com/gpu";
+
+// JSON, the same for the same input. MIG GPUs have their instances as devices and not themselves,
+// but under "all". An inventory without GPUs gives an empty text: there is nothing to write.
+std::string cdi_spec(const model::GpuInventory& inventory, const DriverFiles& files);
+
+std::string cdi_name(const std::string& device);  // "k8s.device-plugin.nvidia.com/gpu=GPU-..."
+
+}  // namespace berth::advertise

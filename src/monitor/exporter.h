@@ -1,0 +1,67 @@
+// The page that Prometheus reads: DCGM's field names, HELP texts and labels (docs/metrics.md), from
+// memory.
+//
+// Pure: values in, text out. Label values are escaped. The order is fixed, so equal input gives
+// equal bytes.
+#pragma once
+
+#include <cstdint>
+#include <map>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "model/allocation.h"
+#include "model/device.h"
+#include "model/gpu_reading.h"
+#include "model/resource.h"
+#include "monitor/health.h"
+
+namespace berth::monitor {
+
+// One row of a counters file: "DCGM_FI_DEV_SM_CLOCK, gauge, SM clock frequency (in MHz)."
+struct CounterRow {
+  std::string field, type, help;
+  friend bool operator==(const CounterRow&, const CounterRow&) = default;
+};
+const std::vector<CounterRow>& default_rows();
+// The exporter's CSV: comments with '#', blanks around commas do not matter, unknown fields are
+// refused with their line.
+Result<std::vector<CounterRow>> parse_counters_csv(std::string_view text);
+
+struct ExportOptions {
+  std::vector<CounterRow> rows = default_rows();
+  std::string hostname;
+  bool old_hostname = false;  // the label "Hostname" too
+  bool old_names =
+      false;  // the 1.x names: dcgm_sm_clock, labels pod_name, pod_namespace, container_name
+  bool pod_uid = false;
+};
+
+// Who holds a device, for labels.
+struct Holder {
+  std::string ns, pod, container, pod_uid;
+  std::string device;  // the id that it holds: "GPU-...::1"
+  friend auto operator<=>(const Holder&, const Holder&) = default;
+};
+// By UUID of GPU or MIG instance. Several holders of one: shared.
+using Holders = std::map<std::string, std::vector<Holder>>;
+// From pod-resources; resources: to know which ids are ours (".shared" and renamed ones too).
+Holders holders_of(const std::vector<model::HeldDevices>& held,
+                   const std::vector<model::OfferedResource>& resources);
+
+struct ExportInput {
+  const model::GpuInventory* inventory = nullptr;
+  const std::vector<model::GpuReading>* readings = nullptr;
+  const HealthBook* health = nullptr;
+  const Holders* holders = nullptr;
+  // Process -> the container it runs in, where known (by cgroup): splits utilisation and memory of
+  // shared GPUs.
+  const std::map<int, Holder>* processes = nullptr;
+  std::int64_t sampled_ns = 0, now_ns = 0;  // wall time: the age of the sample is exported
+};
+
+std::string export_metrics(const ExportInput& input, const ExportOptions& options);
+
+}  // namespace berth::monitor
