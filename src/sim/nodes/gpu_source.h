@@ -1,0 +1,42 @@
+// The GPUs of one machine of a fleet as an agent sees them: discover::GpuSource without a driver.
+//
+// Faults come from the fleet's script (its times count from watch()) and from inject(). A fault of
+// a GPU is what a driver would tell: events, a recovery action, a lost device, links that are down;
+// `silent` with a GPU makes its driver calls hang. `recover` ends them all. Deterministic. On the
+// loop's thread.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <string>
+
+#include "base/loop.h"
+#include "base/result.h"
+#include "discover/gpu_source.h"
+#include "sim/nodes/fleet.h"
+
+namespace berth::sim {
+
+class SimGpuSource final : public discover::GpuSource {
+ public:
+  // node: one of the fleet. A fleet of one machine may have any name.
+  static Result<std::unique_ptr<SimGpuSource>> make(Loop& loop, const Fleet& fleet,
+                                                    const std::string& node);
+  ~SimGpuSource() override;
+
+  void take_inventory(std::function<void(Result<model::GpuInventory>)> done) override;
+  void read(std::function<void(std::vector<model::GpuReading>)> done) override;
+  void watch(std::function<void(const model::GpuEvent&)> handler) override;
+
+  void inject(const Fault& fault);  // now; its node and `at` are not looked at
+  int gpus() const;
+  int shares() const;  // of the pool
+
+ private:
+  struct State;
+  explicit SimGpuSource(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace berth::sim
