@@ -1,7 +1,9 @@
 // Defaults of built-in types that depend on other fields; the rest stands in the table.
 #include <algorithm>
+#include <map>
 
 #include "sim/schema/normalize.h"
+#include "text/base64.h"
 
 namespace berth::sim {
 namespace {
@@ -227,6 +229,20 @@ Value namespace_defaults(const Value& object, Draft& draft) {
                       draft.string(name));
 }
 
+// What is written as plain text is kept as bytes.
+Value string_data_as_data(const Value& object, Draft& draft) {
+  if (object.find("stringData") == nullptr) return object;
+  std::map<std::string_view, Value> data;
+  for (const Member& member : at(object, "data").members()) data[member.key] = member.value;
+  for (const Member& member : at(object, "stringData").members()) {
+    data[member.key] = draft.string(text::base64_encode(member.value.string()));
+  }
+  std::vector<Member> members;
+  members.reserve(data.size());
+  for (const auto& [key, value] : data) members.push_back({key, value});
+  return draft.set(draft.unset(object, "stringData"), "data", draft.object(members));
+}
+
 }  // namespace
 
 void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Draft& draft) {
@@ -283,6 +299,7 @@ void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Dra
 
 Value kind_defaults(const Kind& kind, const Value& object, Draft& draft) {
   if (kind.group.empty()) {
+    if (kind.kind == "Secret") return string_data_as_data(object, draft);
     if (kind.kind == "Namespace") return namespace_defaults(object, draft);
     if (kind.kind == "PersistentVolume" || kind.kind == "PersistentVolumeClaim") {
       return phase_default(object, "Pending", draft);

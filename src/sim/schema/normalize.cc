@@ -2,6 +2,7 @@
 #include "sim/schema/normalize.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "text/quantity.h"
 #include "text/rfc3339.h"
@@ -44,8 +45,34 @@ std::string go_type(const Schema& schema) {
     case Type::kBoolean:
       return "bool";
     default:
-      return "string";
+      return schema.format == Format::kByte ? "[]uint8" : "string";
   }
+}
+
+// Where Go finds that a text is not base64; nothing when it is. Line breaks are skipped.
+std::optional<std::size_t> bad_base64_at(std::string_view text) {
+  const auto is_break = [](char c) { return c == '\n' || c == '\r'; };
+  std::size_t in_group = 0;
+  std::size_t i = 0;
+  for (; i < text.size() && text[i] != '='; ++i) {
+    const char c = text[i];
+    if (is_break(c)) continue;
+    const bool letter = (c >= 'A' && c <= 'Z') || (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9');
+    if (!letter && c != '+' && c != '/') return i;
+    in_group = (in_group + 1) % 4;
+  }
+  if (i == text.size()) {
+    return in_group == 0 ? std::nullopt : std::optional(i - std::min(i, in_group));
+  }
+  if (in_group < 2) return i;
+  ++i;
+  for (std::size_t wanted = 3 - in_group; wanted > 0; --wanted) {
+    while (i < text.size() && is_break(text[i])) ++i;
+    if (i == text.size()) return i;
+    if (text[i++] != '=') return i - 1;
+  }
+  while (i < text.size() && is_break(text[i])) ++i;
+  return i == text.size() ? std::nullopt : std::optional(i);
 }
 
 bool small_whole(std::string_view text) {  // its own canonical quantity
@@ -138,8 +165,9 @@ class Normalizer {
     if (strict_ && inner != nullptr) {
       if (from->is_null() && property != nullptr && inner->type != Type::kAny) return;
       if (fallback != nullptr && counts_as_absent(*from, *inner)) from = fallback;
-    } else if (from->is_null() && fallback != nullptr && inner != nullptr && !inner->nullable) {
-      from = fallback;
+    } else if (from->is_null() && inner != nullptr && !inner->nullable) {
+      if (fallback == nullptr && inner->type != Type::kAny) return;
+      if (fallback != nullptr) from = fallback;
     }
     if (strict_ && property != nullptr && left_out(*property, *from)) return;
     const std::string_view key = draft_.copy(member.key);
@@ -342,7 +370,18 @@ class Normalizer {
     const std::string_view text = value.string();
     if (schema.format == Format::kTime && !plain_time(text)) return time(text, false);
     if (schema.format == Format::kMicroTime) return time(text, true);
+    if (schema.format == Format::kByte) return bytes(text);
     return draft_.string(text);
+  }
+
+  Value bytes(std::string_view text) {
+    if (const auto wrong = bad_base64_at(text)) {
+      fail("illegal base64 data at input byte " + std::to_string(*wrong));
+      return {};
+    }
+    std::string plain(text);
+    std::erase_if(plain, [](char c) { return c == '\n' || c == '\r'; });
+    return draft_.string(plain);
   }
 
   Value quantity(const Value& value) {

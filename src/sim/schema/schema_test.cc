@@ -353,7 +353,7 @@ TEST(ValidateUpdate, WhatMayNotChange) {
       {"ConfigMap", "{'metadata':{'name':'c','namespace':'d'},'immutable':true}", "data",
        "{'a':'b'}", "data: Forbidden: field is immutable when `immutable` is set"},
       {"PriorityClass", "{'metadata':{'name':'p'},'value':1}", "value", "2",
-       "value: Invalid value: 2: field is immutable"},
+       "value: Forbidden: may not be changed in an update."},
   };
   for (const UpdateCase& c : cases) {
     const Kind& kind = builtin(c.kind);

@@ -142,9 +142,9 @@ class SchemaWalk {
     for (const Schema::Property& property : schema.properties) {
       if (!property.required) continue;
       const Value* member = value.find(property.name);
-      if (custom_ ? member == nullptr : empty(member, *property.schema)) {
-        const bool key = !custom_ && property.name == "topologyKey";
-        out_.add(required_value(path_.with(property.name), key ? "can not be empty" : ""));
+      if (custom_ ? member == nullptr : empty(member, property)) {
+        out_.add(required_value(path_.with(property.name),
+                                custom_ ? std::string_view() : what_is_wanted(property.name)));
       }
     }
     for (const Member& member : value.members()) {
@@ -161,8 +161,18 @@ class SchemaWalk {
     }
   }
 
+  // Words that Kubernetes adds to some required fields.
+  static std::string_view what_is_wanted(std::string_view field) {
+    if (field == "topologyKey") return "can not be empty";
+    if (field == "sideEffects") return "must specify one of None, NoneOnDryRun";
+    if (field == "admissionReviewVersions") return "must specify one of v1, v1beta1";
+    return {};
+  }
+
   // In Go an empty text or list counts as none; numbers and objects are always there.
-  static bool empty(const Value* member, const Schema& schema) {
+  static bool empty(const Value* member, const Schema::Property& property) {
+    const Schema& schema = *property.schema;
+    if (property.name == "drivers") return false;  // of a CSINode: none yet
     if (schema.type == Type::kString && schema.format == Format::kNone) {
       return member == nullptr || (member->is_string() && member->string().empty());
     }

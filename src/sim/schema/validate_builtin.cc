@@ -1,4 +1,5 @@
 // Rules of built-in kinds that a schema cannot say.
+#include <algorithm>
 #include <set>
 
 #include "sim/schema/rules.h"
@@ -319,6 +320,45 @@ void rules_of_priority(const Value& object, Causes& out) {
   }
 }
 
+void rules_of_lease(const Value& spec, Path& path, Causes& out) {
+  const auto duration = int_at(spec, "leaseDurationSeconds");
+  if (duration && *duration <= 0) {
+    out.add(invalid_value(path.with("leaseDurationSeconds"), at(spec, "leaseDurationSeconds"),
+                          "must be greater than 0"));
+  }
+  check_not_negative(spec, "leaseTransitions", path, out);
+}
+
+// https://host[/path], and nothing else that a URL may have.
+void rules_of_webhook_url(std::string_view url, const std::string& field, Causes& out) {
+  constexpr std::string_view kForm = "; desired format: https://host[/path]";
+  const auto refuse = [&](std::string_view found, std::string_view why) {
+    out.add(invalid_text(field, found, why));
+  };
+  const auto cut = [&](char mark) {
+    const std::size_t at = url.find(mark);
+    const std::string_view rest = at == std::string_view::npos ? "" : url.substr(at + 1);
+    url = url.substr(0, at);
+    return rest;
+  };
+  const std::string_view fragment = cut('#');
+  const std::string_view query = cut('?');
+  const std::size_t colon = url.find("://");
+  const std::string_view scheme = colon == std::string_view::npos ? "" : url.substr(0, colon);
+  url.remove_prefix(colon == std::string_view::npos ? url.size() : colon + 3);
+  const std::string_view host = url.substr(0, url.find('/'));
+  const std::size_t user = host.rfind('@');
+  if (scheme != "https") {
+    refuse(scheme, "'https' is the only allowed URL scheme" + std::string(kForm));
+  }
+  if (host.empty()) refuse(host, "host must be specified" + std::string(kForm));
+  if (user != std::string_view::npos) {
+    refuse(host.substr(0, user), "user information is not permitted in the URL");
+  }
+  if (!fragment.empty()) refuse(fragment, "fragments are not permitted in the URL");
+  if (!query.empty()) refuse(query, "query parameters are not permitted in the URL");
+}
+
 void rules_of_webhooks(const Value& object, Causes& out) {
   Path path;
   std::set<std::string, std::less<>> names;
@@ -326,15 +366,28 @@ void rules_of_webhooks(const Value& object, Causes& out) {
     if (!names.insert(std::string(text_at(hook, "name"))).second) {
       out.add(duplicate_value(path.with("name"), at(hook, "name")));
     }
-    if (at(hook, "admissionReviewVersions").size() == 0) {
-      out.add(
-          required_value(path.with("admissionReviewVersions"), "must specify one of v1, v1beta1"));
+    const std::string_view name = text_at(hook, "name");
+    if (!name.empty() && std::count(name.begin(), name.end(), '.') < 2) {
+      out.add(invalid_text(path.with("name"), name,
+                           "should be a domain with at least three segments separated by dots"));
     }
+    const auto timeout = int_at(hook, "timeoutSeconds");
+    if (timeout && (*timeout < 1 || *timeout > 30)) {
+      out.add(invalid_value(path.with("timeoutSeconds"), at(hook, "timeoutSeconds"),
+                            "the timeout value must be between 1 and 30 seconds"));
+    }
+    each_item(hook, "rules", path, [&](const Value& rule) {
+      for (const std::string_view field : {"operations", "apiGroups", "apiVersions", "resources"}) {
+        if (at(rule, field).size() == 0) out.add(required_value(path.with(field)));
+      }
+    });
     const Value& config = at(hook, "clientConfig");
     const bool url = config.find("url") != nullptr;
     if (url == (config.find("service") != nullptr)) {
       out.add(
           required_value(path.with("clientConfig"), "exactly one of url or service is required"));
+    } else if (url) {
+      rules_of_webhook_url(text_at(config, "url"), path.with("clientConfig.url"), out);
     }
   });
 }
@@ -434,6 +487,8 @@ void validate_builtin(const Kind& kind, const Value& object, Causes& out) {
     rules_of_budget(spec, path, out);
   } else if (kind.kind == "PriorityClass") {
     rules_of_priority(object, out);
+  } else if (kind.group == "coordination.k8s.io" && kind.kind == "Lease") {
+    rules_of_lease(spec, path, out);
   } else if (kind.group == "admissionregistration.k8s.io") {
     rules_of_webhooks(object, out);
   } else if (kind.kind == "ResourceClaim" || kind.kind == "ResourceClaimTemplate") {

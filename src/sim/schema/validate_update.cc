@@ -229,7 +229,9 @@ void validate_builtin_update(const Kind& kind, const Value& live, const Value& o
   } else if (kind.group == "batch" && kind.kind == "Job") {
     job_update(live, old, now, path, out);
   } else if (kind.kind == "PriorityClass") {
-    check_immutable(live, object, "value", root, out);
+    if (!same_meaning(at(live, "value"), at(object, "value"))) {
+      out.add(forbidden_value("value", "may not be changed in an update."));
+    }
     check_immutable(live, object, "preemptionPolicy", root, out);
   } else if (kind.group == "rbac.authorization.k8s.io") {
     if (same_meaning(at(live, "roleRef"), at(object, "roleRef"))) return;
