@@ -1,0 +1,208 @@
+#include <fcntl.h>
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <algorithm>
+
+#include "agent/agent_state.h"
+
+namespace berth::agent {
+
+namespace {
+
+constexpr std::int64_t kListDeadline = 5'000'000'000;
+constexpr std::int64_t kSoonAfterAllocate = 1'000'000'000;
+constexpr std::int64_t kJournalGrace = 600'000'000'000;  // of devices that nobody holds yet
+
+// Appended as one write: whole, or a torn line that reading drops. Not synced to the disk: when the
+// machine goes down, the containers went with it.
+Status append(const std::string& path, const std::string& line) {
+  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
+  if (fd < 0)
+    return Error(Code::kUnavailable, path + ": " + std::generic_category().message(errno));
+  const ssize_t wrote = ::write(fd, line.data(), line.size());
+  const int why = errno;
+  ::close(fd);
+  if (wrote == static_cast<ssize_t>(line.size())) return {};
+  return Error(Code::kUnavailable, path + ": " + std::generic_category().message(why));
+}
+
+std::string uuid4(Random& random) {
+  const std::uint64_t a = random.next(), b = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff,
+                     0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
+}
+
+}  // namespace
+
+void Agent::State::start_pods() {
+  if (!options.state_dir.empty()) {
+    if (const Result<std::string> kept = host::read_text(journal_path()); kept.ok()) {
+      journal = allocate::Journal::read(*kept);
+      if (journal.damaged() > 0) {
+        log.warn("lines of the journal were damaged and are left out",
+                 {{"file", journal_path()}, {"lines", journal.damaged()}});
+      }
+    }
+  }
+  pod_resources = std::make_unique<kubelet::PodResources>(
+      loop, options.kubelet_dir + "/pod-resources/kubelet.sock");
+  list_pods();
+}
+
+void Agent::State::list_pods_in(std::int64_t delay_ns) {
+  loop.cancel(pods_timer);
+  pods_timer = loop.after(delay_ns, mine([](State& self) { self.list_pods(); }));
+}
+
+void Agent::State::list_pods() {
+  if (listing) return;
+  listing = true;
+  pod_resources->list(kListDeadline,
+                      mine([](State& self, Result<std::vector<model::HeldDevices>> came) {
+                        self.held_came(std::move(came));
+                      }));
+}
+
+void Agent::State::held_came(Result<std::vector<model::HeldDevices>> came) {
+  listing = false;
+  list_pods_in(options.pods_ns);
+  if (!came.ok()) return;  // a kubelet that restarts or limits us: what was known holds
+  held = std::move(*came);
+  held_known = true;
+  if (journal.reconcile(held, loop.wall().now_ns(), kJournalGrace) && !options.state_dir.empty()) {
+    const Status wrote = host::write_atomically(journal_path(), journal.text(), 0600);
+    if (!wrote.ok()) log.warn("journal", {{"error", wrote.error().to_string()}});
+  }
+  join();
+  publish_later();
+}
+
+// Who holds what: the kubelet's word, with the names and UIDs that the API has.
+void Agent::State::join() {
+  std::vector<allocate::BoundPod> bound;
+  if (link) {
+    for (const auto& [uid, pod] : link->pods()) {
+      allocate::BoundPod one;
+      one.uid = uid;
+      one.ns = pod.ns;
+      one.name = pod.name;
+      one.ended = pod.ended;
+      one.gpus = pod.gpus;
+      one.containers = pod.containers;
+      bound.push_back(std::move(one));
+    }
+  }
+  const std::size_t before = ledger.differences();
+  ledger.join(offer.resources, held, bound);
+  if (ledger.differences() > before) hint_differences.add(ledger.differences() - before);
+  holders = monitor::holders_of(held, offer.resources);
+  if (!link) return;
+  std::map<std::pair<std::string, std::string>, std::string> uids;
+  for (const auto& [uid, pod] : link->pods()) uids[{pod.ns, pod.name}] = uid;
+  for (auto& [device, list] : holders) {
+    for (monitor::Holder& holder : list) {
+      const auto found = uids.find({holder.ns, holder.pod});
+      if (found != uids.end()) holder.pod_uid = found->second;
+    }
+  }
+}
+
+// The pods behind the processes on shared GPUs.
+void Agent::State::find_processes() {
+  processes.clear();
+  for (const model::GpuReading& reading : readings) {
+    for (const model::GpuProcess& process : reading.processes) {
+      const auto where = host::container_of(options.host_root, process.pid);
+      if (!where) continue;
+      for (const auto& [device, list] : holders) {
+        for (const monitor::Holder& holder : list) {
+          if (holder.pod_uid == where->pod_uid) processes[process.pid] = holder;
+        }
+      }
+    }
+  }
+}
+
+const model::OfferedResource* Agent::State::find_resource(const std::string& name) const {
+  const auto found =
+      std::find_if(offer.resources.begin(), offer.resources.end(),
+                   [&](const model::OfferedResource& resource) { return resource.name == name; });
+  return found == offer.resources.end() ? nullptr : &*found;
+}
+
+Result<std::vector<std::string>> Agent::State::prefer(const std::string& resource,
+                                                      const std::vector<std::string>& available,
+                                                      const std::vector<std::string>& must_include,
+                                                      int size) {
+  const auto chooser = choosers.find(resource);
+  if (chooser == choosers.end()) {
+    return Error(Code::kNotFound, resource + " is not offered by this node any more");
+  }
+  BERTH_TRY(allocate::Preference chosen,
+            chooser->second->choose({available, must_include, size}, ledger.hints()));
+  if (!chosen.followed.empty()) {
+    log.debug("the controller's choice is followed", {{"pod", chosen.followed}});
+  }
+  return std::move(chosen.ids);
+}
+
+allocate::GrantRules Agent::State::grant_rules() const {
+  using advertise::DeviceList;
+  const advertise::PluginConfig& config = options.config;
+  const auto listed = [&](DeviceList way) {
+    return std::find(config.device_list.begin(), config.device_list.end(), way) !=
+           config.device_list.end();
+  };
+  allocate::GrantRules out;
+  out.env_var = listed(DeviceList::kEnvVar);
+  out.volume_mounts = listed(DeviceList::kVolumeMounts);
+  out.cdi_annotations = listed(DeviceList::kCdiAnnotations);
+  out.cdi_cri = listed(DeviceList::kCdiCri);
+  out.by_index = config.device_id == advertise::DeviceId::kIndex;
+  out.pass_device_specs = config.pass_device_specs;
+  out.gdrcopy = config.gdrcopy;
+  out.gds = config.gds;
+  out.mofed = config.mofed;
+  out.imex_channels = config.imex_channels;
+  out.cdi_annotation_prefix = config.cdi_annotation_prefix;
+  out.cdi_kind = advertise::kCdiKind;
+  out.control_nodes = files.control_nodes;
+  for (const advertise::DriverFiles::GpuNodes& gpu : files.gpus) {
+    std::vector<std::string> nodes;
+    for (const advertise::DriverFiles::Mount& node : gpu.nodes) nodes.push_back(node.container);
+    out.gpu_nodes.push_back(std::move(nodes));
+    out.mig_nodes.push_back(gpu.mig_caps);
+  }
+  return out;
+}
+
+Result<model::ContainerGrant> Agent::State::allocate(const std::string& resource,
+                                                     const std::vector<std::string>& ids) {
+  const model::OfferedResource* found = find_resource(resource);
+  if (found == nullptr || !inventory) {
+    allocations.with({resource, "refused"}).add();
+    return Error(Code::kNotFound, resource + " is not offered by this node any more");
+  }
+  Result<model::ContainerGrant> made =
+      allocate::grant(*inventory, *found, ids, grant_rules(), uuid4(random));
+  allocations.with({resource, made.ok() ? "ok" : "refused"}).add();
+  if (!made.ok()) {
+    log.warn("devices refused", {{"resource", resource}, {"why", made.error().to_string()}});
+    return made;
+  }
+  allocate::JournalEntry entry;
+  entry.at_ns = loop.wall().now_ns();
+  entry.resource = resource;
+  entry.ids = ids;
+  if (!options.state_dir.empty()) {
+    // Not the container's fault: the kubelet keeps the truth.
+    const Status kept = append(journal_path(), journal.line(entry));
+    if (!kept.ok()) log.warn("journal", {{"error", kept.error().to_string()}});
+  }
+  journal.add(std::move(entry));
+  list_pods_in(kSoonAfterAllocate);
+  return made;
+}
+
+}  // namespace berth::agent

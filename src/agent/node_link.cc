@@ -1,0 +1,482 @@
+#include "agent/node_link.h"
+
+#include <algorithm>
+#include <array>
+#include <utility>
+
+#include "kube/events.h"
+#include "kube/informer.h"
+#include "objects/pod_body.h"
+#include "objects/readers.h"
+#include "text/json.h"
+#include "text/json_writer.h"
+#include "text/quantity.h"
+#include "text/rfc3339.h"
+
+namespace berth::agent {
+
+namespace {
+
+using objects::find_in;
+using text::JsonWriter;
+using text::Value;
+
+constexpr std::int64_t kFirstRetry = 1'000'000'000, kLastRetry = 60'000'000'000;
+constexpr int kMaxContainers = 64;
+
+std::string text_in(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = find_in(v, keys);
+  return found == nullptr ? std::string() : std::string(found->string());
+}
+
+// Whole numbers of extended resources: "nvidia.com/gpu": "8".
+template <class Number>
+void read_extended(const Value* amounts, std::map<std::string, Number>& out) {
+  if (amounts == nullptr) return;
+  for (const text::Member& member : amounts->members()) {
+    if (member.key.find('/') == std::string_view::npos) continue;
+    const Value& v = member.value;
+    std::string_view digits = v.is_number() ? v.number_text() : v.string();
+    std::int64_t number = 0;
+    if (digits.empty() || digits.size() > 9) continue;
+    for (const char c : digits) {
+      if (c < '0' || c > '9') return;
+      number = number * 10 + (c - '0');
+    }
+    out[std::string(member.key)] = static_cast<Number>(number);
+  }
+}
+
+NodePod read_pod(const Value& root) {
+  NodePod out;
+  out.uid = text_in(root, {"metadata", "uid"});
+  out.ns = text_in(root, {"metadata", "namespace"});
+  out.name = text_in(root, {"metadata", "name"});
+  out.gpus = text_in(root, {"metadata", "annotations", objects::kGpusAnnotation});
+  const std::string phase = text_in(root, {"status", "phase"});
+  out.ended = phase == "Succeeded" || phase == "Failed";
+  for (const char* list : {"initContainers", "containers"}) {
+    const Value* containers = find_in(root, {"spec", list});
+    if (containers == nullptr) continue;
+    for (const Value& container : containers->items()) {
+      if (out.containers.size() >= kMaxContainers) break;
+      std::map<std::string, int> asks;
+      read_extended(find_in(container, {"resources", "limits"}), asks);
+      if (!asks.empty()) out.containers.push_back(std::move(asks));
+    }
+  }
+  return out;
+}
+
+void begin_node(JsonWriter& out, const std::string& node) {
+  out.begin_object();
+  out.field("apiVersion", "v1");
+  out.field("kind", "Node");
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", node);
+}
+
+std::string labels_body(const std::string& node, const std::map<std::string, std::string>& labels) {
+  JsonWriter out;
+  begin_node(out, node);
+  out.key("labels");
+  out.begin_object();
+  for (const auto& [key, value] : labels) out.field(key, value);
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string gpu_node_body(const std::string& node, const std::string& node_uid) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("apiVersion", "berth.dev/v1alpha1");
+  out.field("kind", "GpuNode");
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", node);
+  out.key("ownerReferences");
+  out.begin_array();
+  out.begin_object();
+  out.field("apiVersion", "v1");
+  out.field("kind", "Node");
+  out.field("name", node);
+  out.field("uid", node_uid);
+  out.end_object();
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+// {"status": ...} of the whole object.
+std::string status_body(const objects::GpuNode& node) {
+  JsonWriter whole;
+  objects::encode(node, whole);
+  const Result<text::Document> read = text::parse_json(whole.text());
+  if (!read.ok()) return {};
+  const Value* status = read->root().find("status");
+  if (status == nullptr) return {};
+  JsonWriter out;
+  out.begin_object();
+  out.field("status", *status);
+  out.end_object();
+  return std::move(out).take();
+}
+
+}  // namespace
+
+struct NodeLink::State : std::enable_shared_from_this<State> {
+  enum Part { kHostLabels, kGpuLabels, kConditions, kGpuNode, kGpuStatus, kTaint, kParts };
+
+  // One thing to write. wanted empty: nothing.
+  struct Slot {
+    std::string wanted, written;
+    bool under_way = false;
+    int failures = 0;
+    Loop::Timer retry = 0;
+  };
+
+  State(kube::Client& client_in, Random random_in, std::string node_in,
+        std::function<void()> changed_in, const Logger& log_in, MetricsRegistry& metrics)
+      : client(client_in),
+        node(std::move(node_in)),
+        changed(std::move(changed_in)),
+        log(log_in),
+        writes(metrics.counter({.name = "berth_agent_writes_total",
+                                .help = "Writes to the API server, by what and outcome.",
+                                .labels = {"what", "outcome"}})),
+        recorder(client, {.controller = "berth-agent", .instance = node}, &metrics),
+        nodes(client, random_in.split("node"),
+              {.resource = kube::resources::nodes(), .field_selector = "metadata.name=" + node},
+              &metrics),
+        pods_informer(client, random_in.split("pods"),
+                      {.resource = kube::resources::pods(),
+                       .field_selector = "spec.nodeName=" + node,
+                       .keep = kube::Keep::kKeys},
+                      &metrics) {}
+
+  kube::Client& client;
+  const std::string node;
+  const std::function<void()> changed;
+  const Logger& log;
+  CounterFamily& writes;
+  kube::EventRecorder recorder;
+  kube::Informer nodes, pods_informer;
+  std::array<Slot, kParts> slots;
+  std::string node_uid;
+  std::map<std::string, std::string> node_labels, host_labels, gpu_labels;
+  std::vector<NodeCondition> conditions;
+  std::map<std::string, std::pair<std::string, std::string>> seen_conditions;  // status and since
+  std::map<std::string, std::int64_t> allocatable;
+  std::map<std::string, NodePod> pods;          // by uid
+  std::map<kube::Key, std::string> pod_of_key;  // uid
+  bool no_taint = false, telling = false;
+  std::string taints_now, taints_wanted;  // JSON lists; equal or empty: nothing to take away
+
+  void start();
+  void node_changed(const kube::ObjectPtr& after);
+  void read_taints(const Value& root);
+  void pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
+  void tell_changed();
+  void make_conditions();
+  void make_taints();
+  void want(Part part, std::string body) {
+    slots[part].wanted = std::move(body);
+    pump(part);
+  }
+  void pump(Part part);
+  void send(Part part, std::string body, kube::Client::Done done);
+  void answered(Part part, const std::string& body, const kube::Answer& answer);
+};
+
+namespace {
+constexpr std::array<const char*, 6> kPartNames = {
+    "host-labels", "gpu-labels", "conditions", "gpunode", "gpunode-status", "startup-taint"};
+}
+
+void NodeLink::State::start() {
+  const auto weak = weak_from_this();
+  nodes.add_handler([weak](const kube::ObjectPtr&, const kube::ObjectPtr& after) {
+    if (const auto self = weak.lock()) self->node_changed(after);
+  });
+  pods_informer.add_handler([weak](const kube::ObjectPtr& before, const kube::ObjectPtr& after) {
+    if (const auto self = weak.lock()) self->pod_changed(before, after);
+  });
+  nodes.start();
+  pods_informer.start();
+}
+
+void NodeLink::State::tell_changed() {
+  if (std::exchange(telling, true)) return;
+  client.loop().post([weak = weak_from_this()] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->telling = false;
+    self->changed();
+  });
+}
+
+void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
+  if (after == nullptr) {
+    node_uid.clear();
+    allocatable.clear();
+    return tell_changed();
+  }
+  const Value& root = after->root();
+  if (after->uid != node_uid) {
+    // Another Node of the same name knows nothing of what was written.
+    node_uid = after->uid;
+    for (Slot& slot : slots) slot.written.clear();
+    slots[kGpuNode].wanted.clear();
+    if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, gpu_node_body(node, node_uid));
+  }
+  allocatable.clear();
+  read_extended(find_in(root, {"status", "allocatable"}), allocatable);
+  node_labels.clear();
+  if (const Value* labels = find_in(root, {"metadata", "labels"})) {
+    for (const text::Member& label : labels->members()) {
+      node_labels.emplace(label.key, label.value.string());
+    }
+  }
+  const auto missing = [this](const std::map<std::string, std::string>& wanted) {
+    return std::any_of(wanted.begin(), wanted.end(), [this](const auto& label) {
+      const auto found = node_labels.find(label.first);
+      return found == node_labels.end() || found->second != label.second;
+    });
+  };
+  if (missing(host_labels)) slots[kHostLabels].written.clear();
+  if (missing(gpu_labels)) slots[kGpuLabels].written.clear();
+  seen_conditions.clear();
+  if (const Value* list = find_in(root, {"status", "conditions"})) {
+    for (const Value& one : list->items()) {
+      seen_conditions[text_in(one, {"type"})] = {text_in(one, {"status"}),
+                                                 text_in(one, {"lastTransitionTime"})};
+    }
+  }
+  for (const NodeCondition& one : conditions) {
+    const auto seen = seen_conditions.find(one.type);
+    if (seen == seen_conditions.end() || seen->second.first != one.status) {
+      slots[kConditions].written.clear();
+    }
+  }
+  read_taints(root);
+  make_conditions();
+  for (int part = 0; part < kParts; ++part) pump(static_cast<Part>(part));
+  tell_changed();
+}
+
+void NodeLink::State::read_taints(const Value& root) {
+  taints_now.clear();
+  taints_wanted.clear();
+  const Value* taints = find_in(root, {"spec", "taints"});
+  if (taints == nullptr) return;
+  JsonWriter now, wanted;
+  now.value(*taints);
+  wanted.begin_array();
+  for (const Value& taint : taints->items()) {
+    if (text_in(taint, {"key"}) != kStartupTaint) wanted.value(taint);
+  }
+  wanted.end_array();
+  taints_now = std::move(now).take();
+  taints_wanted = std::move(wanted).take();
+  make_taints();
+}
+
+void NodeLink::State::make_taints() {
+  Slot& slot = slots[kTaint];
+  slot.wanted.clear();
+  if (!no_taint || taints_now == taints_wanted) return;
+  // Only while the list is the one that was read.
+  slot.wanted = R"([{"op":"test","path":"/spec/taints","value":)" + taints_now +
+                R"(},{"op":"replace","path":"/spec/taints","value":)" + taints_wanted + "}]";
+}
+
+void NodeLink::State::pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after) {
+  const kube::Key& key = (after != nullptr ? after : before)->key;
+  const auto known = pod_of_key.find(key);
+  if (after == nullptr || (known != pod_of_key.end() && known->second != after->uid)) {
+    if (known != pod_of_key.end()) {
+      pods.erase(known->second);
+      pod_of_key.erase(known);
+      tell_changed();
+    }
+    if (after == nullptr) return;
+  }
+  NodePod pod = read_pod(after->root());
+  if (pod.uid.empty()) return;
+  pod_of_key[key] = pod.uid;
+  NodePod& place = pods[pod.uid];
+  if (place == pod) return;
+  place = std::move(pod);
+  tell_changed();
+}
+
+// Times are those of the condition that is there while its status is the same.
+void NodeLink::State::make_conditions() {
+  if (conditions.empty()) return;
+  const std::string now =
+      text::format_rfc3339(client.loop().wall().now_ns() / 1'000'000'000 * 1'000'000'000);
+  JsonWriter out;
+  out.begin_object();
+  out.key("status");
+  out.begin_object();
+  out.key("conditions");
+  out.begin_array();
+  for (const NodeCondition& one : conditions) {
+    const auto seen = seen_conditions.find(one.type);
+    const bool same = seen != seen_conditions.end() && seen->second.first == one.status &&
+                      !seen->second.second.empty();
+    const std::string since = same ? seen->second.second : now;
+    out.begin_object();
+    out.field("type", one.type);
+    out.field("status", one.status);
+    out.field("reason", one.reason);
+    out.field("message", one.message);
+    out.field("lastTransitionTime", since);
+    out.end_object();
+    seen_conditions[one.type] = {one.status, since};
+  }
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  slots[kConditions].wanted = std::move(out).take();
+}
+
+void NodeLink::State::pump(Part part) {
+  Slot& slot = slots[part];
+  if (slot.under_way || slot.retry != 0 || slot.wanted.empty() || slot.wanted == slot.written ||
+      node_uid.empty()) {
+    return;
+  }
+  if (part == kGpuStatus && slots[kGpuNode].written.empty()) return;  // there is nothing to fill
+  slot.under_way = true;
+  send(part, slot.wanted,
+       [weak = weak_from_this(), part, body = slot.wanted](const kube::Answer& answer) {
+         if (const auto self = weak.lock()) self->answered(part, body, answer);
+       });
+}
+
+void NodeLink::State::send(Part part, std::string body, kube::Client::Done done) {
+  const kube::Key key{"", node};
+  kube::WriteOptions options;
+  options.manager = "berth-agent";
+  switch (part) {
+    case kHostLabels:
+      options.manager = "berth-agent-host";
+      [[fallthrough]];
+    case kGpuLabels:
+      options.force = true;
+      client.patch(kube::resources::nodes(), key, kube::PatchType::kApply, std::move(body), options,
+                   std::move(done));
+      return;
+    case kConditions:
+      options.subresource = "status";
+      client.patch(kube::resources::nodes(), key, kube::PatchType::kStrategic, std::move(body),
+                   options, std::move(done));
+      return;
+    case kTaint:
+      client.patch(kube::resources::nodes(), key, kube::PatchType::kJson, std::move(body), options,
+                   std::move(done));
+      return;
+    case kGpuNode:
+      options.force = true;
+      client.patch(kube::resources::gpu_nodes(), key, kube::PatchType::kApply, std::move(body),
+                   options, std::move(done));
+      return;
+    case kGpuStatus:
+    case kParts:
+      options.subresource = "status";
+      client.patch(kube::resources::gpu_nodes(), key, kube::PatchType::kMerge, std::move(body),
+                   options, std::move(done));
+      return;
+  }
+}
+
+void NodeLink::State::answered(Part part, const std::string& body, const kube::Answer& answer) {
+  Slot& slot = slots[part];
+  slot.under_way = false;
+  writes.with({kPartNames[part], answer.ok() ? "ok" : "failed"}).add();
+  if (answer.ok()) {
+    slot.failures = 0;
+    slot.written = body;
+    if (part == kGpuNode) pump(kGpuStatus);
+    return pump(part);
+  }
+  if (part == kGpuStatus && answer.not_found()) {  // somebody deleted the object
+    slots[kGpuNode].written.clear();
+    pump(kGpuNode);
+  }
+  log.warn("the API server did not take what the agent wrote",
+           {{"what", kPartNames[part]}, {"error", answer.error().to_string()}});
+  const std::int64_t delay = std::min(kFirstRetry << std::min(slot.failures++, 10), kLastRetry);
+  slot.retry = client.loop().after(delay, [weak = weak_from_this(), part] {
+    const auto self = weak.lock();
+    if (self == nullptr) return;
+    self->slots[part].retry = 0;
+    self->pump(part);
+  });
+}
+
+NodeLink::NodeLink(kube::Client& client, Random random, std::string node,
+                   std::function<void()> changed, const Logger& log, MetricsRegistry& metrics)
+    : state_(std::make_shared<State>(client, random, std::move(node), std::move(changed), log,
+                                     metrics)) {
+  state_->start();
+}
+
+NodeLink::~NodeLink() = default;
+
+void NodeLink::want_host_labels(const std::map<std::string, std::string>& labels) {
+  state_->host_labels = labels;
+  if (!labels.empty()) state_->want(State::kHostLabels, labels_body(state_->node, labels));
+}
+
+void NodeLink::want_gpu_labels(const std::map<std::string, std::string>& labels) {
+  state_->gpu_labels = labels;
+  if (!labels.empty()) state_->want(State::kGpuLabels, labels_body(state_->node, labels));
+}
+
+void NodeLink::want_conditions(const std::vector<NodeCondition>& conditions) {
+  if (state_->conditions == conditions) return;
+  state_->conditions = conditions;
+  state_->make_conditions();
+  state_->pump(State::kConditions);
+}
+
+void NodeLink::want_gpu_node(const objects::GpuNode& node) {
+  State& state = *state_;
+  if (!state.node_uid.empty()) {
+    state.want(State::kGpuNode, gpu_node_body(state.node, state.node_uid));
+  }
+  state.want(State::kGpuStatus, status_body(node));
+}
+
+void NodeLink::want_no_startup_taint() {
+  state_->no_taint = true;
+  state_->make_taints();
+  state_->pump(State::kTaint);
+}
+
+void NodeLink::tell(bool warning, const std::string& reason, const std::string& note) {
+  kube::EventNote event;
+  event.api_version = "v1";
+  event.kind = "Node";
+  event.key = {"", state_->node};
+  event.uid = state_->node_uid;
+  event.warning = warning;
+  event.reason = reason;
+  event.action = "Monitoring";
+  event.note = note;
+  state_->recorder.record(std::move(event));
+}
+
+bool NodeLink::heard() const { return !state_->node_uid.empty(); }
+const std::map<std::string, std::int64_t>& NodeLink::allocatable() const {
+  return state_->allocatable;
+}
+const std::map<std::string, NodePod>& NodeLink::pods() const { return state_->pods; }
+
+}  // namespace berth::agent
