@@ -52,14 +52,14 @@ class NotReady(Exception):
 
 
 class Cluster:
-    def __init__(self, controllers=None, api_flags=(), audit=False, keep=False):
+    def __init__(self, controllers=None, api_flags=(), audit=False, keep=False, base=None):
         programs = ["etcd", "kube-apiserver"]
         if controllers:
             programs.append("kube-controller-manager")
         self.bin = tools(*programs)
         self.controllers, self.api_flags, self.audit, self.keep = controllers, list(api_flags), audit, keep
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
-        self.folder = tempfile.mkdtemp(prefix="kubernetes-", dir=memory)
+        self.folder = tempfile.mkdtemp(prefix="kubernetes-", dir=base or memory)
         self.processes = []
         self.url = self.etcd = ""
 

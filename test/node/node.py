@@ -1,0 +1,442 @@
+#!/usr/bin/env python3
+"""A real node: control plane, containerd and kubelet, with fresh data, in namespaces of their own (isolate.py).
+
+As a command it runs another one on it, or a shell:
+
+    node.py [COMMAND...]        KUBECONFIG, PATH and CONTAINERD_ADDRESS are set
+
+As a module, inside isolate.run: `with Node() as node:`, then the methods below. Pods are bound by their spec's
+nodeName; there is no scheduler and no controller-manager. One image, IMAGE, holds busybox.
+"""
+import hashlib
+import http.client
+import io
+import json
+import os
+import signal
+import socket
+import ssl
+import subprocess
+import sys
+import tarfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, os.path.join(HERE, "..", "kubernetes"))
+import isolate  # noqa: E402
+from cluster import Cluster, tools  # noqa: E402
+
+IMAGE = "localhost/busybox:1"
+PAUSE = "localhost/pause:1"
+NAME = "node-0"
+KUBELET_DIR = "/var/lib/kubelet"
+CDI_DIR = "/run/cdi"
+LIMIT = 180  # seconds that a thing may take before a test gives up on it
+BUSYBOX = "/bin/busybox"
+
+
+class Timeout(Exception):
+    pass
+
+
+def wait(what, condition, limit=LIMIT, step=0.05):
+    """Until condition() is true; its value. An OSError means: not yet."""
+    end = time.monotonic() + limit
+    last = None
+    while True:
+        try:
+            last = condition()
+            if last:
+                return last
+        except (OSError, http.client.HTTPException) as e:
+            last = e
+        if time.monotonic() > end:
+            raise Timeout(f"after {limit} s still not: {what} (last: {last!r})")
+        time.sleep(step)
+
+
+class ApiError(Exception):
+    def __init__(self, status, body):
+        super().__init__(f"{status}: {body.get('message', body) if isinstance(body, dict) else body}")
+        self.status = status
+
+
+class Api:
+    """A small client: one connection, opened again when it was lost. Not for several threads."""
+
+    def __init__(self, url, token):
+        self.host, self.token, self.connection = url.split("//")[1], token, None
+        self.context = ssl.create_default_context()
+        self.context.check_hostname, self.context.verify_mode = False, ssl.CERT_NONE
+
+    def request(self, method, path, body=None, kind="application/json"):
+        for attempt in range(2):
+            if self.connection is None:
+                self.connection = http.client.HTTPSConnection(self.host, context=self.context, timeout=60)
+            try:
+                self.connection.request(method, path, None if body is None else json.dumps(body),
+                                        {"Authorization": f"Bearer {self.token}", "Content-Type": kind})
+                answer = self.connection.getresponse()
+                data = answer.read()
+                break
+            except (OSError, http.client.HTTPException):
+                self.connection.close()
+                self.connection = None
+                if attempt or method == "POST":
+                    raise
+        data = json.loads(data) if data[:1] == b"{" else data.decode()
+        if answer.status >= 300:
+            raise ApiError(answer.status, data)
+        return data
+
+    def get(self, path):
+        return self.request("GET", path)
+
+    def find(self, path):
+        try:
+            return self.request("GET", path)
+        except ApiError as e:
+            if e.status == 404:
+                return None
+            raise
+
+    def post(self, path, body):
+        return self.request("POST", path, body)
+
+    def delete(self, path, grace=None):
+        try:
+            return self.request("DELETE", path, None if grace is None else
+                                {"kind": "DeleteOptions", "apiVersion": "v1", "gracePeriodSeconds": grace})
+        except ApiError as e:
+            if e.status != 404:
+                raise
+
+    def patch(self, path, body):
+        return self.request("PATCH", path, body, "application/merge-patch+json")
+
+
+def layer():
+    """A tar with busybox under all its names."""
+    out = io.BytesIO()
+    with tarfile.open(fileobj=out, mode="w") as tar:
+        for folder in ("bin", "tmp", "etc"):
+            entry = tarfile.TarInfo(folder)
+            entry.type, entry.mode = tarfile.DIRTYPE, 0o755
+            tar.addfile(entry)
+        with open(BUSYBOX, "rb") as f:
+            data = f.read()
+        entry = tarfile.TarInfo("bin/busybox")
+        entry.size, entry.mode = len(data), 0o755
+        tar.addfile(entry, io.BytesIO(data))
+        for name in subprocess.run([BUSYBOX, "--list"], check=True, capture_output=True, text=True).stdout.split():
+            if name != "busybox":
+                entry = tarfile.TarInfo("bin/" + name)
+                entry.type, entry.linkname = tarfile.SYMTYPE, "busybox"
+                tar.addfile(entry)
+    return out.getvalue()
+
+
+def write_image(path, tag, command, data):
+    digest = hashlib.sha256(data).hexdigest()
+    architecture = {"x86_64": "amd64", "aarch64": "arm64"}[os.uname().machine]
+    config = json.dumps({"architecture": architecture, "os": "linux",
+                         "config": {"Cmd": command, "Env": ["PATH=/bin"]},
+                         "rootfs": {"type": "layers", "diff_ids": ["sha256:" + digest]},
+                         "history": [{"created_by": "by hand"}]}).encode()
+    name = hashlib.sha256(config).hexdigest() + ".json"
+    manifest = json.dumps([{"Config": name, "RepoTags": [tag], "Layers": [digest + ".tar"]}]).encode()
+    with tarfile.open(path, "w") as tar:
+        for file, content in ((name, config), (digest + ".tar", data), ("manifest.json", manifest)):
+            entry = tarfile.TarInfo(file)
+            entry.size = len(content)
+            tar.addfile(entry, io.BytesIO(content))
+
+
+def containerd_config(root):
+    return f"""version = 3
+root = "{root}/containerd"
+state = "/run/containerd"
+disabled_plugins = ["io.containerd.nri.v1.nri"]
+[grpc]
+  address = "/run/containerd/containerd.sock"
+[plugins."io.containerd.cri.v1.images"]
+  snapshotter = "native"
+  [plugins."io.containerd.cri.v1.images".pinned_images]
+    sandbox = "{PAUSE}"
+[plugins."io.containerd.cri.v1.runtime"]
+  enable_cdi = true
+  cdi_spec_dirs = ["/etc/cdi", "{CDI_DIR}"]
+  restrict_oom_score_adj = true
+  [plugins."io.containerd.cri.v1.runtime".cni]
+    bin_dirs = ["/usr/lib/cni"]
+    conf_dir = "{root}/cni"
+  [plugins."io.containerd.cri.v1.runtime".containerd]
+    default_runtime_name = "runc"
+    [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc]
+      runtime_type = "io.containerd.runc.v2"
+      [plugins."io.containerd.cri.v1.runtime".containerd.runtimes.runc.options]
+        SystemdCgroup = false
+"""
+
+
+def kubelet_config():
+    config = {
+        "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
+        "address": isolate.NODE_IP, "healthzPort": 0, "authentication": {"anonymous": {"enabled": True},
+                                                                        "webhook": {"enabled": False}},
+        "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs", "cgroupRoot": isolate.cgroup(),
+        "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "failSwapOn": False,
+        "nodeStatusUpdateFrequency": "1s", "nodeStatusReportFrequency": "10s", "syncFrequency": "10s",
+        "registerNode": True, "serializeImagePulls": False, "imageGCHighThresholdPercent": 100,
+        "evictionHard": {"memory.available": "10Mi", "nodefs.available": "0%", "nodefs.inodesFree": "0%",
+                         "imagefs.available": "0%"},
+        "fileCheckFrequency": "0s", "httpCheckFrequency": "0s", "resolvConf": "", "clusterDomain": "cluster.local",
+        "shutdownGracePeriod": "0s"}
+    if not isolate.cgroup_v2():
+        config["failCgroupV1"] = False
+    return config
+
+
+class Node:
+    def __init__(self):
+        self.folder = isolate.folder()
+        self.bin = tools("etcd", "kube-apiserver", "kubectl", "kubelet", "containerd", "containerd-shim-runc-v2",
+                         "ctr")
+        self.cluster = Cluster(base=self.folder)
+        self.processes = {}
+        self.cache = {}
+
+    def path(self, *parts):
+        return os.path.join(self.folder, *parts)
+
+    def __enter__(self):
+        self.cluster.__enter__()
+        try:
+            self.api = self.new_api()
+            self.write_files()
+            self.start_containerd()
+            for tag, command in ((IMAGE, ["sh"]), (PAUSE, ["sleep", "infinity"])):
+                self.import_image(tag, command)
+            self.start_kubelet()
+            self.wait_ready()
+            return self
+        except BaseException:
+            self.__exit__()
+            raise
+
+    def __exit__(self, *_):
+        # The namespace's end takes everything; this is for tests that look at what a clean stop leaves.
+        for name in reversed(list(self.processes)):
+            self.stop(name, signal.SIGKILL)
+        self.cluster.__exit__()
+
+    def new_api(self):
+        return Api(self.cluster.url, self.cluster.token())
+
+    def environment(self):
+        return {**self.cluster.environment(), "CONTAINERD_ADDRESS": "/run/containerd/containerd.sock",
+                "CONTAINERD_NAMESPACE": "k8s.io", "PATH": self.bin + os.pathsep + os.environ.get("PATH", "")}
+
+    # Processes
+
+    def spawn(self, name, argv, environment=None):
+        with open(self.path(name + ".log"), "ab") as log:
+            process = subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
+                                       env={**self.environment(), **(environment or {})},
+                                       preexec_fn=isolate.die_with_parent)
+        self.processes[name] = process
+        return process
+
+    def stop(self, name, number=signal.SIGTERM, limit=LIMIT):
+        process = self.processes.pop(name, None)
+        if process is None:
+            return None
+        if process.poll() is None:
+            process.send_signal(number)
+            try:
+                process.wait(limit)
+            except subprocess.TimeoutExpired:
+                process.kill()
+                process.wait()
+                raise Timeout(f"{name} did not end {limit} s after signal {number}")
+        return process.returncode
+
+    def running(self, name):
+        process = self.processes.get(name)
+        return process is not None and process.poll() is None
+
+    def log(self, name):
+        try:
+            with open(self.path(name + ".log"), encoding="utf-8", errors="replace") as f:
+                return f.read()
+        except FileNotFoundError:
+            return ""
+
+    def tail(self, name, lines=15):
+        return "\n".join(line[:400] for line in self.log(name).splitlines()[-lines:])
+
+    def start_containerd(self):
+        self.spawn("containerd", [os.path.join(self.bin, "containerd"), "--config", self.path("containerd.toml")])
+        wait("containerd answers", self.containerd_answers)
+
+    def containerd_answers(self):
+        if not self.running("containerd"):
+            raise Timeout("containerd ended: " + self.tail("containerd"))
+        return subprocess.run([os.path.join(self.bin, "ctr"), "version"], env=self.environment(),
+                              capture_output=True).returncode == 0
+
+    def start_kubelet(self):
+        self.spawn("kubelet", [
+            os.path.join(self.bin, "kubelet"), "--kubeconfig", self.cluster.kubeconfig, "--config",
+            self.path("kubelet.json"), "--hostname-override", NAME, "--node-ip", isolate.NODE_IP,
+            "--root-dir", KUBELET_DIR, "--cert-dir", self.path("kubelet-certificates"), "--v=2"])
+
+    def kill_kubelet(self):
+        self.stop("kubelet", signal.SIGKILL)
+
+    def restart_kubelet(self, number=signal.SIGKILL):
+        self.stop("kubelet", number)
+        self.start_kubelet()
+        self.wait_kubelet()
+
+    def wait_kubelet(self):
+        """Its device plugin socket answers: a file of an older kubelet does not."""
+        def answers():
+            if not self.running("kubelet"):
+                raise Timeout("kubelet ended: " + self.tail("kubelet"))
+            for file in ("device-plugins/kubelet.sock", "pod-resources/kubelet.sock"):
+                with socket.socket(socket.AF_UNIX) as s:
+                    s.connect(os.path.join(KUBELET_DIR, file))
+            return True
+        wait("kubelet answers", answers)
+
+    def wait_ready(self):
+        self.wait_kubelet()
+        wait("the node is Ready", lambda: self.condition("Ready") == "True")
+
+    def write_files(self):
+        os.makedirs(self.path("cni"), exist_ok=True)
+        os.makedirs(CDI_DIR, exist_ok=True)
+        with open(self.path("containerd.toml"), "w", encoding="utf-8") as f:
+            f.write(containerd_config(self.folder))
+        with open(self.path("kubelet.json"), "w", encoding="utf-8") as f:
+            json.dump(kubelet_config(), f, indent=1)
+        with open(self.path("cni", "10-pods.conflist"), "w", encoding="utf-8") as f:
+            json.dump({"cniVersion": "0.4.0", "name": "pods", "plugins": [
+                {"type": "ptp", "ipMasq": False, "ipam": {
+                    "type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "198.51.100.0/25"}]]}}]}, f)
+
+    def import_image(self, tag, command):
+        if "layer" not in self.cache:
+            self.cache["layer"] = layer()
+        file = self.path("image.tar")
+        write_image(file, tag, command, self.cache["layer"])
+        subprocess.run([os.path.join(self.bin, "ctr"), "images", "import", "--local", "--snapshotter", "native", file],
+                       check=True, env=self.environment(), capture_output=True)
+        os.unlink(file)
+
+    # The API
+
+    def kubectl(self, *arguments, check=True):
+        return subprocess.run([os.path.join(self.bin, "kubectl"), *arguments], env=self.environment(), check=check,
+                              capture_output=True, text=True).stdout
+
+    def object(self):
+        return self.api.find(f"/api/v1/nodes/{NAME}")
+
+    def condition(self, kind):
+        node = self.object() or {}
+        for condition in node.get("status", {}).get("conditions", []):
+            if condition["type"] == kind:
+                return condition["status"]
+        return None
+
+    def counts(self, resource, api=None):
+        """(capacity, allocatable) as the Node says; -1: not there."""
+        status = (api or self.api).get(f"/api/v1/nodes/{NAME}")["status"]
+        return tuple(int(status.get(part, {}).get(resource, -1)) for part in ("capacity", "allocatable"))
+
+    def pod_path(self, name=""):
+        return "/api/v1/namespaces/default/pods" + (f"/{name}" if name else "")
+
+    def create(self, pod):
+        return self.api.post(self.pod_path(), pod)
+
+    def pod(self, name):
+        return self.api.find(self.pod_path(name))
+
+    def phase(self, name):
+        pod = self.pod(name)
+        return pod["status"].get("phase") if pod else None
+
+    def wait_phase(self, name, *phases):
+        def reached():
+            pod = self.pod(name)
+            return pod if pod and pod["status"].get("phase") in phases else None
+        try:
+            return wait(f"pod {name} is {' or '.join(phases)}", reached)
+        except Timeout as e:
+            raise Timeout(f"{e}; its status: {json.dumps((self.pod(name) or {}).get('status'))}")
+
+    def wait_running(self, name):
+        """Running with every container ready."""
+        def reached():
+            pod = self.pod(name)
+            if not pod or pod["status"].get("phase") in ("Failed", "Succeeded"):
+                raise Timeout(f"pod {name} does not run: {json.dumps((pod or {}).get('status'))}")
+            return pod if any(c["type"] == "Ready" and c["status"] == "True"
+                              for c in pod["status"].get("conditions", [])) else None
+        try:
+            return wait(f"pod {name} runs", reached)
+        except Timeout as e:
+            raise Timeout(f"{e}; its status: {json.dumps((self.pod(name) or {}).get('status'))}")
+
+    def delete(self, name, grace=1):
+        self.api.delete(self.pod_path(name), grace)
+
+    def wait_gone(self, name):
+        wait(f"pod {name} is gone", lambda: self.pod(name) is None)
+
+    def delete_all(self):
+        for pod in self.api.get(self.pod_path())["items"]:
+            self.delete(pod["metadata"]["name"], 1)
+        wait("all pods are gone", lambda: not self.api.get(self.pod_path())["items"])
+
+    def output(self, name, container="main", attempt=None):
+        """What a container wrote; `attempt` counts its restarts, None: the newest."""
+        pod = self.pod(name)
+        folder = f"/var/log/pods/default_{name}_{pod['metadata']['uid']}/{container}"
+        if attempt is None:
+            attempt = max((int(f.split(".")[0]) for f in os.listdir(folder)), default=0)
+        with open(os.path.join(folder, f"{attempt}.log"), encoding="utf-8") as f:
+            return "".join(line.split(" ", 3)[3] for line in f)
+
+    def containers(self):
+        """Ids of the running tasks of containerd."""
+        out = subprocess.run([os.path.join(self.bin, "ctr"), "tasks", "list", "-q"], env=self.environment(),
+                             check=True, capture_output=True, text=True).stdout
+        return set(out.split())
+
+
+def pod(name, script="sleep 1000000", limits=None, restart="Never", **spec):
+    """A pod bound to the node whose container `main` runs a shell script."""
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"nodeName": NAME, "restartPolicy": restart, "terminationGracePeriodSeconds": 1,
+                     "enableServiceLinks": False, "automountServiceAccountToken": False,
+                     "containers": [container("main", script, limits)], **spec}}
+
+
+def container(name, script="sleep 1000000", limits=None, **more):
+    # The shell becomes the first process, which ignores signals that it does not handle.
+    script = f"trap 'exit 0' TERM; {script} & wait $!" if script.startswith("sleep") else script
+    return {"name": name, "image": IMAGE, "imagePullPolicy": "Never", "command": ["sh", "-c", script],
+            "resources": {"limits": dict(limits or {})}, **more}
+
+
+def main():
+    with Node() as node:
+        return subprocess.run(sys.argv[1:] or ["bash"], env=node.environment()).returncode
+
+
+if __name__ == "__main__":
+    sys.exit(isolate.run(main))
