@@ -69,7 +69,8 @@ struct Agent::State : std::enable_shared_from_this<State> {
   monitor::HealthBook health;
   std::vector<model::GpuReading> readings;
   std::int64_t read_at = 0;  // wall time; 0: never
-  bool reading = false;
+  bool read_under_way = false;
+  Loop::Timer read_timer = 0;
   std::unique_ptr<host::KernelLog> kernel_log;
   std::map<std::pair<std::string, int>, std::int64_t> xids_from_driver;  // GPU and code -> when
   std::string health_written;

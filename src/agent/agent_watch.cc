@@ -12,16 +12,19 @@ constexpr std::int64_t kSameXid = 5'000'000'000;  // within it the two sources t
 }  // namespace
 
 void Agent::State::read_later(std::int64_t delay_ns) {
-  loop.after(delay_ns, mine([](State& self) { self.read(); }));
+  loop.cancel(read_timer);
+  read_timer = loop.after(delay_ns, mine([](State& self) { self.read(); }));
 }
 
 void Agent::State::read() {
+  if (std::exchange(read_under_way, true)) return;
   source.read(mine([](State& self, std::vector<model::GpuReading> came) {
     self.readings_came(std::move(came));
   }));
 }
 
 void Agent::State::readings_came(std::vector<model::GpuReading> came) {
+  read_under_way = false;
   read_later(options.read_ns);
   const std::int64_t now = loop.wall().now_ns();
   if (inventory) {
