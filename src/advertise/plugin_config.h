@@ -31,7 +31,7 @@ struct NamedResource {
 
 struct SharedResource {
   std::string name;                  // "nvidia.com/gpu"
-  std::string rename;                // empty: see Config::rename_by_default
+  std::string rename;                // empty: see PluginConfig::rename_by_default
   std::vector<std::string> devices;  // index, uuid or "gpu:mig"; empty: all
   int first = 0;                     // > 0: so many devices, the lowest indices
   int replicas = 2;

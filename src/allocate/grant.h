@@ -3,6 +3,7 @@
 // Stages do not know one another, so what of the configuration matters comes as GrantRules.
 #pragma once
 
+#include <map>
 #include <string>
 #include <vector>
 
@@ -24,10 +25,13 @@ struct GrantRules {
   std::vector<std::string> control_nodes;           // that exist: "/dev/nvidiactl"
   std::vector<std::vector<std::string>> gpu_nodes;  // by place in the inventory: "/dev/nvidia0"
   std::vector<std::vector<std::vector<std::string>>> mig_nodes;  // by GPU and instance: caps
+  std::map<std::string, std::string> host_paths;  // of nodes whose path on the host is another
 };
 
-// annotation_id: a UUID of this answer, for the annotation's name. Errors: unknown ids, more than
-// one where the resource allows one, an empty list.
+// annotation_id: a UUID of this answer, for the annotation's name. Devices are named in the order
+// of the resource and once each, whatever the order of ids. Errors: unknown ids, ids named twice,
+// devices that are gone from the inventory, more than one where the resource allows one, an empty
+// list.
 Result<model::ContainerGrant> grant(const model::GpuInventory& inventory,
                                     const model::OfferedResource& resource,
                                     const std::vector<std::string>& ids, const GrantRules& rules,

@@ -28,13 +28,14 @@ struct JournalEntry {
 
 class Journal {
  public:
-  // Lines that could not be read are counted in damaged().
+  // Lines that could not be read are counted in damaged(). The caller then writes text() back: a
+  // torn last line would swallow the next one that is appended.
   static Journal read(std::string_view text);
   std::string line(const JournalEntry& entry) const;  // to append, ends with '\n'
   void add(JournalEntry entry);
   // What the kubelet says is the truth: entries get their pods, entries of devices that nobody
-  // holds and that are older than grace go. True when something changed and the file should be
-  // rewritten.
+  // holds (or that a later entry was given since) and that are older than grace go. True when
+  // something changed and the file should be rewritten. O(entries x held).
   bool reconcile(const std::vector<model::HeldDevices>& held, std::int64_t now_ns,
                  std::int64_t grace_ns);
   std::string text() const;  // the whole file

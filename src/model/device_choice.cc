@@ -122,23 +122,26 @@ std::optional<GpuTake> choose_mig(const NodeInfo& info, const NodeState& state,
 
 }  // namespace
 
-std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Demand& demand) {
-  int devices = std::popcount(free);
-  int count = demand.count;
-  if (count <= 0 || count > devices) return 0;
+std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Demand& demand,
+                           std::uint16_t must) {
+  unsigned open = free & ~unsigned{must};
+  int devices = std::popcount(open);
+  int count = demand.count - std::popcount(must);
+  if (demand.count <= 0 || count < 0 || count > devices || (must & ~free) != 0) return 0;
   bool numa = numa_applies(info, demand);
   NumaServed served;
   if (numa && !(served = numa_serve(info, free, demand)).ok) return 0;
   if (count == devices) return free;
+  if (count == 0) return !numa || served.admits(must) ? must : std::uint16_t{0};
   Groups cliques(info, [](const GpuSpec& g) { return g.nvlink_clique; });
   Groups numas(info, [](const GpuSpec& g) { return g.numa; });
   Groups switches(info, [](const GpuSpec& g) { return g.pcie_switch; });
   unsigned best = 0;
   std::array<int, 4> best_cost{INT32_MAX, INT32_MAX, INT32_MAX, INT32_MAX};
-  bool dense = free == (1u << devices) - 1;  // the choice itself is the set
+  bool dense = open == (1u << devices) - 1;  // the choice itself is the set
   unsigned end = 1u << devices;
   for (unsigned choice = (1u << count) - 1; choice < end; choice = next_choice(choice)) {
-    unsigned set = dense ? choice : deposit(choice, free);
+    unsigned set = must | (dense ? choice : deposit(choice, open));
     // Most subsets lose on the first measure, so the others are asked for only when it ties or
     // wins.
     int touched = cliques.touched(set);
@@ -166,6 +169,35 @@ std::optional<GpuTake> choose_gpus(const NodeInfo& info, const NodeState& state,
   if (mask == 0) return std::nullopt;
   GpuTake out{.unit = kMilliPerGpu};
   for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) out.take[g] = mask >> g & 1;
+  return out;
+}
+
+std::vector<int> nvlink_cliques(const GpuInventory& inventory) {
+  std::vector<std::vector<const GpuDevice*>> cliques;
+  const auto linked = [](const GpuDevice& a, const GpuDevice& b) {
+    auto to = static_cast<std::size_t>(b.index);
+    return b.index >= 0 && to < a.nvlinks.size() && a.nvlinks[to] > 0;
+  };
+  std::vector<int> out;
+  for (const GpuDevice& gpu : inventory.gpus) {
+    bool any = std::any_of(inventory.gpus.begin(), inventory.gpus.end(), [&](const GpuDevice& o) {
+      return &o != &gpu && (linked(gpu, o) || linked(o, gpu));
+    });
+    if (!any) {
+      out.push_back(-1);
+      continue;
+    }
+    std::size_t at = 0;
+    while (at < cliques.size() &&
+           !std::all_of(
+               cliques[at].begin(), cliques[at].end(),
+               [&](const GpuDevice* o) { return linked(gpu, *o) || linked(*o, gpu); })) {
+      ++at;
+    }
+    if (at == cliques.size()) cliques.emplace_back();
+    cliques[at].push_back(&gpu);
+    out.push_back(static_cast<int>(at));
+  }
   return out;
 }
 

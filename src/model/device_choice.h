@@ -8,7 +8,9 @@
 #include <array>
 #include <cstdint>
 #include <optional>
+#include <vector>
 
+#include "model/device.h"
 #include "model/node.h"
 #include "model/shape.h"
 
@@ -23,7 +25,13 @@ std::optional<GpuTake> choose_gpus(const NodeInfo& info, const NodeState& state,
                                    const Demand& demand, const MigFree& mig_free = {});
 
 // Whole devices only: the best count of those in free, as a mask; 0 when there are too few or NUMA
-// alignment refuses.
-std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Demand& demand);
+// alignment refuses. must: devices of free that the choice has to contain.
+std::uint16_t choose_whole(const NodeInfo& info, std::uint16_t free, const Demand& demand,
+                           std::uint16_t must = 0);
+
+// GpuSpec::nvlink_clique of each GPU, by its place in the inventory: numbered from 0, -1 without
+// NVLink. A GPU joins the first clique whose members it is all linked to, in the order of indices,
+// so a switch makes one clique, bridges make pairs, and a cube mesh its two fully linked halves.
+std::vector<int> nvlink_cliques(const GpuInventory& inventory);
 
 }  // namespace berth::model
