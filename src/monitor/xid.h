@@ -8,6 +8,8 @@
 #include <string>
 #include <string_view>
 
+#include "model/gpu_reading.h"
+
 namespace berth::monitor {
 
 enum class XidAction : std::uint8_t {
@@ -39,8 +41,24 @@ const XidFact* find_xid(int code);
 struct XidLine {
   std::string pci_bus_id;  // "0000:18:00.0"
   int code = 0, pid = 0;
-  std::string process, detail;
+  int gpu_instance = -1, compute_instance = -1;  // of MIG, where the line names them
+  std::string process, detail;                   // safe to show; detail is cut to 1,024 bytes
 };
+// With or without time stamps before it, "PCI:", a function, MIG instances, process id and name.
+// Lines that are no Xid, or that do not name a GPU and a code, give nothing.
 std::optional<XidLine> parse_xid_line(std::string_view line);
+
+// What the registers in an NVLink error's message say: 74 up to Hopper, 144 to 150 from Blackwell
+// on.
+struct LinkFault {
+  // kIgnore, kResetGpu, kCheckLink (harmless when rare), or kFollowDriver: the registers do not
+  // decide, or there are none.
+  XidAction action = XidAction::kFollowDriver;
+  std::string_view text;  // "signal quality", "link down"; empty: nothing to add
+};
+LinkFault decode_link_fault(int code, std::string_view detail);
+
+// The action that the text of a 154 ends with; kUnknown: it names none that we know.
+model::RecoveryAction decode_recovery(std::string_view detail);
 
 }  // namespace berth::monitor
