@@ -72,7 +72,6 @@ struct Agent::State : std::enable_shared_from_this<State> {
   bool read_under_way = false;
   Loop::Timer read_timer = 0;
   std::unique_ptr<host::KernelLog> kernel_log;
-  std::map<std::pair<std::string, int>, std::int64_t> xids_from_driver;  // GPU and code -> when
   std::string health_written;
 
   void read_later(std::int64_t delay_ns);
@@ -80,7 +79,6 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void readings_came(std::vector<model::GpuReading> came);
   void event_came(const model::GpuEvent& event);
   void kernel_line(const std::string& line);
-  bool said_by_driver(const model::GpuEvent& event);
   void verdicts_changed(const std::vector<std::string>& uuids);
   void note_events();
   void keep_health();

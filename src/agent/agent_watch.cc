@@ -5,12 +5,6 @@
 
 namespace berth::agent {
 
-namespace {
-
-constexpr std::int64_t kSameXid = 5'000'000'000;  // within it the two sources tell of one event
-
-}  // namespace
-
 void Agent::State::read_later(std::int64_t delay_ns) {
   loop.cancel(read_timer);
   read_timer = loop.after(delay_ns, mine([](State& self) { self.read(); }));
@@ -49,13 +43,6 @@ void Agent::State::readings_came(std::vector<model::GpuReading> came) {
 void Agent::State::event_came(const model::GpuEvent& event) {
   using Kind = model::GpuEvent::Kind;
   if (event.kind == Kind::kMigChanged || event.kind == Kind::kInventory) return take_inventory();
-  if (event.kind == Kind::kXid) {
-    if (event.from_kernel_log && said_by_driver(event)) return;
-    if (!event.from_kernel_log) {
-      if (xids_from_driver.size() > 1'000) xids_from_driver.clear();
-      xids_from_driver[{event.uuid, event.code}] = loop.monotonic().ticks_ns();
-    }
-  }
   log.info("GPU event", {{"gpu", event.uuid},
                          {"kind", model::name(event.kind)},
                          {"code", event.code},
@@ -68,11 +55,6 @@ void Agent::State::event_came(const model::GpuEvent& event) {
   }
   // Its recovery action and counters are worth a look now.
   read();
-}
-
-bool Agent::State::said_by_driver(const model::GpuEvent& event) {
-  const auto said = xids_from_driver.find({event.uuid, event.code});
-  return said != xids_from_driver.end() && loop.monotonic().ticks_ns() - said->second < kSameXid;
 }
 
 void Agent::State::kernel_line(const std::string& line) {
@@ -89,8 +71,7 @@ void Agent::State::kernel_line(const std::string& line) {
     if (gpu.pci_bus_id == found->pci_bus_id) event.uuid = gpu.uuid;
   }
   if (event.uuid.empty()) return;
-  // The driver's own word comes within a moment, with more in it.
-  loop.after(kSameXid / 5, mine([event](State& self) { self.event_came(event); }));
+  event_came(event);  // the book knows what the driver said of the same
 }
 
 void Agent::State::verdicts_changed(const std::vector<std::string>& uuids) {
