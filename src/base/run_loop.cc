@@ -14,16 +14,17 @@ struct RunLoop::State {
   const MonotonicClock& monotonic;
   const WallClock& wall;
 
+  // First, so that it goes last: work that is dropped may keep other threads from posting.
+  Mutex mutex;
+  CondVar arrived;
+  std::vector<Work> posted BERTH_GUARDED_BY(mutex);
+  bool stopped BERTH_GUARDED_BY(mutex) = false;
+
   // The loop's thread alone.
   std::deque<Work> ready;
   std::map<std::pair<std::int64_t, Timer>, Work> timers;  // by due time
   std::map<Timer, std::int64_t> due;
   Timer last_timer = 0;
-
-  Mutex mutex;
-  CondVar arrived;
-  std::vector<Work> posted BERTH_GUARDED_BY(mutex);
-  bool stopped BERTH_GUARDED_BY(mutex) = false;
 
   bool take_posted() BERTH_EXCLUDES(mutex) {
     std::vector<Work> taken;

@@ -4,7 +4,8 @@
 // there and answers there, now or later. update() sends the whole list to every open ListAndWatch
 // at once. The socket's path is at most 107 bytes; the name is unique to the instance, so that a
 // new version can stand beside an old one. Destroyed: the server is shut down, the socket is
-// removed if it is still ours, and nothing is called any more.
+// removed if it is still ours, and nothing is called any more. Destroy it on the loop, or when the
+// loop does not run.
 #pragma once
 
 #include <cstdint>
@@ -42,14 +43,16 @@ struct PluginHandler {
 
 class DevicePlugin {
  public:
-  // Serves when it returns: kubelets dial back while Register is under way.
+  // Serves when it returns: kubelets dial back while Register is under way. Refused: ids that are
+  // empty, longer than 63 bytes, not UTF-8 or there twice; a path that is taken by something else
+  // than a socket.
   static Result<std::unique_ptr<DevicePlugin>> start(Loop& loop, const std::string& socket_path,
                                                      std::vector<PluginDevice> devices,
                                                      PluginHandler handler);
   virtual ~DevicePlugin() = default;
-  virtual void update(
-      std::vector<PluginDevice> devices) = 0;  // on the loop; equal lists are not sent
-  virtual bool socket_is_ours() const = 0;     // the file at the path is the one that was bound
+  // On the loop; equal lists are not sent. Devices that start() would refuse are left out.
+  virtual void update(std::vector<PluginDevice> devices) = 0;
+  virtual bool socket_is_ours() const = 0;  // the file at the path is the one that was bound
   virtual const std::string& socket_path() const = 0;
 };
 
