@@ -1,5 +1,5 @@
 // CDI specs: what a container gets together with a device. Pure: the files of the driver were found
-// by host/driver_files.h.
+// by host/host.h.
 //
 // Devices are named by UUID, by index ("0", "1:0" for MIG) and "all"; kind
 // "k8s.device-plugin.nvidia.com/gpu", as NVIDIA's plugin names them in its answers. No hooks:
@@ -21,6 +21,7 @@ struct DriverFiles {
   std::vector<Mount> libraries, binaries, firmware, configs;  // by container path
   std::vector<Mount> sockets;              // persistenced, fabricmanager: also noexec
   std::vector<std::string> control_nodes;  // "/dev/nvidiactl", ...: those that exist
+  std::string dev_root;  // control nodes and caps are below it on the host; empty: at "/"
   struct GpuNodes {
     std::vector<Mount> nodes;  // host and container path: /dev/nvidia0, /dev/dri/card1
     std::vector<std::vector<std::string>>
