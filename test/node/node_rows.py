@@ -1,0 +1,361 @@
+"""Faults of a node (A), and what a node with an agent shows (G)."""
+import json
+import os
+import random
+import re
+import subprocess
+import time
+
+import kubelet_api
+from node import NAME, wait
+from rows import log_count, pods_in_metrics, row, state_of, uid, untouched
+from world import GPU, TELL, Sampler, check, equal, gpu_pod
+
+
+# Faults of a node
+
+
+@row("A2", "sockets removed, then the whole folder with the kubelet's: registered again without a restart")
+def a2(world):
+    agent = world.agent(2)
+    for file in os.listdir(kubelet_api.PLUGINS):
+        if file.startswith("berth-"):
+            os.unlink(os.path.join(kubelet_api.PLUGINS, file))
+    wait("registered again", lambda: log_count(world, agent, "registered with the kubelet") >= 2)
+    world.wait_registered(agent)
+    world.run_pod("uses", 2)
+    world.node.delete("uses")
+    world.node.wait_gone("uses")
+    world.node.kill_kubelet()
+    for file in os.listdir(kubelet_api.PLUGINS):
+        os.unlink(os.path.join(kubelet_api.PLUGINS, file))
+    os.rmdir(kubelet_api.PLUGINS)
+    world.node.start_kubelet()
+    world.node.wait_kubelet()
+    wait("registered again", lambda: log_count(world, agent, "registered with the kubelet") >= 3)
+    world.wait_counts(2, 2, agent=agent)
+    world.run_pod("uses-again", 2)
+
+
+def settle(world, names):
+    """Each pod runs or was refused; no device twice; each sees what the kubelet says it holds."""
+    outcome = {}
+    for name in names:
+        def done(name=name):
+            pod = world.node.pod(name)
+            phase = pod["status"].get("phase")
+            if phase == "Failed":
+                equal(pod["status"].get("reason"), "UnexpectedAdmissionError", f"why {name} failed")
+                return "refused"
+            ready = any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
+            return "runs" if ready else None
+        outcome[name] = wait(f"{name} runs or is refused", done)
+    held = []
+    for name in names:
+        if outcome[name] == "runs":
+            ids = world.ids(name)
+            equal(len(ids), 1, f"devices of {name}")
+            equal(len(world.gpu_nodes(name)), 1, f"device nodes of {name}")
+            held += ids
+    equal(len(held), len(set(held)), f"devices held more than once: {held}")
+    return outcome
+
+
+@row("A3", "kill -9 of agent or kubelet in the middle of pod creation, 10 rounds: no device twice, all come back")
+def a3(world):
+    chance = random.Random(20261116)
+    agent = world.agent(4)
+    refusals = 0
+    for number in range(10):
+        names = [f"round-{number}-{i}" for i in range(3)]
+        for name in names:
+            world.node.create(gpu_pod(name, 1))
+        time.sleep(chance.uniform(0, 1.2))
+        if number % 2 == 0:
+            agent.kill()
+            time.sleep(chance.uniform(0, 0.5))
+            agent = world.agent(4, ready=False, state=agent.state)
+        else:
+            world.node.kill_kubelet()
+            time.sleep(chance.uniform(0, 0.5))
+            world.node.start_kubelet()
+            world.node.wait_kubelet()
+        outcome = settle(world, names)
+        refusals += sum(o == "refused" for o in outcome.values())
+        world.wait_registered(agent)
+        wait("the kubelet knows four", lambda: len(kubelet_api.allocatable(GPU)) == 4)
+        wait("the agent names the holders",
+             lambda: pods_in_metrics(agent) == {n for n, o in outcome.items() if o == "runs"})
+        for name in names:
+            world.node.delete(name)
+        for name in names:
+            world.node.wait_gone(name)
+    world.run_pod("all", 4)
+    world.note(f"{refusals} of 30 pods were refused, the others ran")
+
+
+@row("A3b", "kill -9 of agent and kubelet at once, 3 rounds, with pods running")
+def a3b(world):
+    chance = random.Random(7)
+    agent = world.agent(4)
+    world.run_pod("stays", 1)
+    before = state_of(world, "stays")
+    for number in range(3):
+        name = f"new-{number}"
+        world.node.create(gpu_pod(name, 1))
+        time.sleep(chance.uniform(0, 0.8))
+        agent.kill()
+        world.node.kill_kubelet()
+        world.node.start_kubelet()
+        agent = world.agent(4, ready=False, state=agent.state)
+        world.node.wait_kubelet()
+        settle(world, [name])
+        world.wait_registered(agent)
+        world.wait_counts(4, 4, agent=agent)
+        untouched(world, "stays", before)
+        world.node.delete(name)
+        world.node.wait_gone(name)
+
+
+@row("A8", "Xid 79 on one GPU: that one leaves, the others serve; after a reset it returns")
+def a8(world):
+    agent = world.agent(4)
+    bad = next(gpu["uuid"] for gpu in agent.status()["gpus"] if gpu["index"] == 2)
+    began = time.monotonic()
+    agent.inject("xid gpu=2 code=79")
+    wait("the kubelet knows three", lambda: len(kubelet_api.allocatable(GPU)) == 3, step=0.01)
+    world.note(f"out of the kubelet's list {1000 * (time.monotonic() - began):.0f} ms after the injection")
+    check(bad not in kubelet_api.allocatable(GPU), "the wrong GPU left")
+    world.wait_counts(4, 3, agent=agent)
+    world.run_pod("three", 3)
+    check(bad not in world.ids("three"), "the bad GPU was given out")
+    standing = wait("GpuNode says it", lambda: gpu_states(world).get(2) not in (None, "Healthy"))
+    check(standing, "no health in GpuNode")
+    wait("the Node says it", lambda: world.node.condition("GpuHealthy") == "False")
+    equal([value for labels, value in agent.metrics("DCGM_FI_DEV_XID_ERRORS") if labels.get("gpu") == "2"], [79.0],
+          "the last Xid in the metrics")
+    world.stays(5, lambda: world.node.counts(GPU) == (4, 3), "time alone healed it")
+    agent.inject("recover gpu=2")
+    world.wait_counts(4, 4, agent=agent)
+    world.run_pod("one", 1)
+    equal(world.ids("one"), [bad], "the device of the next pod")
+
+
+def gpu_states(world):
+    found = world.node.api.find(f"/apis/berth.dev/v1alpha1/gpunodes/{NAME}")
+    gpus = (found or {}).get("status", {}).get("gpus", [])
+    return {gpu["index"]: gpu.get("health", {}).get("state", "Healthy") for gpu in gpus}
+
+
+@row("A9", "a verdict outlives the agent: what was bad before a restart is bad after it, until it is well")
+def a9(world):
+    agent = world.agent(2)
+    agent.inject("xid gpu=1 code=79")
+    world.wait_counts(2, 1, agent=agent)
+    wait("the verdict is kept", lambda: os.path.exists(os.path.join(agent.state, "health.json")))
+    agent.kill()
+    again = world.agent(2, ready=False, state=agent.state,
+                        faults=[{"at": "0s", "node": NAME, "gpu": 1, "kind": "xid", "code": 79}])
+    world.wait_counts(2, 1, agent=again)
+    again.inject("recover gpu=1")
+    world.wait_counts(2, 2, agent=again)
+
+
+@row("A10", "Xids that blame the job leave the GPU where it is")
+def a10(world):
+    agent = world.agent(2)
+    world.run_pod("works", 1)
+    sampler = Sampler(world)
+    for code in (13, 31, 43, 45, 68):
+        agent.inject(f"xid gpu=0 code={code}")
+    wait("the last is in the metrics", lambda: [v for labels, v in agent.metrics("DCGM_FI_DEV_XID_ERRORS")
+                                                if labels.get("gpu") == "0"] == [68.0])
+    time.sleep(5)
+    sampler.stop()
+    equal(sampler.seen, [(2, 2)], "counts over time")
+
+
+@row("A11", "a driver that hangs for one GPU: that one is unknown, the others serve")
+def a11(world):
+    agent = world.agent(3)
+    agent.inject("silent gpu=1")
+    world.wait_counts(3, 2, agent=agent)
+    world.run_pod("two", 2)
+    check("nvidia1" not in " ".join(world.gpu_nodes("two")), "the silent GPU was given out")
+    agent.get("/healthz")
+    agent.inject("recover gpu=1")
+    world.wait_counts(3, 3, agent=agent)
+
+
+@row("A12", "no driver: the agent stays, says why on the Node and in its status, and advertises nothing")
+def a12(world):
+    agent = world.agent(0, ready=False, source="nvml")
+    wait("it says why", lambda: any(s["name"] == "driver" and s["reason"] for s in agent.status()["steps"]))
+    wait("the Node says it", lambda: world.node.condition("GpuReady") == "False")
+    reason = [c["reason"] for c in world.node.object()["status"]["conditions"] if c["type"] == "GpuReady"]
+    world.note(f"GpuReady is False: {reason[0]}")
+    world.stays(5, agent.running, "the agent ended")
+    check(world.node.counts(GPU)[1] <= 0, "something was advertised")
+
+
+@row("A17", "another vendor's plugin serves here: nothing is advertised twice; when it goes, the agent serves")
+def a17(world):
+    rival = kubelet_api.StandIn(GPU, ["x", "y"], "nvidia-gpu.sock")
+    rival.register()
+    world.wait_counts(2, 2)
+    agent = world.agent(4, ready=False)
+    wait("it says why", lambda: "nvidia-gpu.sock" in json.dumps(agent.status()))
+    world.stays(5, lambda: world.node.counts(GPU) == (2, 2), "it was advertised twice")
+    rival.stop()
+    world.wait_counts(4, 4, agent=agent)
+
+
+# What a node with an agent shows
+
+
+@row("G1", "labels on the Node: product, count, memory, driver, NVLink; kept when the agent is gone")
+def g1(world):
+    agent = world.agent(4)
+    def labels():
+        return {k: v for k, v in world.node.object()["metadata"]["labels"].items()
+                if k.startswith(("nvidia.com/", "gpu.nvidia.com/"))}
+    wait("labels are there", lambda: labels().get("nvidia.com/gpu.count") == "4")
+    found = labels()
+    check("H100" in found.get("nvidia.com/gpu.product", ""), f"product: {found}")
+    equal(found.get("nvidia.com/gpu.family"), "hopper", "family")
+    equal(found.get("nvidia.com/gpu.compute.major"), "9", "compute capability")
+    equal(found.get("nvidia.com/gpu.replicas"), "1", "replicas")
+    equal(found.get("nvidia.com/gpu.sharing-strategy"), "none", "sharing")
+    equal(found.get("nvidia.com/cuda.driver-version.full"), "580.159.04", "driver")
+    check(int(found.get("nvidia.com/gpu.memory", 0)) > 80000, f"memory: {found}")
+    equal(found.get("gpu.nvidia.com/nvlink-enabled"), "true", "NVLink")
+    equal(found.get("gpu.nvidia.com/nvlink-gpus-per-island"), "4", "GPUs of an island")
+    agent.stop()
+    time.sleep(3)
+    equal(labels(), found, "labels after the agent was stopped")
+    world.note(f"{len(found)} labels")
+
+
+@row("G2", "GpuNode: the GPUs, their holders, owned by the Node; it follows pods that come and go")
+def g2(world):
+    world.agent(2)
+    world.run_pod("holder", 1)
+    index = int(world.gpu_nodes("holder")[0][len("/dev/nvidia"):])
+    path = f"/apis/berth.dev/v1alpha1/gpunodes/{NAME}"
+    def holders():
+        found = world.node.api.find(path) or {}
+        return {g["index"]: json.dumps(g) for g in found.get("status", {}).get("gpus", [])}
+    wait("the holder is published", lambda: uid(world.node, "holder") in holders().get(index, ""))
+    found = world.node.api.get(path)
+    equal([g["index"] for g in found["status"]["gpus"]], [0, 1], "indices")
+    equal(found["status"].get("driverVersion"), "580.159.04", "driver")
+    equal([(o["kind"], o["name"]) for o in found["metadata"].get("ownerReferences", [])], [("Node", NAME)], "owner")
+    gone = uid(world.node, "holder")
+    world.node.delete("holder")
+    world.node.wait_gone("holder")
+    wait("the holder is gone", lambda: gone not in holders().get(index, gone))
+
+
+@row("G3", "metrics name pod, namespace and container of a GPU, and nobody for a free one")
+def g3(world):
+    agent = world.agent(2)
+    world.run_pod("named", 1)
+    index = world.gpu_nodes("named")[0][len("/dev/nvidia"):]
+    def labels_of(gpu):
+        found = [labels for labels, _ in agent.metrics("DCGM_FI_DEV_GPU_UTIL") if labels.get("gpu") == gpu]
+        equal(len(found), 1, f"samples of GPU {gpu}")
+        return found[0]
+    wait("the pod is named", lambda: labels_of(index).get("pod") == "named")
+    equal((labels_of(index).get("namespace"), labels_of(index).get("container")), ("default", "main"), "labels")
+    equal(labels_of(str(1 - int(index))).get("pod", ""), "", "pod of the free GPU")
+    equal(labels_of(index).get("UUID"), world.ids("named")[0], "UUID")
+
+
+@row("G4", "device list strategies: each gives the container what it promises and no more")
+def g4(world):
+    agent = world.agent(2, strategy="envvar", flags=["--pass-device-specs"])
+    world.run_pod("env", 1)
+    ids = world.ids("env")
+    environment, devices = world.told("env")
+    equal(environment.get("NVIDIA_VISIBLE_DEVICES"), ids[0], "NVIDIA_VISIBLE_DEVICES")
+    equal([d for d in devices if re.fullmatch(r"/dev/nvidia\d+", d)], [f"/dev/nvidia{agent.index_of(ids[0])}"],
+          "device nodes")
+    agent.stop()
+    world.node.delete("env")
+    world.node.wait_gone("env")
+    world.agent(2, strategy="volume-mounts")
+    world.node.create(gpu_pod("mounts", 2, TELL + "ls /var/run/nvidia-container-devices; echo dev end; "
+                              "trap 'exit 0' TERM; sleep 100000 & wait $!"))
+    world.node.wait_running("mounts")
+    environment, _ = world.told("mounts")
+    text = world.node.output("mounts")
+    for device in world.ids("mounts"):
+        check(device in text, f"{device} is not among the mounts: {text}")
+    equal(environment.get("NVIDIA_VISIBLE_DEVICES"), "/var/run/nvidia-container-devices", "NVIDIA_VISIBLE_DEVICES")
+
+
+@row("G5", "MIG, mixed: an instance is a resource of its own, and its verdict is that of its GPU")
+def g5(world):
+    agent = world.agent(2, ready=False, pool={"mig": "1g.10gb"}, flags=["--mig-strategy", "mixed"])
+    resource = "nvidia.com/mig-1g.10gb"
+    wait("the resource is there", lambda: world.node.counts(resource)[1] > 0)
+    total = world.node.counts(resource)[0]
+    world.note(f"{total} instances of two GPUs")
+    world.node.create(gpu_pod("slice", 1, resource=resource))
+    world.node.wait_running("slice")
+    check(world.ids("slice", resource=resource)[0].startswith("MIG-"), "the id of an instance")
+    agent.inject("xid gpu=0 code=79")
+    world.wait_counts(total, total // 2, resource, agent=agent)
+
+
+@row("G6", "time-slicing from the plugin's config file; a changed file counts without a restart")
+def g6(world):
+    config = world.node.path("config", "config.yaml")
+    os.makedirs(os.path.dirname(config), exist_ok=True)
+    def write(replicas):
+        with open(config + ".new", "w", encoding="utf-8") as f:
+            f.write("version: v1\nsharing:\n  timeSlicing:\n    resources:\n"
+                    f"    - {{name: nvidia.com/gpu, replicas: {replicas}}}\n")
+        os.rename(config + ".new", config)
+    write(3)
+    agent = world.agent(2, ready=False, flags=["--config-file", config])
+    world.wait_counts(6, 6, agent=agent)
+    world.run_pod("shares", 1)
+    check(re.fullmatch(r"GPU-.*::\d", world.ids("shares")[0]), f"id of a replica: {world.ids('shares')}")
+    equal(len(world.gpu_nodes("shares")), 1, "device nodes")
+    agent.inject("xid gpu=0 code=79")
+    world.wait_counts(6, 3, agent=agent)
+    agent.inject("recover gpu=0")
+    world.wait_counts(6, 6, agent=agent)
+    write(2)
+    world.wait_counts(4, 4, agent=agent)
+
+
+@row("G7", "`berth agent status` says ready, and exits with 10 when it is not")
+def g7(world):
+    agent = world.agent(1)
+    def status():
+        return subprocess.run([world.berth, "agent", "status", "--state-dir", agent.state], capture_output=True,
+                              text=True)
+    wait("ready", lambda: status().returncode == 0)
+    world.node.kill_kubelet()
+    os.unlink(os.path.join(kubelet_api.PLUGINS, "kubelet.sock"))
+    wait("not ready", lambda: status().returncode == 10)
+    world.node.start_kubelet()
+    world.node.wait_kubelet()
+    wait("ready again", lambda: status().returncode == 0)
+
+
+@row("G8", "the controller's choice of GPUs is what the kubelet takes")
+def g8(world):
+    agent = world.agent(4)
+    for name, gpus in (("first", "2"), ("second", "0,3")):
+        pod = gpu_pod(name, gpus.count(",") + 1)
+        pod["metadata"]["annotations"] = {"berth.dev/gpus": gpus}
+        world.node.create(pod)
+        world.node.wait_running(name)
+        got = ",".join(sorted(str(agent.index_of(i)) for i in world.ids(name)))
+        world.note(f"{name}: chosen {gpus}, got {got}")
+    # The kubelet may ask before the agent has heard of the pod, so the truth is what is published.
+    total = sum(value for _, value in agent.metrics("berth_agent_hint_differences_total"))
+    world.note(f"differences counted: {total:.0f}")

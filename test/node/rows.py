@@ -1,0 +1,57 @@
+"""The list of tests, and what several of them ask of the node."""
+import kubelet_api
+from world import check, equal
+
+TESTS = []  # (name, promise, function, whether it waits for minutes)
+OPTIONS = {"quick": False}
+
+
+def row(name, what, slow=False):
+    def add(function):
+        TESTS.append((name, what, function, slow))
+        return function
+    return add
+
+
+def uid(node, name):
+    return node.pod(name)["metadata"]["uid"]
+
+
+def container_id(node, name, container="main"):
+    for status in node.pod(name)["status"]["containerStatuses"]:
+        if status["name"] == container:
+            return status["containerID"]
+    return None
+
+
+def restarts(node, name):
+    pod = node.pod(name)
+    return sum(s["restartCount"] for s in pod["status"].get("containerStatuses", []))
+
+
+def untouched(world, name, before):
+    """The same container runs, and holds the same devices."""
+    equal((container_id(world.node, name), restarts(world.node, name), world.node.phase(name)),
+          (before[0], 0, "Running"), f"container, restarts and phase of {name}")
+    equal(world.ids(name), before[1], f"devices of {name}")
+
+
+def state_of(world, name):
+    return container_id(world.node, name), world.ids(name)
+
+
+def refused(world, name):
+    """The pod was refused at admission, and the kubelet does not list it as a holder."""
+    pod = world.node.wait_phase(name, "Failed")
+    equal(pod["status"].get("reason"), "UnexpectedAdmissionError", f"reason of {name}")
+    check(f"default/{name}" not in {p for p, containers in kubelet_api.assignments().items()
+                                    if any(containers.values())}, f"{name} is listed in pod-resources")
+    return pod["status"].get("message", "")
+
+
+def pods_in_metrics(agent):
+    return {labels["pod"] for labels, _ in agent.metrics("DCGM_FI_DEV_GPU_TEMP") if labels.get("pod")}
+
+
+def log_count(world, agent, text):
+    return world.node.log(agent.name).count(text)
