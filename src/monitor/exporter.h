@@ -2,7 +2,8 @@
 // memory.
 //
 // Pure: values in, text out. Label values are escaped. The order is fixed, so equal input gives
-// equal bytes.
+// equal bytes. Cost: one pass over rows and devices; 8 GPUs with 7 MIG instances each take well
+// below a millisecond (bench/exporter.cc).
 #pragma once
 
 #include <cstdint>
@@ -34,8 +35,8 @@ struct ExportOptions {
   std::vector<CounterRow> rows = default_rows();
   std::string hostname;
   bool old_hostname = false;  // the label "Hostname" too
-  bool old_names =
-      false;  // the 1.x names: dcgm_sm_clock, labels pod_name, pod_namespace, container_name
+  // The 1.x names as well: dcgm_sm_clock, labels uuid, pod_name, pod_namespace, container_name.
+  bool old_names = false;
   bool pod_uid = false;
 };
 
@@ -63,5 +64,7 @@ struct ExportInput {
 };
 
 std::string export_metrics(const ExportInput& input, const ExportOptions& options);
+// The same into a buffer that keeps its memory from scrape to scrape.
+void export_metrics(const ExportInput& input, const ExportOptions& options, std::string& out);
 
 }  // namespace berth::monitor
