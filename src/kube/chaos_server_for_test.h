@@ -51,6 +51,8 @@ class ChaosServer final : public Transport {
     return item.uid;
   }
   void compact() { floor_ = version; }  // a watch from before is gone
+  // So many of a hundred lines of first events, and of later pages, end the list.
+  void cut_lists(std::uint64_t percent) { cut_percent_ = percent; }
   void calm() {
     wild_ = false;
     std::vector<std::shared_ptr<Stream>> open;
@@ -150,7 +152,9 @@ class ChaosServer final : public Transport {
     int shown = version;
     std::size_t offset = 0;
     if (!next.empty()) {
-      if (luck(20)) return answered({410, {}, status(410, "Expired")}, nullptr);
+      if (luck(std::max<std::uint64_t>(20, cut_percent_))) {
+        return answered({410, {}, status(410, "Expired")}, nullptr);
+      }
       shown = std::stoi(next);
       offset = std::stoul(next.substr(next.find(':') + 1));
     } else if (!from.empty()) {
@@ -219,7 +223,7 @@ class ChaosServer final : public Transport {
       random_.shuffle(lines);
       for (const std::string& text : lines) {
         if (!say(stream, text)) return;
-        if (luck(2)) return finish(stream, &broken);
+        if (luck(std::max<std::uint64_t>(2, cut_percent_))) return finish(stream, &broken);
       }
       if (!say(stream, bookmark(stream->told, true))) return;
     }
@@ -274,6 +278,7 @@ class ChaosServer final : public Transport {
   Random random_;
   const bool watch_list_;
   bool wild_ = true;
+  std::uint64_t cut_percent_ = 0;
   int floor_ = 0;
   std::vector<Change> changes_;
   Call last_ = 0;

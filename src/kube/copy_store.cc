@@ -63,38 +63,105 @@ void CopyStore::project(Object& object) const {
   if (!smaller.root().is_null()) object.document = std::move(smaller);
 }
 
-bool CopyStore::collect(text::Document document) {
-  auto object = make_object(std::move(document));
-  if (!object) return false;
-  project(*object);
-  Key key = object->key;
-  collected_[std::move(key)] = std::move(object);
-  return true;
+bool CopyStore::known(const Object& object) const {
+  auto here = held_.find(object.key);
+  return here != held_.end() && here->second.object->uid == object.uid &&
+         here->second.object->version == object.version;
 }
 
-bool CopyStore::collect_item(const text::Value& item, std::string_view api_version,
-                             std::string_view kind) {
-  const text::Value* metadata = item.find("metadata");
-  auto object = std::make_shared<Object>();
-  object->key = key_of(item);
-  object->uid = text_at(metadata, "uid");
-  object->version = text_at(metadata, "resourceVersion");
-  if (object->key.name.empty()) return false;
-  auto here = held_.find(object->key);
-  const bool known = here != held_.end() && here->second.object->uid == object->uid &&
-                     here->second.object->version == object->version;
-  if (!known) {
-    object->document = copy_object(item, options_.drop, api_version, kind);
-    if (object->root().is_null()) return false;
+void CopyStore::begin() {
+  collected_.clear();
+  ++round_;
+}
+
+bool CopyStore::collect(text::Document document, std::int64_t now) {
+  auto object = make_object(std::move(document));
+  if (!object) return false;
+  if (tells_early()) {
+    take_early(std::move(object), now);
+    return true;
+  }
+  if (options_.keep == Keep::kKeys && known(*object)) {
+    object->document = {};
+  } else {
+    project(*object);
   }
   Key key = object->key;
   collected_[std::move(key)] = std::move(object);
   return true;
 }
 
-void CopyStore::uncollect(const text::Value& object) { collected_.erase(key_of(object)); }
+bool CopyStore::collect_item(const text::Value& item, std::string_view api_version,
+                             std::string_view kind, std::int64_t now) {
+  const text::Value* metadata = item.find("metadata");
+  auto object = std::make_shared<Object>();
+  object->key = key_of(item);
+  object->uid = text_at(metadata, "uid");
+  object->version = text_at(metadata, "resourceVersion");
+  if (object->key.name.empty()) return false;
+  if (!known(*object)) {
+    object->document = copy_object(item, options_.drop, api_version, kind);
+    if (object->root().is_null()) return false;
+  }
+  if (tells_early()) {
+    take_early(std::move(object), now);
+    return true;
+  }
+  Key key = object->key;
+  collected_[std::move(key)] = std::move(object);
+  return true;
+}
 
-void CopyStore::replace(std::string_view version, std::int64_t now) {
+void CopyStore::uncollect(const text::Value& object) {
+  if (!tells_early()) {
+    collected_.erase(key_of(object));
+    return;
+  }
+  auto at = held_.find(key_of(object));
+  if (at == held_.end()) return;
+  if (at->second.object->uid == text_at(object.find("metadata"), "uid")) at->second.round = 0;
+}
+
+// An object of a list that is not complete. A list that was broken off may have shown what the
+// present one, from a server that lags behind, does not have yet. The watch will tell of it, so
+// what is newer stays, as a write of our own does.
+void CopyStore::take_early(std::shared_ptr<Object> object, std::int64_t now) {
+  if (buried(*object)) return;
+  auto at = held_.find(object->key);
+  if (at != held_.end()) {
+    const Object& here = *at->second.object;
+    at->second.round = round_;
+    if (known(*object) || older_version(object->version, here.version)) return;
+    if (here.uid != object->uid) {
+      erase(at, at->second.object);
+      at = held_.end();
+    }
+  }
+  const Key key = object->key;
+  const std::int64_t told_at = std::max<std::int64_t>(now, 1);
+  if (at == held_.end()) {
+    insert(std::move(object), told_at);
+  } else {
+    set(at, std::move(object), told_at);
+  }
+  held_[key].round = round_;
+}
+
+void CopyStore::finish_early(std::string_view version, std::int64_t now) {
+  for (auto it = held_.begin(); it != held_.end();) {
+    auto at = it++;
+    Held& held = at->second;
+    const bool newer = guarded(held, now) && older_version(version, held.object->version);
+    if (newer) continue;
+    if (held.round == round_) {
+      held.absorbed_at = 0;
+    } else {
+      erase(at, held.object);
+    }
+  }
+}
+
+void CopyStore::swap_in(std::string_view version, std::int64_t now) {
   for (auto it = removed_.begin(); it != removed_.end();) {
     auto listed = collected_.find(it->first);
     if (listed != collected_.end() && listed->second->uid == it->second) {
@@ -134,6 +201,14 @@ void CopyStore::replace(std::string_view version, std::int64_t now) {
     }
   }
   collected_.clear();
+}
+
+void CopyStore::replace(std::string_view version, std::int64_t now) {
+  if (tells_early()) {
+    finish_early(version, now);
+  } else {
+    swap_in(version, now);
+  }
   synced_ = true;
   auto early = std::move(early_);
   early_.clear();
@@ -144,7 +219,7 @@ void CopyStore::replace(std::string_view version, std::int64_t now) {
 }
 
 void CopyStore::clear(std::int64_t now) {
-  collected_.clear();
+  begin();
   for (auto& [key, held] : held_) held.absorbed_at = 0;
   early_.clear();
   replace({}, now);

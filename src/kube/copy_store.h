@@ -25,8 +25,11 @@ class CopyStore {
   void add_synced(std::function<void()> synced);
 
   // ---- from the stream ----
-  void begin() { collected_.clear(); }
-  bool collect(text::Document object);  // false: not an object of this collection
+  // Collecting begins, or begins again. What was collected is forgotten, but for what was told
+  // already: with Keep::kKeys the objects of the first list are told as they come, so that their
+  // documents need not be held, and those that the complete list does not have are taken back.
+  void begin();
+  bool collect(text::Document object, std::int64_t now);  // false: not of this collection
   void uncollect(const text::Value& object);
   // What was collected is the collection as of that version.
   void replace(std::string_view version, std::int64_t now);
@@ -34,7 +37,8 @@ class CopyStore {
   bool put(text::Document object, std::int64_t now);
   bool remove(text::Document object);
   // A list's item: a copy is made unless the object is here already.
-  bool collect_item(const text::Value& item, std::string_view api_version, std::string_view kind);
+  bool collect_item(const text::Value& item, std::string_view api_version, std::string_view kind,
+                    std::int64_t now);
 
   // ---- our own writes ----
   // told: the version up to which the stream has told everything. What is not newer is ignored: it
@@ -56,6 +60,7 @@ class CopyStore {
   struct Held {
     ObjectPtr object;
     std::int64_t absorbed_at = 0;  // 0: the stream told of this version
+    std::uint64_t round = 0;       // of the first list: when it was last seen
   };
   struct Index {
     Informer::IndexOf of;
@@ -72,6 +77,11 @@ class CopyStore {
   };
   using HeldMap = std::map<Key, Held>;
 
+  bool tells_early() const { return options_.keep == Keep::kKeys && !synced_; }
+  void take_early(std::shared_ptr<Object> object, std::int64_t now);
+  void finish_early(std::string_view version, std::int64_t now);
+  void swap_in(std::string_view version, std::int64_t now);
+  bool known(const Object& object) const;  // this very version is here
   void project(Object& object) const;
   bool guarded(const Held& held, std::int64_t now) const;
   bool buried(const Object& object) const;
@@ -94,6 +104,7 @@ class CopyStore {
   std::deque<std::function<void()>> synced_calls_;
   std::deque<Tell> tells_;
   std::uint64_t told_ = 0;
+  std::uint64_t round_ = 1;  // how often the first list was begun
   bool telling_ = false;
   bool synced_ = false;
 };

@@ -61,6 +61,7 @@ namespace {
 
 constexpr std::size_t kMaxLine = 256 * 1024 * 1024;  // of one event
 constexpr std::size_t kMaxErrorBody = 64 * 1024;
+constexpr std::size_t kTellEvery = 64;  // items of a list: what waits to be told is held
 
 std::string resource_label(const Resource& resource) {
   return resource.group.empty() ? resource.plural : resource.plural + "." + resource.group;
@@ -218,6 +219,7 @@ void Informer::State::list(const NextStep& next) {
 }
 
 void Informer::State::listed(Answer answer) {
+  auto self = shared_from_this();  // a handler may destroy the Informer
   call = 0;
   ReflectorStep step;
   if (answer.ok()) {
@@ -230,8 +232,11 @@ void Informer::State::listed(Answer answer) {
     const text::Value* api = root.find("apiVersion");
     if (items && !items->is_array() && !items->is_null()) version = {};
     if (items && !version.empty()) {
+      std::size_t count = 0;
       for (const text::Value& item : items->items()) {
-        if (!store.collect_item(item, api ? api->string() : "", kind)) version = {};
+        if (!store.collect_item(item, api ? api->string() : "", kind, now())) version = {};
+        if (++count % kTellEvery == 0) deliver();
+        if (stopped) return;
       }
     }
     step = reflector.listed(now(), version, member_text(root, "metadata", "continue"));
@@ -348,7 +353,7 @@ void Informer::State::line(std::string_view text) {
     if (deleted) {
       store.uncollect(object);
     } else {
-      store.collect(std::move(event->object));
+      store.collect(std::move(event->object), now());
     }
   }
   change(step.change);

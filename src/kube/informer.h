@@ -1,8 +1,10 @@
 // A local copy of one collection, kept by list and watch, that tells every change once, in order.
 //
-// The copy is whole or empty: until the first list is complete nothing is told and synced() is
-// false. After a gap (410, a broken watch) the differences are told as ordinary changes. A handler
-// added late is told what is here as additions.
+// Until the first list is complete synced() is false, and with kWhole the copy is empty and nothing
+// is told. With kKeys the objects of that list are told as they come, page by page, and a list that
+// is broken off and begun again may change or delete them; whoever decides waits for synced().
+// After a gap (410, a broken watch) the differences are told at once, as ordinary changes. A
+// handler added late is told what is here as additions.
 //
 // Writes of our own are seen at once: absorb() takes the object that the server answered; an event
 // older than it does not take it back (versions are compared as numbers). absorb_removed() is for

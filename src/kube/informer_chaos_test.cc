@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdlib>
+#include <set>
 
 #include "kube/chaos_server_for_test.h"
 #include "kube/informer.h"
@@ -15,17 +16,32 @@ constexpr std::int64_t kMinute = 60'000 * kMilli;
 
 class ChaosRun {
  public:
-  explicit ChaosRun(std::uint64_t seed)
+  ChaosRun(std::uint64_t seed, Keep keep)
       : random_(seed),
         server_(loop_, random_.split("server")),
         client_(server_, loop_, random_.split("client")),
-        informer_(client_, random_.split("informer"),
-                  {.resource = resources::pods(),
-                   .keep = random_.chance(1, 2) ? Keep::kWhole : Keep::kKeys,
-                   .watch_list = random_.chance(3, 4)}) {
+        informer_(
+            client_, random_.split("informer"),
+            {.resource = resources::pods(), .keep = keep, .watch_list = random_.chance(3, 4)}) {
     informer_.add_handler(
         [this](const ObjectPtr& before, const ObjectPtr& after) { told(before, after); });
+    informer_.on_synced([this] { told_synced_ = true; });
   }
+
+  // The first lists are broken off again and again, while objects come and go.
+  void start_badly() {
+    server_.cut_lists(60);
+    for (int i = 0; i < 9; ++i) server_.write("p" + std::to_string(i));
+    informer_.start();
+    for (int step = 0; step < 40 && !informer_.synced(); ++step) {
+      loop_.run_for(random_.between(0, 3'000) * kMilli);
+      change();
+      check_mirror();
+      if (::testing::Test::HasFailure()) return;
+    }
+    server_.cut_lists(0);
+  }
+  int deleted_early() const { return deleted_early_; }
 
   void run() {
     for (int i = 0; i < 5; ++i) server_.write("p" + std::to_string(i));
@@ -77,8 +93,10 @@ class ChaosRun {
   void told(const ObjectPtr& before, const ObjectPtr& after) {
     const Object& object = after ? *after : *before;
     auto known = mirror_.find(object.key.name);
-    ASSERT_TRUE(informer_.synced());
+    ASSERT_TRUE(informer_.synced() || informer_.options().keep == Keep::kKeys);
+    if (!told_synced_ && !after) ++deleted_early_;
     if (!before) {
+      EXPECT_TRUE(told_synced_ || !gone_.contains(object.uid)) << "came back: " << object.key.name;
       EXPECT_EQ(known, mirror_.end()) << "added twice: " << object.key.name;
     } else {
       ASSERT_NE(known, mirror_.end()) << "was not there: " << object.key.name;
@@ -91,6 +109,7 @@ class ChaosRun {
       EXPECT_TRUE(after->root().is_object());
       mirror_[object.key.name] = {object.uid, std::stoi(object.version)};
     } else {
+      gone_.insert(object.uid);
       mirror_.erase(known);
     }
   }
@@ -116,15 +135,34 @@ class ChaosRun {
   Client client_;
   Informer informer_;
   ChaosServer::Items mirror_;
+  std::set<std::string> gone_;  // uids
+  bool told_synced_ = false;
+  int deleted_early_ = 0;
 };
 
+constexpr std::uint64_t kSoakSeeds = 20'000;
+
 TEST(InformerChaos, the_copy_is_right_whatever_the_server_does) {
-  const std::uint64_t seeds = std::getenv("BERTH_SOAK") ? 20'000 : 60;
+  const std::uint64_t seeds = std::getenv("BERTH_SOAK") ? kSoakSeeds : 60;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    ChaosRun(seed).run();
+    ChaosRun(seed, seed % 2 == 0 ? Keep::kWhole : Keep::kKeys).run();
     if (HasFailure()) return;
   }
+}
+
+TEST(InformerChaos, first_lists_that_are_broken_off_leave_nothing_behind) {
+  const std::uint64_t seeds = std::getenv("BERTH_SOAK") ? kSoakSeeds : 60;
+  int deleted_early = 0;
+  for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    ChaosRun run(seed, seed % 4 == 0 ? Keep::kWhole : Keep::kKeys);
+    run.start_badly();
+    if (!HasFailure()) run.run();
+    if (HasFailure()) return;
+    deleted_early += run.deleted_early();
+  }
+  EXPECT_GT(deleted_early, 0) << "no seed came to what this is about";
 }
 
 }  // namespace

@@ -65,7 +65,8 @@ struct InformerWorld {
     wire.head(0);
     wire.data(0, event("ADDED", pod("b", 6)) + event("ADDED", pod("a", 5)) + bookmark(10, true));
     run();
-    EXPECT_EQ(told(), "+a@5 +b@6 synced ");
+    const bool as_they_come = informer->options().keep == Keep::kKeys;
+    EXPECT_EQ(told(), as_they_come ? "+b@6 +a@5 synced " : "+a@5 +b@6 synced ");
   }
   void absorb(const std::string& json) {
     auto parsed = text::parse_json(json);
@@ -413,6 +414,142 @@ TEST(Informer, keys_only_hands_the_document_over_and_keeps_none) {
   EXPECT_EQ(seen, "whole whole whole whole ");
   EXPECT_TRUE(w.informer->find({"d", "a"})->root().is_null());
   EXPECT_EQ(w.informer->find({"d", "a"})->uid, "u-a");
+}
+
+const InformerOptions kKeysOnly = {.resource = resources::pods(), .keep = Keep::kKeys};
+
+TEST(Informer, keys_only_tells_the_first_list_as_it_comes) {
+  InformerWorld w(kKeysOnly);
+  w.informer->start();
+  w.wire.head(0);
+  w.wire.data(0, event("ADDED", pod("b", 6)) + event("ADDED", pod("a", 5)));
+  w.run();
+  EXPECT_EQ(w.told(), "+b@6 +a@5 ");
+  EXPECT_FALSE(w.informer->synced());
+  w.wire.data(0, event("MODIFIED", pod("a", 7)) + event("ADDED", pod("c", 3)) +
+                     event("DELETED", pod("b", 8)) + event("DELETED", pod("c", 9)) +
+                     event("ADDED", pod("c", 10, "u-other")));
+  w.run();
+  EXPECT_EQ(w.told(), "~a@7 +c@3 -c@3 +c@10 ");
+  w.wire.data(0, bookmark(11, true) + event("MODIFIED", pod("a", 12)));
+  w.run();
+  EXPECT_EQ(w.told(), "-b@6 synced ~a@12 ");
+  EXPECT_EQ(w.names(), "a@12 c@10 ");
+}
+
+// The first attempt told of a@5, b@6 and c@20; the server that answers next lags behind.
+TEST(Informer, keys_only_takes_back_what_a_broken_list_told) {
+  struct Case {
+    const char* what;
+    std::vector<std::string> items;
+    int version;
+    const char* told;
+  };
+  const Case cases[] = {
+      {"all the same", {pod("a", 5), pod("b", 6), pod("c", 20)}, 21, "synced "},
+      {"gone and changed", {pod("a", 9)}, 30, "~a@9 -b@6 -c@20 synced "},
+      {"another of that name",
+       {pod("a", 5), pod("b", 22, "u-2"), pod("c", 20)},
+       30,
+       "-b@6 +b@22 synced "},
+      {"it does not know c yet", {pod("a", 5), pod("b", 6)}, 15, "synced "},
+      {"an earlier c", {pod("a", 5), pod("b", 6), pod("c", 8)}, 15, "synced "},
+      {"a c before that c", {pod("a", 5), pod("b", 6), pod("c", 8, "u-0")}, 15, "synced "},
+  };
+  for (const Case& c : cases) {
+    InformerWorld w(kKeysOnly);
+    w.informer->start();
+    w.wire.head(0);
+    w.wire.data(0, event("ADDED", pod("b", 6)) + event("ADDED", pod("a", 5)) +
+                       event("ADDED", pod("c", 20)));
+    w.run();
+    EXPECT_EQ(w.told(), "+b@6 +a@5 +c@20 ") << c.what;
+    w.wire.fail(0, {"reset", false, true});
+    w.loop.run_for(2 * kWatchSecond);
+    ASSERT_EQ(w.count(), 2u) << c.what;
+    w.wire.head(1);
+    for (const std::string& item : c.items) w.wire.data(1, event("ADDED", item));
+    w.run();
+    EXPECT_FALSE(w.informer->synced()) << c.what;
+    w.wire.data(1, bookmark(c.version, true));
+    w.run();
+    EXPECT_EQ(w.told(), c.told) << c.what;
+    if (c.version != 15) continue;
+    EXPECT_EQ(w.names(), "a@5 b@6 c@20 ") << c.what;
+    w.wire.data(1, event("ADDED", pod("c", 20)) + event("DELETED", pod("c", 21)));
+    w.run();
+    EXPECT_EQ(w.told(), "-c@21 ") << c.what << ": the watch has the last word";
+  }
+}
+
+TEST(Informer, keys_only_tells_pages_as_they_come_and_begins_again_when_their_token_expires) {
+  InformerOptions options = kKeysOnly;
+  options.watch_list = false;
+  InformerWorld w(options);
+  w.informer->start();
+  w.wire.answer(0, 200, list_of(20, {pod("a", 5), pod("b", 6)}, "more"));
+  w.run();
+  EXPECT_EQ(w.told(), "+a@5 +b@6 ");
+  w.wire.answer(1, 410, status_of(410, "Expired"));
+  w.run();
+  EXPECT_EQ(w.wire.asked[2].query("resourceVersion"), "-");
+  w.wire.answer(2, 200, list_of(30, {pod("a", 5), pod("b", 25)}, "more"));
+  w.run();
+  EXPECT_EQ(w.told(), "~b@25 ");
+  w.wire.answer(3, 410, status_of(410, "Expired"));
+  w.run();
+  EXPECT_EQ(w.wire.asked[4].query("limit"), "-");
+  w.wire.answer(4, 200, list_of(40, {pod("b", 25), pod("c", 35)}));
+  w.run();
+  EXPECT_EQ(w.told(), "+c@35 -a@5 synced ");
+  EXPECT_EQ(w.wire.asked[5].query("resourceVersion"), "40");
+  EXPECT_EQ(w.informer->find({"d", "c"})->root().is_null(), true);
+}
+
+TEST(Informer, keys_only_is_empty_when_the_collection_goes_before_its_list_is_complete) {
+  InformerOptions options = kKeysOnly;
+  options.watch_list = false;
+  InformerWorld w(options);
+  w.informer->start();
+  w.wire.answer(0, 200, list_of(20, {pod("a", 5)}, "more"));
+  w.run();
+  w.wire.answer(1, 404, status_of(404, "NotFound"));
+  w.run();
+  EXPECT_EQ(w.told(), "+a@5 -a@5 synced ");
+  EXPECT_TRUE(w.informer->absent());
+}
+
+TEST(Informer, keys_only_sees_writes_of_our_own_during_the_first_list) {
+  InformerWorld w(kKeysOnly);
+  w.informer->start();
+  w.wire.head(0);
+  w.wire.data(0, event("ADDED", pod("a", 5)) + event("ADDED", pod("b", 6)));
+  w.run();
+  w.absorb(pod("a", 12));
+  w.informer->absorb_removed({"d", "b"}, "u-b");
+  EXPECT_EQ(w.told(), "+a@5 +b@6 -b@6 ");
+  w.wire.data(0, event("ADDED", pod("b", 6)) + bookmark(10, true) + event("DELETED", pod("b", 11)) +
+                     event("MODIFIED", pod("a", 12)));
+  w.run();
+  EXPECT_EQ(w.told(), "~a@12 synced ");
+  EXPECT_EQ(w.names(), "a@12 ");
+}
+
+TEST(Informer, keys_only_may_be_destroyed_in_the_middle_of_a_page) {
+  InformerOptions options = kKeysOnly;
+  options.watch_list = false;
+  InformerWorld w(options);
+  int calls = 0;
+  w.informer->add_handler([&](const ObjectPtr&, const ObjectPtr&) {
+    ++calls;
+    w.informer.reset();
+  });
+  w.informer->start();
+  std::vector<std::string> items;
+  for (int i = 0; i < 200; ++i) items.push_back(pod("p" + std::to_string(i), 5));
+  w.wire.answer(0, 200, list_of(20, items));
+  w.run();
+  EXPECT_EQ(calls, 1);
 }
 
 TEST(Informer, indices_follow_every_change) {
