@@ -128,7 +128,7 @@ model::Decision World::decide(std::int64_t now_ns) {
 }
 
 objects::Inputs World::inputs() {
-  objects::Inputs inputs = objects_.inputs();
+  objects::Inputs inputs = reservations_.empty() ? objects_.queue_inputs() : objects_.inputs();
   objects_.inputs_taken();
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {

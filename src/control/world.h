@@ -65,7 +65,8 @@ class World {
   // One decision over pods of no queue. What it places and evicts is believed at once.
   model::Decision decide(std::int64_t now_ns);
 
-  // Everything as the API has it; pods of queues go to the builder as well.
+  // Everything as the API has it; pods of queues go to the builder as well. Without nodes and pods
+  // where there is nothing for queues to decide.
   objects::Inputs inputs();
   void believe(objects::Inputs& inputs) const;  // what is decided and not seen yet, over it
 

@@ -220,6 +220,14 @@ struct ObjectSet::State {
     if (job == shelves.jobs.objects.end()) return false;
     return job->second.object.meta.labels.contains(kQueueLabel) || queues_by_default(pod.ns);
   }
+  bool queues_idle() const {
+    const bool none = shelves.workloads.objects.empty() && shelves.jobs.objects.empty() &&
+                      shelves.groups.objects.empty() && shelves.volcano_jobs.objects.empty() &&
+                      shelves.upstream_workloads.objects.empty();
+    return none && !has_other_queues() &&
+           std::none_of(pods.begin(), pods.end(),
+                        [this](const auto& entry) { return in_queue(entry.second); });
+  }
   bool queues_by_default(const std::string& ns) const {
     const auto& locals = shelves.local_queues.objects;
     if (locals.contains("kueue.x-k8s.io|" + ns + "/default")) return true;
@@ -609,6 +617,16 @@ Inputs ObjectSet::inputs() const {
     if (pod.body->valid && !(pod.foreign && pod.node.empty() && !state_->in_queue(pod))) {
       all.pods.push_back(state_->found_pod(pod));
     }
+  }
+  return resolve(std::move(all), {.live = true});
+}
+
+Inputs ObjectSet::queue_inputs() const {
+  if (!state_->queues_idle()) return inputs();
+  Gathered all;
+  const Shelves& shelves = state_->shelves;
+  for (const Shelf* shelf : shelves.all()) {
+    if (shelf != &shelves.nodes && shelf != &shelves.gpu_nodes) shelf->give(all);
   }
   return resolve(std::move(all), {.live = true});
 }

@@ -90,6 +90,9 @@ class ObjectSet {
                 std::string_view name);
 
   Inputs inputs() const;
+  // The same for a decision of queues: where nothing waits in one or holds quota, without nodes and
+  // pods.
+  Inputs queue_inputs() const;
   ObjectChanges take_changes(std::size_t max_pods);
   void touch_pod(const std::string& key);   // told again with the next changes
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell

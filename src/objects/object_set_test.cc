@@ -148,6 +148,47 @@ TEST(ObjectSet, JobsMakeNoPodsAndPodsOfQueuesComeWithInputs) {
   EXPECT_EQ(c.pods[0].name, "plain");
 }
 
+// A pod is decided once: by its queue or without one, by inputs() and take_changes() alike.
+TEST(ObjectSet, PodsWithoutALabelAreOfNoQueueAlsoWhereTheNamespaceHasADefault) {
+  World w;
+  w.node("n1", 8);
+  w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
+        "metadata: {name: q}\nspec: {namespaceSelector: {}, resourceGroups: []}\n");
+  w.put("kueue.x-k8s.io/v1beta2", "LocalQueue",
+        "metadata: {name: default, namespace: d}\nspec: {clusterQueue: q}\n");
+  w.put("scheduling.x-k8s.io/v1alpha1", "PodGroup",
+        "metadata: {name: g, namespace: d}\nspec: {minMember: 1}\n");
+  w.pod("plain", "", kOneGpu);
+  w.pod("member", "labels: {scheduling.x-k8s.io/pod-group: g}", kOneGpu);
+  const Inputs inputs = w.set.inputs();
+  EXPECT_TRUE(inputs.queues.workloads.empty());
+  ASSERT_EQ(inputs.pods.size(), 2u);
+  for (const model::PodSpec& pod : inputs.pods) {
+    EXPECT_FALSE(pod.queued) << pod.name;
+    EXPECT_FALSE(w.set.in_queue("d/" + pod.name)) << pod.name;
+  }
+}
+
+TEST(ObjectSet, QueueInputsLeaveOutWhatIdleQueuesDoNotNeed) {
+  World w;
+  w.node("n1", 8);
+  w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
+        "metadata: {name: q}\nspec: {namespaceSelector: {}, resourceGroups: []}\n");
+  w.put("kueue.x-k8s.io/v1beta2", "LocalQueue",
+        "metadata: {name: lq, namespace: d}\nspec: {clusterQueue: q}\n");
+  w.pod("plain", "", kOneGpu);
+  const Inputs idle = w.set.queue_inputs();
+  EXPECT_TRUE(idle.pods.empty());
+  EXPECT_TRUE(idle.nodes.empty());
+  EXPECT_EQ(idle.queues.queues.size(), 1u);
+  EXPECT_EQ(idle.queues.local_queues.size(), 1u);
+  w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
+  const Inputs busy = w.set.queue_inputs();
+  EXPECT_EQ(busy.nodes.size(), 1u);
+  EXPECT_EQ(busy.pods.size(), 2u);
+  EXPECT_EQ(busy.queues.workloads.size(), 1u);
+}
+
 class History {
  public:
   explicit History(std::uint64_t seed) : random_(seed) {}

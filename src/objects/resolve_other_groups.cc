@@ -247,7 +247,7 @@ std::string Resolver::kueue_queue(const std::string& gang, const std::vector<Pod
     queue = label->second;
   }
   if (labelled > 0 && labelled < pods.size()) trouble = "some of its pods name no queue";
-  if (!queue.empty() || !default_pods_) return queue;
+  if (!queue.empty() || !default_pods_ || options_.live) return queue;
   const PodSpec& first = *pods.front();
   const bool free =
       first.queue.empty() && (first.owner.empty() || first.owner.starts_with("Replica"));

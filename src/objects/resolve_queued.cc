@@ -232,7 +232,10 @@ void Resolver::drop_pod(const Found<PodObject>& found, const BadMark& bad) {
   dropped_pods_.insert(qualified(found.object.meta.ns, found.object.meta.name));
 }
 
+// Kueue's webhook gives the label to pods of such a namespace when they are made. In a cluster that
+// lives those without it are of no queue.
 std::string Resolver::default_queue(const Meta& meta) const {
+  if (options_.live) return "";
   const Owner* owner = meta.controller();
   const bool alone = owner == nullptr || owner->kind == "ReplicaSet";
   const bool waits = kueue_decides_ && default_pods_ && alone &&
