@@ -1,47 +1,49 @@
-// Who holds which GPU of this node: the kubelet's word (pod-resources) joined with the pods that
-// the API has bound here.
+// Who holds which GPU, and what is still to come: the journal, the kubelet's pod-resources and the
+// pods of the API joined into one picture of the node.
 //
-// A pure function of its last inputs, but for differences(), which counts a pod once however often
-// it is seen. So a ledger after a restart equals the one before. O(pods + devices).
+// The kubelet is the truth. The journal speaks only for pods that the kubelet does not list (its
+// answer may be older than the allocation). A pure function of its inputs: after a restart the same
+// inputs give an equal ledger. O(devices + pods), with a logarithm.
 #pragma once
 
-#include <cstddef>
 #include <map>
-#include <set>
 #include <string>
 #include <vector>
 
+#include "allocate/journal.h"
 #include "allocate/preferred.h"
 #include "model/allocation.h"
-#include "model/resource.h"
+#include "model/device.h"
 
 namespace berth::allocate {
 
-// A pod that is bound to this node, as the API has it.
-struct BoundPod {
+// A pod that is bound to this node, as the API tells of it.
+struct NodePod {
+  struct Ask {  // of one container
+    std::string resource;
+    int size = 0;
+    friend bool operator==(const Ask&, const Ask&) = default;
+  };
   std::string uid, ns, name;
-  bool ended = false;  // Succeeded or Failed
-  std::string gpus;    // the annotation berth.dev/gpus; may be nonsense
-  std::vector<std::map<std::string, int>> containers;  // what each asks for: resource -> count
+  std::vector<int> gpus;  // berth.dev/gpus; empty: no hint
+  std::vector<Ask> asks;  // for resources that the node offers
+  bool finished = false;  // phase Succeeded or Failed: it holds nothing
+  friend bool operator==(const NodePod&, const NodePod&) = default;
 };
 
-class Ledger {
- public:
-  void join(const std::vector<model::OfferedResource>& resources,
-            const std::vector<model::HeldDevices>& held, const std::vector<BoundPod>& bound);
-
-  // UIDs of the pods on each GPU, by index, sorted. Pods that the API does not show are left out.
-  const std::map<int, std::vector<std::string>>& holders() const { return holders_; }
-  // Of pods that are bound here, have not ended and hold no devices yet. By pod UID.
-  const std::vector<Hint>& hints() const { return hints_; }
-  // Pods whose GPUs are others than their hint named, since this ledger was made.
-  std::size_t differences() const { return differ_.size(); }
-
- private:
-  std::map<int, std::vector<std::string>> holders_;
-  std::vector<Hint> hints_;
-  std::set<std::string>
-      differ_;  // pod UIDs; those of pods that are gone are dropped when there are many
+struct Ledger {
+  std::map<int, std::vector<std::string>> holders;  // by GPU index: pod UIDs, ascending
+  std::vector<Hint> open;  // of pods that hold nothing yet, by pod UID, then resource and size
+  std::vector<std::string> differing;  // UIDs of pods with GPUs that their hint does not name
+  friend bool operator==(const Ledger&, const Ledger&) = default;
 };
+
+// The order of the inputs does not matter. Devices that the inventory does not have, and holders
+// that the API does not know (yet), are left out.
+Ledger join(const model::GpuInventory& inventory, const std::vector<JournalEntry>& journal,
+            const std::vector<model::HeldDevices>& held, const std::vector<NodePod>& pods);
+
+// The UUID in a device id: "GPU-...::3" is "GPU-...".
+std::string_view device_uuid(std::string_view id);
 
 }  // namespace berth::allocate
