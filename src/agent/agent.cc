@@ -63,6 +63,8 @@ void Agent::State::start() {
         log, metrics);
   }
   host = host::read_host(options.host_root);
+  const Result<std::string> boot =
+      host::read_text(options.host_root + "/proc/sys/kernel/random/boot_id", 256);
   if (!options.state_dir.empty()) {
     const Result<std::string> kept = host::read_text(health_path());
     if (kept.ok()) {
@@ -73,6 +75,7 @@ void Agent::State::start() {
       }
     }
   }
+  if (boot.ok()) health.set_boot(*boot);
   start_pods();
   source.watch(mine([](State& self, const model::GpuEvent& event) { self.event_came(event); }));
   if (!options.kernel_log.empty()) {
@@ -266,7 +269,7 @@ void Agent::State::say_node() {
         if (device.gpu == gpu.index) one.shares = std::max(one.shares, resource.replicas);
       }
     }
-    if (const auto found = ledger.holders().find(gpu.index); found != ledger.holders().end()) {
+    if (const auto found = ledger.holders.find(gpu.index); found != ledger.holders.end()) {
       one.holders = found->second;
     }
     standing.push_back(std::move(one));

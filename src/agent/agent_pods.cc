@@ -80,22 +80,16 @@ void Agent::State::held_came(Result<std::vector<model::HeldDevices>> came) {
 
 // Who holds what: the kubelet's word, with the names and UIDs that the API has.
 void Agent::State::join() {
-  std::vector<allocate::BoundPod> bound;
+  std::vector<allocate::NodePod> bound;
   if (link) {
-    for (const auto& [uid, pod] : link->pods()) {
-      allocate::BoundPod one;
-      one.uid = uid;
-      one.ns = pod.ns;
-      one.name = pod.name;
-      one.ended = pod.ended;
-      one.gpus = pod.gpus;
-      one.containers = pod.containers;
-      bound.push_back(std::move(one));
-    }
+    for (const auto& [uid, pod] : link->pods()) bound.push_back(pod);
   }
-  const std::size_t before = ledger.differences();
-  ledger.join(offer.resources, held, bound);
-  if (ledger.differences() > before) hint_differences.add(ledger.differences() - before);
+  if (inventory) ledger = allocate::join(*inventory, journal.entries(), held, bound);
+  for (const std::string& uid : ledger.differing) {
+    if (differing.insert(uid).second) hint_differences.add();
+  }
+  // Those that are gone are not counted again: their UIDs never return.
+  if (differing.size() > 10'000) differing = {ledger.differing.begin(), ledger.differing.end()};
   holders = monitor::holders_of(held, offer.resources);
   if (!link) return;
   std::map<std::pair<std::string, std::string>, std::string> uids;
@@ -140,7 +134,7 @@ Result<std::vector<std::string>> Agent::State::prefer(const std::string& resourc
     return Error(Code::kNotFound, resource + " is not offered by this node any more");
   }
   BERTH_TRY(allocate::Preference chosen,
-            chooser->second->choose({available, must_include, size}, ledger.hints()));
+            chooser->second->choose({available, must_include, size}, ledger.open));
   if (!chosen.followed.empty()) {
     log.debug("the controller's choice is followed", {{"pod", chosen.followed}});
   }

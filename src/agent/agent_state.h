@@ -5,6 +5,7 @@
 #include <map>
 #include <memory>
 #include <optional>
+#include <set>
 #include <string>
 #include <utility>
 #include <vector>
@@ -92,6 +93,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   bool held_known = false, listing = false;
   Loop::Timer pods_timer = 0;
   allocate::Ledger ledger;
+  std::set<std::string> differing;  // pods whose difference was counted
   monitor::Holders holders;
   std::map<int, monitor::Holder> processes;
 

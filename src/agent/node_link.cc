@@ -22,7 +22,7 @@ using text::JsonWriter;
 using text::Value;
 
 constexpr std::int64_t kFirstRetry = 1'000'000'000, kLastRetry = 60'000'000'000;
-constexpr int kMaxContainers = 64;
+constexpr std::size_t kMaxAsks = 128, kMaxHint = 128;
 
 std::string text_in(const Value& v, std::initializer_list<std::string_view> keys) {
   const Value* found = find_in(v, keys);
@@ -47,22 +47,41 @@ void read_extended(const Value* amounts, std::map<std::string, Number>& out) {
   }
 }
 
-NodePod read_pod(const Value& root) {
-  NodePod out;
+// "0,3"; nothing where it is not such a list: a wish that nobody can read is no wish.
+std::vector<int> read_hint(std::string_view text) {
+  std::vector<int> out;
+  int number = -1;
+  for (const char c : text) {
+    if (c >= '0' && c <= '9' && number < 1'000) {
+      number = std::max(number, 0) * 10 + (c - '0');
+    } else if (c == ',' && number >= 0 && out.size() < kMaxHint) {
+      out.push_back(std::exchange(number, -1));
+    } else {
+      return {};
+    }
+  }
+  if (number < 0) return {};
+  out.push_back(number);
+  return out;
+}
+
+allocate::NodePod read_pod(const Value& root) {
+  allocate::NodePod out;
   out.uid = text_in(root, {"metadata", "uid"});
   out.ns = text_in(root, {"metadata", "namespace"});
   out.name = text_in(root, {"metadata", "name"});
-  out.gpus = text_in(root, {"metadata", "annotations", objects::kGpusAnnotation});
+  out.gpus = read_hint(text_in(root, {"metadata", "annotations", objects::kGpusAnnotation}));
   const std::string phase = text_in(root, {"status", "phase"});
-  out.ended = phase == "Succeeded" || phase == "Failed";
+  out.finished = phase == "Succeeded" || phase == "Failed";
   for (const char* list : {"initContainers", "containers"}) {
     const Value* containers = find_in(root, {"spec", list});
     if (containers == nullptr) continue;
     for (const Value& container : containers->items()) {
-      if (out.containers.size() >= kMaxContainers) break;
       std::map<std::string, int> asks;
       read_extended(find_in(container, {"resources", "limits"}), asks);
-      if (!asks.empty()) out.containers.push_back(std::move(asks));
+      for (const auto& [resource, size] : asks) {
+        if (out.asks.size() < kMaxAsks && size > 0) out.asks.push_back({resource, size});
+      }
     }
   }
   return out;
@@ -171,8 +190,8 @@ struct NodeLink::State : std::enable_shared_from_this<State> {
   std::vector<NodeCondition> conditions;
   std::map<std::string, std::pair<std::string, std::string>> seen_conditions;  // status and since
   std::map<std::string, std::int64_t> allocatable;
-  std::map<std::string, NodePod> pods;          // by uid
-  std::map<kube::Key, std::string> pod_of_key;  // uid
+  std::map<std::string, allocate::NodePod> pods;  // by uid
+  std::map<kube::Key, std::string> pod_of_key;    // uid
   bool no_taint = false, telling = false;
   std::string taints_now, taints_wanted;  // JSON lists; equal or empty: nothing to take away
 
@@ -305,10 +324,10 @@ void NodeLink::State::pod_changed(const kube::ObjectPtr& before, const kube::Obj
     }
     if (after == nullptr) return;
   }
-  NodePod pod = read_pod(after->root());
+  allocate::NodePod pod = read_pod(after->root());
   if (pod.uid.empty()) return;
   pod_of_key[key] = pod.uid;
-  NodePod& place = pods[pod.uid];
+  allocate::NodePod& place = pods[pod.uid];
   if (place == pod) return;
   place = std::move(pod);
   tell_changed();
@@ -477,6 +496,6 @@ bool NodeLink::heard() const { return !state_->node_uid.empty(); }
 const std::map<std::string, std::int64_t>& NodeLink::allocatable() const {
   return state_->allocatable;
 }
-const std::map<std::string, NodePod>& NodeLink::pods() const { return state_->pods; }
+const std::map<std::string, allocate::NodePod>& NodeLink::pods() const { return state_->pods; }
 
 }  // namespace berth::agent

@@ -17,6 +17,7 @@
 #include <string>
 #include <vector>
 
+#include "allocate/ledger.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/random.h"
@@ -32,14 +33,6 @@ struct NodeCondition {
   std::string status;  // "True", "False", "Unknown"
   std::string reason, message;
   friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
-};
-
-struct NodePod {
-  std::string uid, ns, name;
-  bool ended = false;                                  // Succeeded or Failed: holds nothing
-  std::string gpus;                                    // the annotation berth.dev/gpus; empty: none
-  std::vector<std::map<std::string, int>> containers;  // extended resources each asks for
-  friend bool operator==(const NodePod&, const NodePod&) = default;
 };
 
 class NodeLink {
@@ -59,7 +52,7 @@ class NodeLink {
 
   bool heard() const;                                              // the Node was seen
   const std::map<std::string, std::int64_t>& allocatable() const;  // extended resources of the Node
-  const std::map<std::string, NodePod>& pods() const;              // by uid
+  const std::map<std::string, allocate::NodePod>& pods() const;    // by uid
 
  private:
   struct State;
