@@ -37,12 +37,12 @@ bench: build-bench  ## all benchmarks
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
 
-test-kubernetes:  ## API suite, kubectl and others on a real kube-apiserver (10 minutes the first time)
+test-kubernetes:  ## API suite and clients on a real kube-apiserver, the agent on a real kubelet (half an hour)
 	@scripts/install-deps build test kubernetes
 	@scripts/configure release -DBERTH_TESTS=ON
-	ninja -C build/release conformance_server scenario_test
+	ninja -C build/release conformance_server scenario_test berth
 	@test/kubernetes/run-all build/release/test/conformance/conformance_server \
-	  build/release/test/scenario_runner/scenario_test
+	  build/release/test/scenario_runner/scenario_test build/release/berth
 
 asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer
 	@scripts/install-deps build test analysis

@@ -447,6 +447,8 @@ def p1(world):
     world.node.delete("guaranteed", 0)
     world.node.restart_kubelet()
     wait("one is named", lambda: pods_in_metrics(agent) == {"plain"})
+    world.wait_registered(agent)
+    world.wait_counts(4, 4, agent=agent)
     world.run_pod("new", 2)
     wait("both are named", lambda: pods_in_metrics(agent) == {"plain", "new"})
     world.must_run(agent)
