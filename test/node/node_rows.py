@@ -211,6 +211,24 @@ def a17(world):
     world.wait_counts(4, 4, agent=agent)
 
 
+@row("A18", "the API server is away: the kubelet is served, and what changed is said when it is back")
+def a18(world):
+    agent = world.agent(2)
+    wait("GpuNode is there", lambda: gpu_states(world) == {0: "Healthy", 1: "Healthy"})
+    server = dict(world.node.cluster.processes)["kube-apiserver"]
+    server.send_signal(signal.SIGSTOP)
+    try:
+        agent.inject("xid gpu=1 code=79")
+        wait("the kubelet knows one", lambda: len(kubelet_api.allocatable(GPU)) == 1)
+        world.stays(10, agent.running, "the agent ended")
+        agent.get("/metrics")
+    finally:
+        server.send_signal(signal.SIGCONT)
+    world.wait_counts(2, 1, agent=agent)
+    wait("GpuNode says it", lambda: gpu_states(world) == {0: "Healthy", 1: "Unhealthy"})
+    world.run_pod("uses", 1)
+
+
 # What a node with an agent shows
 
 
@@ -373,3 +391,17 @@ def g8(world):
             break
     check(followed >= 1, "the choice was never followed")
     world.note(f"followed {followed} times, not {others} times")
+
+
+@row("G9", "the startup taint goes when GPUs can be handed out, and not before")
+def g9(world):
+    taint = {"key": "berth.dev/agent-not-ready", "effect": "NoSchedule"}
+    def tainted():
+        return any(t["key"] == taint["key"] for t in world.node.object()["spec"].get("taints", []))
+    world.node.api.patch(f"/api/v1/nodes/{NAME}", {"spec": {"taints": [taint]}})
+    waiting = world.agent(0, ready=False, source="nvml")
+    wait("it says why", lambda: any(s["name"] == "driver" and s["reason"] for s in waiting.status()["steps"]))
+    world.stays(3, tainted, "the taint went before there were GPUs")
+    waiting.stop()
+    world.agent(1)
+    wait("the taint is gone", lambda: not tainted())
