@@ -8,6 +8,7 @@ function(berth_library name)
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")
+  list(FILTER tests EXCLUDE REGEX "_for_test\\.cc$")  # a library of its own
   if(NOT sources)
     add_library(berth_${name} INTERFACE)
     target_include_directories(berth_${name} INTERFACE ${CMAKE_SOURCE_DIR}/src)
