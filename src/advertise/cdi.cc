@@ -50,6 +50,10 @@ class Nodes {
     if (seen_.insert(container).second) nodes_.push_back({host, container});
   }
   bool empty() const { return nodes_.empty(); }
+  bool elsewhere() const {  // one has another path on the host
+    return std::any_of(nodes_.begin(), nodes_.end(),
+                       [](const auto& node) { return node.host != node.container; });
+  }
 
   void write(JsonWriter& out) const {
     out.key("deviceNodes");
@@ -74,14 +78,24 @@ class Spec {
       : inventory_(inventory), files_(files) {}
 
   std::string write() && {
+    collect();
+    for (const std::string& node : files_.control_nodes) {
+      control_.add(on_host(files_, node), node);
+    }
     out_.begin_object();
-    // Names that begin with a digit (the indices) came with 0.5.0, as hostPath did; nothing here
-    // needs a later one, and an older runtime refuses what it does not know.
-    out_.field("cdiVersion", "0.5.0");
+    out_.field("cdiVersion", version());
     out_.field("kind", kCdiKind);
     out_.key("devices");
     out_.begin_array();
-    write_devices();
+    for (const auto& [name, nodes] : devices_) {
+      out_.begin_object();
+      out_.field("name", name);
+      out_.key("containerEdits");
+      out_.begin_object();
+      nodes.write(out_);
+      out_.end_object();
+      out_.end_object();
+    }
     out_.end_array();
     out_.key("containerEdits");
     write_common();
@@ -90,7 +104,7 @@ class Spec {
   }
 
  private:
-  void write_devices() {
+  void collect() {
     Nodes all;
     for (std::size_t i = 0; i < inventory_.gpus.size(); ++i) {
       const model::GpuDevice& gpu = inventory_.gpus[i];
@@ -99,8 +113,8 @@ class Spec {
       if (!gpu.mig_enabled) {
         Nodes nodes;
         add_gpu(i, true, nodes);
-        write_device(index, nodes);
-        write_device(gpu.uuid, nodes);
+        add_device(index, nodes);
+        add_uuid(gpu.uuid, nodes);
         continue;
       }
       for (std::size_t j = 0; j < gpu.mig.size(); ++j) {
@@ -108,11 +122,11 @@ class Spec {
         add_gpu(i, gpu.mig[j].profile.find("+gfx") != std::string::npos, nodes);
         add_caps(i, j, nodes);
         add_caps(i, j, all);
-        write_device(index + ":" + std::to_string(j), nodes);
-        write_device(gpu.mig[j].uuid, nodes);
+        add_device(index + ":" + std::to_string(j), nodes);
+        add_uuid(gpu.mig[j].uuid, nodes);
       }
     }
-    write_device("all", all);
+    add_device("all", all);
   }
 
   // graphics: with the nodes of the display manager, which MIG instances do not have as a rule.
@@ -135,16 +149,25 @@ class Spec {
     }
   }
 
+  // Never under a name that means something else.
+  void add_uuid(const std::string& uuid, const Nodes& nodes) {
+    const bool index = !uuid.empty() && uuid.front() >= '0' && uuid.front() <= '9';
+    if (uuid != "all" && !index) add_device(uuid, nodes);
+  }
+
   // A name twice would make a runtime refuse the whole spec.
-  void write_device(const std::string& name, const Nodes& nodes) {
+  void add_device(const std::string& name, const Nodes& nodes) {
     if (nodes.empty() || !is_device_name(name) || !names_.insert(name).second) return;
-    out_.begin_object();
-    out_.field("name", name);
-    out_.key("containerEdits");
-    out_.begin_object();
-    nodes.write(out_);
-    out_.end_object();
-    out_.end_object();
+    devices_.emplace_back(name, nodes);
+  }
+
+  // The lowest that has what is used: an older runtime refuses versions that it does not know.
+  const char* version() const {
+    const bool later = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) {
+      const char first = device.first.front();
+      return (first >= '0' && first <= '9') || device.second.elsewhere();
+    });
+    return later || control_.elsewhere() ? "0.5.0" : "0.3.0";
   }
 
   void write_common() {
@@ -153,9 +176,7 @@ class Spec {
     out_.begin_array();
     out_.value("NVIDIA_VISIBLE_DEVICES=void");  // or NVIDIA's runtime would add its own devices
     out_.end_array();
-    Nodes control;
-    for (const std::string& node : files_.control_nodes) control.add(on_host(files_, node), node);
-    if (!control.empty()) control.write(out_);
+    if (!control_.empty()) control_.write(out_);
     write_mounts();
     out_.end_object();
   }
@@ -198,7 +219,9 @@ class Spec {
   const model::GpuInventory& inventory_;
   const DriverFiles& files_;
   JsonWriter out_{{.indent = 2}};
-  std::set<std::string> names_;
+  std::vector<std::pair<std::string, Nodes>> devices_;
+  std::set<std::string> names_;  // of devices_
+  Nodes control_;
 };
 
 }  // namespace
