@@ -110,7 +110,7 @@ Journal Journal::read(std::string_view text) {
   return out;
 }
 
-std::string Journal::line(const JournalEntry& entry) const { return line_of(entry); }
+std::string Journal::line(const JournalEntry& entry) const { return "\n" + line_of(entry); }
 
 void Journal::add(JournalEntry entry) {
   if (entries_.size() >= kMaxJournal) entries_.erase(entries_.begin());

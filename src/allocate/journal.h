@@ -28,10 +28,10 @@ struct JournalEntry {
 
 class Journal {
  public:
-  // Lines that could not be read are counted in damaged(). The caller then writes text() back: a
-  // torn last line would swallow the next one that is appended.
+  // Lines that could not be read are counted in damaged().
   static Journal read(std::string_view text);
-  std::string line(const JournalEntry& entry) const;  // to append, ends with '\n'
+  // To append. Ends with '\n' and begins with one: a torn line before it does not take it along.
+  std::string line(const JournalEntry& entry) const;
   void add(JournalEntry entry);
   // What the kubelet says is the truth: entries get their pods, entries of devices that nobody
   // holds (or that a later entry was given since) and that are older than grace go. True when
