@@ -1,71 +1,76 @@
-// Whether a node can take GPU pods, step by step: driver, devices, CDI, registration, allocatable.
+// Whether a node's GPUs can be used, step by step, and why not yet (docs/health.md).
 //
-// A pure function: what the agent knows in, a report out. The report is what `berth agent status`
-// prints, what the Node's conditions say, and what takes the startup taint away.
+// The steps follow one another: driver, devices, cdi, registration, allocatable. The first one that
+// is not ok is the node's reason; those after it wait. The agent fills in what it sees and
+// publishes what comes out: conditions on the Node, and `berth agent status`. Pure.
 #pragma once
 
 #include <cstdint>
-#include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
-#include "base/result.h"
 #include "monitor/health.h"
 
 namespace berth::monitor {
 
-struct ResourceInput {
-  std::string name;
-  int devices = 0, healthy = 0;
-  bool registered = false;
-  std::string problem;             // why it is not registered; empty: under way
-  std::optional<int> allocatable;  // on the Node; absent: the Node was not seen
-};
-
-struct GpuInput {
-  int index = 0;
-  std::string uuid, name;
-  Verdict verdict;
-};
-
-struct NodeInputs {
-  std::string node;
+struct NodeSights {
   bool driver_answers = false;
-  std::string driver_problem;  // empty: it was not asked yet, or it answers
-  std::string offer_problem;   // the configuration does not fit the machine, or cannot be read
-  bool cdi_wanted = true, cdi_written = false;
-  std::string cdi_problem;
-  bool has_api = true;  // without it allocatable is not looked at
-  std::vector<ResourceInput> resources;
-  std::vector<GpuInput> gpus;
+  std::string driver_error;  // why not; empty: it was not asked yet
+  std::string driver_version;
+  struct Gpu {
+    int index = 0;
+    std::string uuid;
+    Verdict verdict;
+  };
+  std::vector<Gpu> gpus;    // by index
+  int gpus_on_bus = -1;     // that the PCI bus shows; -1: not looked
+  std::string offer_error;  // why they cannot be offered as configured; empty: they can
+
+  bool cdi_wanted = true;  // false: the configured ways to hand out devices need no spec
+  bool cdi_written = false;
+  std::string cdi_error;
+
+  struct Resource {
+    std::string name;
+    int devices = 0, healthy = 0;  // as offered
+    bool registered = false;
+    std::string error;     // of the last try to register
+    int allocatable = -1;  // on the Node; -1: not seen there
+  };
+  std::vector<Resource> resources;
+  bool node_watched = true;  // false: there is no API server to see the Node in
 };
 
 enum class StepState : std::uint8_t { kOk, kWaiting, kFailed };
+std::string_view name(StepState state);  // "ok", "waiting", "failed"
 
-struct NodeStep {
-  std::string name;  // "driver", "devices", "cdi", "registered", "allocatable"
+struct ReadyStep {
+  std::string_view step;  // "driver", "devices", "cdi", "registration", "allocatable"
   StepState state = StepState::kWaiting;
-  std::string reason;  // "DriverUnavailable"; empty when ok
-  std::string text;    // one sentence for people
+  std::string_view reason;  // "DriverUnavailable"; of a step that waits: "Waiting"
+  std::string text;
+  friend bool operator==(const ReadyStep&, const ReadyStep&) = default;
 };
 
 struct NodeCondition {
-  std::string type, status, reason, message;  // "GpuReady", "False", "NotRegistered", ...
+  std::string_view type;    // "GpuReady", "GpuHealthy"
+  std::string_view status;  // "True", "False", "Unknown"
+  std::string_view reason;
+  std::string message;  // at most 1,024 bytes
+  friend bool operator==(const NodeCondition&, const NodeCondition&) = default;
 };
 
-struct NodeReport {
-  std::string node;
+struct NodeState {
   bool ready = false;
-  std::vector<NodeStep> steps;
-  std::vector<NodeCondition> conditions;  // GpuReady and GpuHealthy
-  std::vector<ResourceInput> resources;
-  std::vector<GpuInput> gpus;
+  std::vector<ReadyStep> steps;           // all five
+  std::vector<NodeCondition> conditions;  // both
 };
 
-NodeReport node_report(const NodeInputs& inputs);
+NodeState node_state(const NodeSights& sights);
 
-std::string report_json(const NodeReport& report);
-Result<NodeReport> read_report(std::string_view json);  // what report_json() wrote
-std::string report_text(const NodeReport& report);      // for a terminal, 80 columns
+// For people: at most 80 columns, safe for a terminal.
+std::string status_table(const NodeSights& sights, const NodeState& state);
+std::string status_json(const NodeSights& sights, const NodeState& state);
 
 }  // namespace berth::monitor
