@@ -1,5 +1,7 @@
 """The scenarios in which Kubernetes tests its own device manager, with berth's agent as the plugin."""
+import json
 import os
+import re
 import signal
 import threading
 import time
@@ -7,7 +9,7 @@ import time
 import grpc_lite
 import kubelet_api
 import node as nodes
-from node import wait
+from node import CDI_DIR, wait
 from rows import OPTIONS, log_count, pods_in_metrics, refused, restarts, row, state_of, untouched
 from world import GPU, HOLD, TELL, Failed, Sampler, check, equal, gpu_pod
 
@@ -29,19 +31,55 @@ def d1(world):
     equal(sorted(known), kubelet_api.allocatable(GPU), "ids that the kubelet may hand out")
 
 
-@row("D2", "the container sees the CDI devices it was given and no others, and the environment")
+def everything(world, name):
+    """All that a container sees: {"env": {...}, "dev": {...}, "mnt": {...}}."""
+    def told():
+        lines = world.node.output(name).splitlines()
+        return lines if "end" in lines else None
+    out = {"env": set(), "dev": set(), "mnt": set()}
+    for line in wait(f"{name} told what it sees", told):
+        kind, _, what = line.partition(" ")
+        if kind in out and not what.startswith("HOSTNAME="):
+            out[kind].add(what)
+    return out
+
+
+def promised(ids):
+    """The same, of what the CDI specs say about these devices."""
+    out = {"env": set(), "dev": set(), "mnt": set()}
+    for file in os.listdir(CDI_DIR):
+        if not file.endswith(".json"):
+            continue
+        with open(os.path.join(CDI_DIR, file), encoding="utf-8") as f:
+            spec = json.load(f)
+        edits = [d["containerEdits"] for d in spec["devices"] if d["name"] in ids] + [spec.get("containerEdits", {})]
+        for edit in edits:
+            out["env"] |= set(edit.get("env", []))
+            out["dev"] |= {d["path"] for d in edit.get("deviceNodes", [])}
+            out["mnt"] |= {m["containerPath"] for m in edit.get("mounts", [])}
+            equal(edit.get("hooks", []), [], "hooks in the CDI spec")
+    return out
+
+
+@row("D2", "the container sees the CDI devices, mounts and environment it was given, and nothing else")
 def d2(world):
     agent = world.agent(4)
-    world.run_pod("one", 1)
-    world.run_pod("three", 3)
-    for name in ("one", "three"):
-        want = sorted(f"/dev/nvidia{agent.index_of(i)}" for i in world.ids(name))
-        equal(world.gpu_nodes(name), want, f"device nodes in {name}")
-        environment = world.told(name)[0]
-        check("NVIDIA_VISIBLE_DEVICES" in environment, f"no NVIDIA_VISIBLE_DEVICES in {environment}")
-    world.node.create(nodes.pod("none", TELL + "echo dev end; sleep 1000"))
+    script = ("env | sort | sed 's/^/env /'; find /dev -type c | sed 's/^/dev /'; "
+              "cut -d ' ' -f 2 /proc/self/mounts | sed 's/^/mnt /'; echo end; trap 'exit 0' TERM; sleep 100000 & wait $!")
+    world.node.create(nodes.pod("none", script))
     world.node.wait_running("none")
-    equal(world.told("none"), ({}, ["end"]), "a pod that asked for none")
+    usual = everything(world, "none")
+    check(not any("nvidia" in d for d in usual["dev"]), f"devices of a pod that asked for none: {usual['dev']}")
+    for name, gpus in (("one", 1), ("three", 3)):
+        world.node.create(gpu_pod(name, gpus, script))
+        world.node.wait_running(name)
+        found, ids = everything(world, name), world.ids(name)
+        want = promised(ids)
+        for kind in ("env", "dev", "mnt"):
+            equal(sorted(found[kind] - usual[kind]), sorted(want[kind]), f"{kind} of {name} beyond the usual")
+        equal(sorted(d for d in found["dev"] if re.fullmatch(r"/dev/nvidia\d+", d)),
+              sorted(f"/dev/nvidia{agent.index_of(i)}" for i in ids), f"GPUs of {name}")
+        check(any(e.startswith("NVIDIA_VISIBLE_DEVICES=") for e in found["env"]), f"environment: {found['env']}")
 
 
 @row("D3", "a container that restarts keeps its device")
