@@ -250,13 +250,14 @@ void Agent::State::set_plugins() {
 void Agent::State::say_node() {
   if (!link) return;
   link->want_host_labels(advertise::host_labels(host));
-  const monitor::NodeReport report = monitor::node_report(node_inputs());
+  const monitor::NodeState judged = monitor::node_state(sights());
   std::vector<NodeCondition> conditions;
-  for (const monitor::NodeCondition& one : report.conditions) {
-    conditions.push_back({one.type, one.status, one.reason, one.message});
+  for (const monitor::NodeCondition& one : judged.conditions) {
+    conditions.push_back(
+        {std::string(one.type), std::string(one.status), std::string(one.reason), one.message});
   }
   link->want_conditions(conditions);
-  if (report.ready) link->want_no_startup_taint();
+  if (judged.ready) link->want_no_startup_taint();
   if (!inventory) return;
   std::vector<discover::GpuStanding> standing;
   for (const model::GpuDevice& gpu : inventory->gpus) {
@@ -307,7 +308,7 @@ void Agent::set_config_problem(const std::string& problem) {
   state_->publish_later();
 }
 
-bool Agent::ready() const { return monitor::node_report(state_->node_inputs()).ready; }
+bool Agent::ready() const { return monitor::node_state(state_->sights()).ready; }
 
 std::string Agent::page() const {
   const MutexLock lock(state_->mutex);

@@ -84,7 +84,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void note_events();
   void keep_health();
   void render();
-  monitor::NodeInputs node_inputs() const;
+  monitor::NodeSights sights() const;
 
   // ---- pods and devices (agent_pods.cc)
   allocate::Journal journal;
@@ -112,13 +112,14 @@ struct Agent::State : std::enable_shared_from_this<State> {
   const model::OfferedResource* find_resource(const std::string& name) const;
   std::string journal_path() const { return options.state_dir + "/allocations.jsonl"; }
   std::string health_path() const { return options.state_dir + "/health.json"; }
-  std::string status_path() const { return options.state_dir + "/status.json"; }
+  void keep_status(const monitor::NodeSights& seen, const monitor::NodeState& judged,
+                   const std::string& json);
 
   // ---- for other threads
   mutable Mutex mutex;
   std::string page BERTH_GUARDED_BY(mutex), status BERTH_GUARDED_BY(mutex);
+  std::string status_kept, page_buffer;              // the loop's alone
   std::int64_t page_at BERTH_GUARDED_BY(mutex) = 0;  // monotonic
-  std::string status_file;
 
   CounterFamily& verdict_changes;
   CounterFamily& allocations;

@@ -5,6 +5,13 @@
 
 namespace berth::agent {
 
+namespace {
+
+constexpr std::uint16_t kNvidia = 0x10de;
+constexpr std::uint32_t kDisplayClass = 0x03;
+
+}  // namespace
+
 void Agent::State::read_later(std::int64_t delay_ns) {
   loop.cancel(read_timer);
   read_timer = loop.after(delay_ns, mine([](State& self) { self.read(); }));
@@ -120,43 +127,47 @@ void Agent::State::keep_health() {
   }
 }
 
-monitor::NodeInputs Agent::State::node_inputs() const {
-  monitor::NodeInputs out;
-  out.node = options.node_name;
-  out.driver_problem = driver_problem;
+monitor::NodeSights Agent::State::sights() const {
+  monitor::NodeSights out;
   out.driver_answers = inventory.has_value() && driver_problem.empty();
-  out.offer_problem = offer_problem.empty() ? config_problem : offer_problem;
+  out.driver_error = driver_problem;
+  out.offer_error = offer_problem.empty() ? config_problem : offer_problem;
   out.cdi_wanted = !options.cdi_dir.empty();
-  out.cdi_problem = cdi_problem;
-  out.cdi_written = !cdi_written.empty();
-  out.has_api = link != nullptr;
+  out.cdi_written = !cdi_written.empty() && cdi_problem.empty();
+  out.cdi_error = cdi_problem;
+  out.node_watched = link != nullptr;
+  out.gpus_on_bus = static_cast<int>(
+      std::count_if(host.pci.begin(), host.pci.end(), [](const model::PciDevice& device) {
+        return device.vendor == kNvidia && device.class_code >> 16 == kDisplayClass;
+      }));
   if (plugins) {
     for (const PluginState& plugin : plugins->states()) {
-      monitor::ResourceInput resource;
+      monitor::NodeSights::Resource resource;
       resource.name = plugin.resource;
       resource.devices = plugin.devices;
       resource.healthy = plugin.healthy;
       resource.registered = plugin.registered;
-      resource.problem = plugin.problem;
+      resource.error = plugin.problem;
       if (link && link->heard()) {
         const auto found = link->allocatable().find(plugin.resource);
-        resource.allocatable =
-            found == link->allocatable().end() ? 0 : static_cast<int>(found->second);
+        if (found != link->allocatable().end()) {
+          resource.allocatable = static_cast<int>(found->second);
+        }
       }
       out.resources.push_back(std::move(resource));
     }
   }
   if (inventory) {
+    out.driver_version = inventory->driver_version;
     for (const model::GpuDevice& gpu : inventory->gpus) {
-      out.gpus.push_back({gpu.index, gpu.uuid, gpu.name, health.verdict(gpu.uuid)});
+      out.gpus.push_back({gpu.index, gpu.uuid, health.verdict(gpu.uuid)});
     }
   }
   return out;
 }
 
 void Agent::State::render() {
-  const std::int64_t now = loop.wall().now_ns();
-  std::string metrics_text;
+  page_buffer.clear();
   if (inventory) {
     monitor::ExportInput input;
     input.inventory = &*inventory;
@@ -165,19 +176,30 @@ void Agent::State::render() {
     input.holders = &holders;
     input.processes = &processes;
     input.sampled_ns = read_at;
-    input.now_ns = now;
-    metrics_text = monitor::export_metrics(input, options.exporting);
+    input.now_ns = loop.wall().now_ns();
+    monitor::export_metrics(input, options.exporting, page_buffer);
   }
-  std::string status_text = monitor::report_json(monitor::node_report(node_inputs()));
-  if (!options.state_dir.empty() && status_text != status_file) {
-    status_file = status_text;
-    const Status wrote = host::write_atomically(status_path(), status_text);
-    if (!wrote.ok()) log.warn("status could not be kept", {{"error", wrote.error().to_string()}});
-  }
+  const monitor::NodeSights seen = sights();
+  const monitor::NodeState judged = monitor::node_state(seen);
+  std::string json = monitor::status_json(seen, judged);
+  keep_status(seen, judged, json);
   const MutexLock lock(mutex);
-  page.swap(metrics_text);
-  status.swap(status_text);
+  page = page_buffer;
+  status.swap(json);
   page_at = loop.monotonic().ticks_ns();
+}
+
+// For `berth agent status`, which asks nobody: the files are there when the agent is not.
+void Agent::State::keep_status(const monitor::NodeSights& seen, const monitor::NodeState& judged,
+                               const std::string& json) {
+  if (options.state_dir.empty() || json == status_kept) return;
+  status_kept = json;
+  Status wrote = host::write_atomically(options.state_dir + "/status.json", json);
+  if (wrote.ok()) {
+    wrote = host::write_atomically(options.state_dir + "/status.txt",
+                                   monitor::status_table(seen, judged));
+  }
+  if (!wrote.ok()) log.warn("status could not be kept", {{"error", wrote.error().to_string()}});
 }
 
 }  // namespace berth::agent

@@ -1,0 +1,382 @@
+#include "app/agent_command.h"
+
+#include <fmt/format.h>
+#include <unistd.h>
+
+#include <memory>
+#include <optional>
+#include <ostream>
+
+#include "advertise/labels.h"
+#include "agent/agent.h"
+#include "app/agent_source.h"
+#include "app/files.h"
+#include "app/log_lines.h"
+#include "app/signals.h"
+#include "app/webhook_server.h"
+#include "base/run_loop.h"
+#include "host/host.h"
+#include "kube/config.h"
+#include "kube/curl_transport.h"
+#include "nvml/recorder.h"
+#include "serve/http_server.h"
+#include "text/escape.h"
+#include "text/json.h"
+
+namespace berth::app {
+
+namespace {
+
+constexpr int kExitNotReady = 10;
+constexpr std::size_t kMaxConfig = 1 << 20;
+
+struct AgentSettings {
+  agent::AgentOptions agent;
+  std::optional<HostPort> metrics;
+  std::optional<kube::Config> cluster;
+  std::string config_text;
+};
+
+std::string host_name() {
+  char name[256] = "";
+  if (::gethostname(name, sizeof name - 1) != 0) return {};
+  return name;
+}
+
+Result<std::string> config_text_of(const AgentArguments& arguments) {
+  if (arguments.config_file.empty()) return std::string();
+  return read_file(arguments.config_file, kMaxConfig);
+}
+
+std::string word_of(const std::map<std::string, std::string>& words, const std::string& name) {
+  const auto found = words.find(name);
+  return found == words.end() ? std::string() : found->second;
+}
+
+Status read_exporting(const AgentArguments& arguments, monitor::ExportOptions& out) {
+  out.hostname = arguments.node_name;
+  out.old_hostname = arguments.old_hostname;
+  out.old_names = arguments.old_metric_names;
+  out.pod_uid = arguments.pod_uid;
+  if (arguments.counters_file.empty()) return {};
+  BERTH_TRY(const std::string text, read_file(arguments.counters_file, kMaxConfig));
+  Result<std::vector<monitor::CounterRow>> rows = monitor::parse_counters_csv(text);
+  if (!rows.ok()) return std::move(rows).error().context(arguments.counters_file);
+  out.rows = std::move(*rows);
+  return {};
+}
+
+Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Terminal& terminal) {
+  AgentSettings out;
+  agent::AgentOptions& options = out.agent;
+  options.node_name = arguments.node_name;
+  if (options.node_name.empty()) {
+    return invalid(
+        "--node-name: found nothing, want the name of this machine's Node (or NODE_NAME)");
+  }
+  if (!arguments.kubelet_dir.empty()) options.kubelet_dir = arguments.kubelet_dir;
+  if (!arguments.cdi_dir.empty()) options.cdi_dir = arguments.cdi_dir;
+  if (arguments.no_cdi) options.cdi_dir.clear();
+  if (!arguments.state_dir.empty()) options.state_dir = arguments.state_dir;
+  if (!arguments.host_root.empty()) options.host_root = arguments.host_root;
+  options.take_over = arguments.take_over;
+  options.instance = std::to_string(::getpid());
+  BERTH_TRY(out.config_text, config_text_of(arguments));
+  Result<advertise::PluginConfig> config =
+      advertise::read_plugin_config(out.config_text, arguments.plugin_flags, terminal.environment);
+  if (!config.ok()) {
+    return arguments.config_file.empty() ? std::move(config).error()
+                                         : std::move(config).error().context(arguments.config_file);
+  }
+  options.config = std::move(*config);
+  BERTH_TRY(options.health,
+            monitor::health_options(word_of(terminal.environment, "DP_DISABLE_HEALTHCHECKS"),
+                                    word_of(terminal.environment, "DP_ENABLE_HEALTHCHECKS")));
+  BERTH_CHECK(read_exporting(arguments, options.exporting));
+  if (arguments.metrics_address != "none") {
+    Result<HostPort> place = parse_host_port(
+        arguments.metrics_address.empty() ? "0.0.0.0:9400" : arguments.metrics_address);
+    if (!place.ok()) return std::move(place).error().context("--metrics");
+    out.metrics = *place;
+  }
+  const bool in_cluster = !word_of(terminal.environment, "KUBERNETES_SERVICE_HOST").empty();
+  if (!arguments.kubeconfig.empty() || in_cluster) {
+    BERTH_TRY(out.cluster,
+              kube::find_config(arguments.kubeconfig, arguments.context, terminal.environment));
+  }
+  return out;
+}
+
+int usage_error(Terminal& terminal, const Error& error) {
+  terminal.err << "berth: " << text::terminal_safe(error.to_string()) << '\n';
+  return 2;
+}
+
+class AgentRun {
+ public:
+  AgentRun(const AgentArguments& arguments, AgentSettings settings, Terminal& terminal)
+      : arguments_(arguments),
+        settings_(std::move(settings)),
+        terminal_(terminal),
+        sink_(terminal.err),
+        log_(sink_, terminal.wall,
+             LogOptions{
+                 .level = arguments.log_level == "debug"  ? LogLevel::kDebug
+                          : arguments.log_level == "warn" ? LogLevel::kWarn
+                                                          : LogLevel::kInfo,
+                 .format = arguments.log_format == "json" ? LogFormat::kJson : LogFormat::kText}),
+        loop_(terminal.monotonic, terminal.wall),
+        signals_([this] { loop_.post([this] { loop_.stop(); }); }) {}
+
+  int run() {
+    if (const Status ready = open(); !ready.ok()) {
+      terminal_.err << "berth: " << text::terminal_safe(ready.error().to_string()) << '\n';
+      return 1;
+    }
+    for (const std::string& warning : settings_.agent.config.warnings) {
+      log_.warn("configuration", {{"what", warning}});
+    }
+    agent_->start();
+    watch_config();
+    watch_faults();
+    loop_.run();
+    log_.info("stopping");
+    server_.reset();
+    config_watch_.reset();
+    fault_watch_.reset();
+    agent_.reset();
+    return 0;
+  }
+
+ private:
+  Status open() {
+    BERTH_TRY(source_, open_source(loop_, random_.split("source"), arguments_.source,
+                                   arguments_.node_name, settings_.agent.config.driver_root));
+    settings_.agent.simulated = !source_.real;
+    if (!source_.real) settings_.agent.kernel_log.clear();
+    if (!settings_.agent.state_dir.empty()) BERTH_CHECK(make_folder(settings_.agent.state_dir));
+    if (settings_.cluster) {
+      transport_ = std::make_unique<kube::CurlTransport>(
+          loop_, *settings_.cluster, terminal_.environment, kube::CurlOptions{}, &metrics_);
+      client_ = std::make_unique<kube::Client>(
+          *transport_, loop_, random_.split("client"),
+          kube::ClientOptions{.user_agent = "berth-agent", .manager = "berth-agent"}, &metrics_);
+    } else {
+      log_.info("no kubeconfig: labels, conditions and GpuNode are left alone");
+    }
+    agent_ =
+        std::make_unique<agent::Agent>(loop_, *source_.source, client_.get(),
+                                       random_.split("agent"), settings_.agent, log_, metrics_);
+    if (!settings_.metrics) return {};
+    serve::HttpServerOptions http;
+    http.address = settings_.metrics->host;
+    http.port = settings_.metrics->port;
+    http.max_connections = 64;
+    http.max_body_bytes = 4096;
+    BERTH_TRY(server_, serve::HttpServer::start(
+                           http, [this](const text::HttpRequest& request,
+                                        const std::shared_ptr<serve::Exchange>& exchange) {
+                             answer(request, *exchange);
+                           }));
+    log_.info("serving metrics", {{"address", http.address}, {"port", server_->port()}});
+    return {};
+  }
+
+  // On the server's thread.
+  void answer(const text::HttpRequest& request, serve::Exchange& exchange) {
+    text::HttpResponse out{
+        .status = 200, .headers = {{"Content-Type", "text/plain"}}, .body = "ok\n"};
+    if (request.target == "/metrics") {
+      out.headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}};
+      out.body = agent_->page() + metrics_.render(MetricFormat::kPrometheusText);
+    } else if (request.target == "/status") {
+      out.headers = {{"Content-Type", "application/json"}};
+      out.body = agent_->status();
+    } else if (request.target == "/healthz" || request.target == "/health") {
+      if (!agent_->live()) out.status = 503, out.body = "the agent's loop does not move\n";
+    } else {
+      out.status = 404;
+      out.body = "there are /metrics, /status and /healthz\n";
+    }
+    exchange.respond(std::move(out));
+  }
+
+  // A ConfigMap is replaced by a link that flips: any change in the folder is a reason to look.
+  void watch_config() {
+    if (arguments_.config_file.empty()) return;
+    const std::size_t slash = arguments_.config_file.rfind('/');
+    const std::string folder =
+        slash == std::string::npos ? "." : arguments_.config_file.substr(0, slash);
+    config_watch_ = host::FolderWatch::start(loop_, folder.empty() ? "/" : folder,
+                                             [this](const std::string&) { read_config(); });
+  }
+
+  void read_config() {
+    Result<std::string> text = config_text_of(arguments_);
+    if (!text.ok()) return agent_->set_config_problem(text.error().to_string());
+    if (*text == settings_.config_text) return;
+    settings_.config_text = std::move(*text);
+    const Result<advertise::PluginConfig> config = advertise::read_plugin_config(
+        settings_.config_text, arguments_.plugin_flags, terminal_.environment);
+    if (!config.ok()) return agent_->set_config_problem(config.error().to_string());
+    agent_->set_config(*config);
+  }
+
+  void watch_faults() {
+    if (arguments_.sim_faults.empty() || source_.simulated == nullptr) return;
+    const std::string path = absolute_path(arguments_.sim_faults);
+    fault_watch_ = host::FolderWatch::start(loop_, path.substr(0, path.rfind('/')),
+                                            [this](const std::string&) { read_faults(); });
+    read_faults();
+  }
+
+  // Lines beyond those that were read.
+  void read_faults() {
+    const Result<std::string> text = read_file(arguments_.sim_faults, kMaxConfig);
+    if (!text.ok() || text->size() <= faults_read_) return;
+    std::size_t end = 0;
+    while ((end = text->find('\n', faults_read_)) != std::string::npos) {
+      const std::string line = text->substr(faults_read_, end - faults_read_);
+      faults_read_ = end + 1;
+      if (line.empty()) continue;
+      const Result<sim::Fault> fault = sim::parse_fault(line, source_.simulated->gpus());
+      if (fault.ok()) {
+        source_.simulated->inject(*fault);
+      } else {
+        log_.warn("not a fault", {{"line", line}, {"why", fault.error().to_string()}});
+      }
+    }
+  }
+
+  const AgentArguments& arguments_;
+  AgentSettings settings_;
+  Terminal& terminal_;
+  StreamSink sink_;
+  Logger log_;
+  MetricsRegistry metrics_;
+  Random random_{static_cast<std::uint64_t>(::getpid())};
+  RunLoop loop_;
+  StopSignals signals_;
+  OpenSource source_;
+  std::unique_ptr<kube::CurlTransport> transport_;
+  std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<agent::Agent> agent_;
+  std::unique_ptr<serve::HttpServer> server_;
+  std::unique_ptr<host::FolderWatch> config_watch_, fault_watch_;
+  std::size_t faults_read_ = 0;
+};
+
+int print_labels(const AgentArguments& arguments, const AgentSettings& settings,
+                 Terminal& terminal) {
+  RunLoop loop(terminal.monotonic, terminal.wall);
+  Random random(1);
+  Result<OpenSource> opened = open_source(loop, random, arguments.source, arguments.node_name,
+                                          settings.agent.config.driver_root);
+  if (!opened.ok()) return usage_error(terminal, opened.error());
+  const std::string& root = settings.agent.host_root;
+  model::HostFacts facts = host::read_host(root);
+  int code = 0;
+  opened->source->take_inventory([&](Result<model::GpuInventory> found) {
+    auto labels = advertise::host_labels(facts);
+    if (found.ok()) {
+      if (opened->real) host::place_on_bus(root, *found, facts);
+      labels.merge(advertise::gpu_labels(*found, facts, settings.agent.config,
+                                         terminal.wall.now_ns() / 1'000'000'000));
+    } else {
+      terminal.err << "berth: " << text::terminal_safe(found.error().to_string()) << '\n';
+      code = 1;
+    }
+    for (const auto& [key, value] : labels) {
+      terminal.out << text::terminal_safe(key) << '=' << text::terminal_safe(value) << '\n';
+    }
+    loop.stop();
+  });
+  loop.run();
+  return code;
+}
+
+}  // namespace
+
+void fill_from_environment(AgentArguments& arguments,
+                           const std::map<std::string, std::string>& environment) {
+  const std::pair<std::string*, const char*> places[] = {
+      {&arguments.source, "BERTH_SOURCE"},           {&arguments.node_name, "NODE_NAME"},
+      {&arguments.kubeconfig, "BERTH_KUBECONFIG"},   {&arguments.kubelet_dir, "BERTH_KUBELET_DIR"},
+      {&arguments.cdi_dir, "BERTH_CDI_DIR"},         {&arguments.state_dir, "BERTH_STATE_DIR"},
+      {&arguments.metrics_address, "BERTH_METRICS"}, {&arguments.host_root, "BERTH_HOST_ROOT"},
+      {&arguments.config_file, "CONFIG_FILE"},
+  };
+  for (const auto& [place, name] : places) {
+    if (place->empty()) *place = word_of(environment, name);
+  }
+  if (arguments.source.empty()) arguments.source = "nvml";
+  if (arguments.node_name.empty()) arguments.node_name = host_name();
+}
+
+int agent_command(const AgentArguments& given, Terminal& terminal) {
+  AgentArguments arguments = given;
+  fill_from_environment(arguments, terminal.environment);
+  Result<AgentSettings> settings = agent_settings(arguments, terminal);
+  if (!settings.ok()) return usage_error(terminal, settings.error());
+  if (arguments.print_labels) return print_labels(arguments, *settings, terminal);
+  return AgentRun(arguments, std::move(*settings), terminal).run();
+}
+
+int agent_status_command(const AgentArguments& given, Terminal& terminal) {
+  AgentArguments arguments = given;
+  fill_from_environment(arguments, terminal.environment);
+  const std::string folder =
+      arguments.state_dir.empty() ? agent::AgentOptions{}.state_dir : arguments.state_dir;
+  const Result<std::string> json = read_file(folder + "/status.json");
+  const Result<std::string> table = read_file(folder + "/status.txt");
+  for (const Result<std::string>* one : {&json, &table}) {
+    if (one->ok()) continue;
+    terminal.err << "berth: " << text::terminal_safe(one->error().to_string())
+                 << "\nberth: does the agent run here? its folder is named by --state-dir\n";
+    return 1;
+  }
+  const Result<text::Document> read = text::parse_json(*json);
+  const text::Value* ready = read.ok() ? read->root().find("ready") : nullptr;
+  if (ready == nullptr || !ready->is_bool()) {
+    terminal.err << "berth: " << folder << "/status.json is damaged; the agent writes it anew\n";
+    return 1;
+  }
+  terminal.out << (arguments.status_output == "json" ? *json + '\n' : *table);
+  return ready->as_bool() ? 0 : kExitNotReady;
+}
+
+int agent_record_command(const AgentArguments& given, Terminal& terminal) {
+  AgentArguments arguments = given;
+  fill_from_environment(arguments, terminal.environment);
+  const std::string root = arguments.host_root.empty() ? "/" : arguments.host_root;
+  RunLoop loop(terminal.monotonic, terminal.wall);
+  Result<OpenSource> opened =
+      open_source(loop, Random(1), arguments.source, arguments.node_name, "/");
+  if (!opened.ok()) return usage_error(terminal, opened.error());
+  model::HostFacts facts = host::read_host(root);
+  nvml::RecorderOptions options;
+  options.duration_ns = arguments.record_seconds * std::int64_t{1'000'000'000};
+  terminal.err << "recording for " << arguments.record_seconds << " s\n";
+  int code = 1;
+  const nvml::Recorder recorder(
+      loop, *opened->source, facts, options,
+      [&](Result<nvml::Recording> made) {
+        Status wrote =
+            made.ok() ? host::write_atomically(arguments.record_file, nvml::write_recording(*made))
+                      : Status(std::move(made).error());
+        if (wrote.ok()) {
+          terminal.out << "wrote " << text::terminal_safe(arguments.record_file) << '\n';
+          code = 0;
+        } else {
+          terminal.err << "berth: " << text::terminal_safe(wrote.error().to_string()) << '\n';
+        }
+        loop.stop();
+      },
+      [&](model::GpuInventory& inventory) {
+        if (opened->real) host::place_on_bus(root, inventory, facts);
+      });
+  loop.run();
+  return code;
+}
+
+}  // namespace berth::app

@@ -1,0 +1,319 @@
+// The whole agent with simulated GPUs, under a fake kubelet that speaks real gRPC. Real time: what
+// is waited for has minutes, and nothing is asserted about how long it took.
+#include "agent/agent.h"
+
+#include <gtest/gtest.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <sstream>
+
+#include "base/system_clock.h"
+#include "kubelet/fake_kubelet_for_test.h"
+#include "kubelet/plugin_for_test.h"
+#include "sim/nodes/gpu_source.h"
+
+namespace berth::agent {
+namespace {
+
+using kubelet::FakeKubelet;
+using kubelet::kGpu;
+using Counts = FakeKubelet::Counts;
+
+constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr const char* kEight =
+    "pools: [{name: n, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 8}]";
+
+class Quiet final : public LogSink {
+ public:
+  void write(LogLevel, std::string_view) override {}
+};
+
+std::string read_all(const std::string& path) {
+  std::ifstream file(path);
+  std::stringstream out;
+  out << file.rdbuf();
+  return out.str();
+}
+
+// One agent process, as far as the kubelet can see.
+class TestAgent {
+ public:
+  TestAgent(const std::string& folder, const std::string& instance, const std::string& fleet_yaml,
+            const std::function<void(AgentOptions&)>& change = nullptr)
+      : log_(sink_, wall_, {}) {
+    thread_.on_loop([&] {
+      auto fleet = sim::parse_fleet(fleet_yaml);
+      ASSERT_TRUE(fleet.ok()) << fleet.error().to_string();
+      auto source = sim::SimGpuSource::make(thread_.loop(), *fleet, "n-0");
+      ASSERT_TRUE(source.ok()) << source.error().to_string();
+      source_ = std::move(*source);
+      AgentOptions options;
+      options.node_name = "n-0";
+      options.kubelet_dir = folder;
+      options.cdi_dir = folder + "/cdi";
+      options.state_dir = folder + "/state";
+      options.host_root = folder + "/root";
+      options.kernel_log.clear();
+      options.simulated = true;
+      options.instance = instance;
+      options.read_ns = 20 * kMillisecond;
+      options.pods_ns = 100 * kMillisecond;
+      options.exporting.hostname = "n-0";
+      if (change) change(options);
+      agent_ = std::make_unique<Agent>(thread_.loop(), *source_, nullptr, Random(1), options, log_,
+                                       metrics_);
+      agent_->start();
+    });
+  }
+  ~TestAgent() { end(); }
+  void end() {
+    thread_.on_loop([&] {
+      agent_.reset();
+      source_.reset();
+    });
+  }
+  void inject(const std::string& text) {
+    thread_.on_loop([&] {
+      auto fault = sim::parse_fault(text, source_->gpus());
+      ASSERT_TRUE(fault.ok()) << fault.error().to_string();
+      source_->inject(*fault);
+    });
+  }
+  void set_config(const std::string& yaml) {
+    thread_.on_loop([&] {
+      auto config = advertise::read_plugin_config(yaml, {}, {});
+      ASSERT_TRUE(config.ok()) << config.error().to_string();
+      agent_->set_config(*config);
+    });
+  }
+  Agent& agent() { return *agent_; }
+  // Has the page this text? Asked from another thread, as a scrape does.
+  bool page_has(const std::string& text) const {
+    return agent_->page().find(text) != std::string::npos;
+  }
+
+ private:
+  const SystemWallClock wall_;
+  Quiet sink_;
+  Logger log_;
+  MetricsRegistry metrics_;
+  kubelet::LoopThread thread_;
+  std::unique_ptr<sim::SimGpuSource> source_;
+  std::unique_ptr<Agent> agent_;
+};
+
+class AgentTest : public ::testing::Test {
+ protected:
+  AgentTest() {
+    for (const char* part : {"device-plugins", "pod-resources", "state", "root"}) {
+      std::filesystem::create_directories(folder_ / part);
+    }
+    kubelet_ = std::make_unique<FakeKubelet>(plugins());
+    std::filesystem::create_symlink(kubelet_->pod_resources_socket(),
+                                    folder_ / "pod-resources/kubelet.sock");
+  }
+  std::string plugins() const { return folder_ / "device-plugins"; }
+  std::unique_ptr<TestAgent> start(const std::string& instance = "a",
+                                   const std::function<void(AgentOptions&)>& change = nullptr,
+                                   const std::string& fleet = kEight) {
+    return std::make_unique<TestAgent>(folder_.path(), instance, fleet, change);
+  }
+  bool counts_become(Counts wanted, const std::string& resource = kGpu) {
+    const bool became = kubelet_->wait_until([&] { return kubelet_->counts(resource) == wanted; });
+    if (!became) {
+      const Counts now = kubelet_->counts(resource);
+      ADD_FAILURE() << resource << ": " << now.capacity << '/' << now.allocatable;
+    }
+    return became;
+  }
+
+  kubelet::TestFolder folder_;
+  std::unique_ptr<FakeKubelet> kubelet_;
+};
+
+TEST_F(AgentTest, OffersItsGpusAndHandsThemOut) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  EXPECT_NE(read_all(folder_ / "cdi/berth.dev-gpu.json").find("k8s.device-plugin.nvidia.com/gpu"),
+            std::string::npos);
+  const auto got = kubelet_->admit("team", "train-0", "main", kGpu, 4);
+  ASSERT_TRUE(got.ok()) << got.error().to_string();
+  EXPECT_TRUE(got->environment.contains("NVIDIA_VISIBLE_DEVICES"));
+  EXPECT_NE(read_all(folder_ / "state/allocations.jsonl").find(kGpu), std::string::npos);
+  // The page names the pod once pod-resources told of it.
+  EXPECT_TRUE(kubelet_->wait_until([&] { return agent->page_has(R"(pod="train-0")"); }));
+}
+
+TEST_F(AgentTest, AKubeletThatRestartsGetsItsDevicesBack) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  for (int round = 0; round < 3; ++round) {
+    const std::size_t before = kubelet_->registrations().size();
+    kubelet_->stop();
+    kubelet_->start();
+    ASSERT_TRUE(kubelet_->wait_until([&] {
+      return kubelet_->registrations().size() > before && kubelet_->counts(kGpu) == Counts{8, 8};
+    })) << round;
+  }
+}
+
+TEST_F(AgentTest, AStreamThatEndsAndASocketThatGoesAreServedAnew) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  std::size_t before = kubelet_->registrations().size();
+  kubelet_->close_streams();
+  ASSERT_TRUE(kubelet_->wait_until([&] {
+    return kubelet_->registrations().size() > before && kubelet_->counts(kGpu) == Counts{8, 8};
+  }));
+  before = kubelet_->registrations().size();
+  for (const auto& entry : std::filesystem::directory_iterator(plugins())) {
+    if (entry.path().filename().string().starts_with("berth-")) {
+      std::filesystem::remove(entry.path());
+    }
+  }
+  ASSERT_TRUE(kubelet_->wait_until([&] {
+    return kubelet_->registrations().size() > before && kubelet_->counts(kGpu) == Counts{8, 8};
+  }));
+}
+
+TEST_F(AgentTest, AKubeletThatComesLateOrRefusesIsAskedAgain) {
+  kubelet_->refuse_registrations("not now");
+  auto agent = start();
+  ASSERT_TRUE(kubelet_->wait_until([&] { return kubelet_->registrations().size() >= 2; }));
+  EXPECT_NE(agent->agent().status().find("not now"), std::string::npos);
+  kubelet_->refuse_registrations("");
+  ASSERT_TRUE(counts_become({8, 8}));
+  agent.reset();
+  kubelet_->stop();
+  agent = start("b");
+  EXPECT_TRUE(kubelet_->wait_until(
+      [&] { return agent->agent().status().find("kubelet.sock") != std::string::npos; }));
+  kubelet_->start();
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+TEST_F(AgentTest, ABrokenGpuLeavesAloneAndComesBackByEvidence) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  agent->inject("xid gpu=3 code=79");
+  ASSERT_TRUE(counts_become({8, 7}));
+  // The right one.
+  const auto lists = kubelet_->lists();
+  int unhealthy = -1;
+  for (std::size_t i = 0; i < lists.back().devices.size(); ++i) {
+    if (!lists.back().devices[i].healthy) unhealthy = static_cast<int>(i);
+  }
+  EXPECT_EQ(unhealthy, 3);
+  EXPECT_TRUE(kubelet_->wait_until([&] { return agent->page_has("Xid79"); }));
+  agent->inject("recover gpu=3");
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+TEST_F(AgentTest, AnApplicationsErrorTakesNoGpuAway) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  const std::size_t lists = kubelet_->lists().size();
+  for (const char* fault : {"xid gpu=1 code=31", "xid gpu=1 code=13", "xid gpu=2 code=43"}) {
+    agent->inject(fault);
+  }
+  ASSERT_TRUE(kubelet_->wait_until([&] { return agent->page_has(R"(xid="43")"); }));
+  EXPECT_EQ(kubelet_->counts(kGpu), (Counts{8, 8}));
+  EXPECT_EQ(kubelet_->lists().size(), lists);
+}
+
+TEST_F(AgentTest, ASilentDriverCostsOneGpu) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  agent->inject("silent gpu=5");
+  ASSERT_TRUE(counts_become({8, 7}));
+  const auto got = kubelet_->admit("team", "p", "main", kGpu, 7);
+  EXPECT_TRUE(got.ok()) << got.error().to_string();
+  agent->inject("recover gpu=5");
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+TEST_F(AgentTest, SharingIsReadAnewWithoutARestart) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  agent->set_config(
+      "{version: v1, sharing: {timeSlicing: {resources: [{name: nvidia.com/gpu, replicas: 4}]}}}");
+  ASSERT_TRUE(counts_become({32, 32}));
+  // A broken GPU takes all its replicas along.
+  agent->inject("gpu-lost gpu=0");
+  ASSERT_TRUE(counts_become({32, 28}));
+  agent->inject("recover gpu=0");
+  ASSERT_TRUE(counts_become({32, 32}));
+  agent->set_config(
+      "{version: v1, sharing: {timeSlicing: {renameByDefault: true, resources: [{name: "
+      "nvidia.com/gpu, replicas: 2}]}}}");
+  ASSERT_TRUE(counts_become({16, 16}, "nvidia.com/gpu.shared"));
+  ASSERT_TRUE(counts_become({0, 0}));
+}
+
+TEST_F(AgentTest, MigInstancesAreResourcesOfTheirOwn) {
+  auto agent = start(
+      "a", [](AgentOptions& options) { options.config.mig = advertise::MigStrategy::kMixed; },
+      "pools: [{name: n, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 2, mig: 1g.10gb}]");
+  ASSERT_TRUE(counts_become({14, 14}, "nvidia.com/mig-1g.10gb"));
+  agent->inject("xid gpu=1 code=79");
+  ASSERT_TRUE(counts_become({14, 7}, "nvidia.com/mig-1g.10gb"));
+}
+
+TEST_F(AgentTest, ANewAgentTakesOverWithoutAGap) {
+  auto first = start("one");
+  ASSERT_TRUE(counts_become({8, 8}));
+  auto second = start("two");
+  ASSERT_TRUE(kubelet_->wait_until([&] { return kubelet_->endpoints(kGpu) == 2; }));
+  EXPECT_EQ(kubelet_->counts(kGpu), (Counts{8, 8}));
+  first.reset();
+  ASSERT_TRUE(kubelet_->wait_until([&] { return kubelet_->endpoints(kGpu) == 1; }));
+  EXPECT_EQ(kubelet_->counts(kGpu), (Counts{8, 8}));
+  const auto got = kubelet_->admit("team", "p", "main", kGpu, 8);
+  EXPECT_TRUE(got.ok()) << got.error().to_string();
+  for (const FakeKubelet::List& list : kubelet_->lists()) EXPECT_EQ(list.devices.size(), 8u);
+}
+
+TEST_F(AgentTest, VerdictsAndHoldersSurviveARestart) {
+  auto agent = start("one");
+  ASSERT_TRUE(counts_become({8, 8}));
+  ASSERT_TRUE(kubelet_->admit("team", "p", "main", kGpu, 2).ok());
+  agent->inject("xid gpu=3 code=95");  // until it is reset
+  ASSERT_TRUE(counts_become({8, 7}));
+  agent.reset();
+  agent = start("two");
+  ASSERT_TRUE(kubelet_->wait_until([&] { return kubelet_->endpoints(kGpu) == 1; }));
+  // The new source knows of no trouble; the verdict waits for a reset that was seen.
+  ASSERT_TRUE(counts_become({8, 7}));
+  EXPECT_TRUE(kubelet_->wait_until([&] { return agent->page_has(R"(pod="p")"); }));
+}
+
+TEST_F(AgentTest, DamagedStateIsLeftOut) {
+  std::ofstream(folder_ / "state/allocations.jsonl") << "{\"at\": 1, \"resou\n\xff\xfe\nnonsense\n";
+  std::ofstream(folder_ / "state/health.json") << "{\"gpus\": [1, 2";
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+TEST_F(AgentTest, AnotherVendorsPluginIsNotDoubled) {
+  const std::string path = plugins() + "/nvidia-gpu.sock";
+  const int rival = ::socket(AF_UNIX, SOCK_STREAM, 0);
+  sockaddr_un address{};
+  address.sun_family = AF_UNIX;
+  std::copy(path.begin(), path.end(), address.sun_path);
+  ASSERT_EQ(::bind(rival, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+  ASSERT_EQ(::listen(rival, 8), 0);
+  auto agent = start();
+  ASSERT_TRUE(kubelet_->wait_until(
+      [&] { return agent->agent().status().find("nvidia-gpu.sock") != std::string::npos; }));
+  EXPECT_TRUE(kubelet_->registrations().empty());
+  ::close(rival);
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+}  // namespace
+}  // namespace berth::agent
