@@ -51,6 +51,8 @@ TEST(NodeState, EveryStepHasItsReason) {
        }},
       {"devices", "failed", "NoDevices", "the driver shows no GPU, the PCI bus 2",
        [](auto& s) { s.gpus.clear(); }},
+      {"devices", "failed", "BadConfiguration", "strategy single needs equal instances",
+       [](auto& s) { s.offer_error = "strategy single needs equal instances"; }},
       {"cdi", "waiting", "CdiNotWritten", "the CDI spec is not written yet",
        [](auto& s) { s.cdi_written = false; }},
       {"cdi", "failed", "CdiNotWritten", "disk full",
