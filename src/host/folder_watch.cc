@@ -22,7 +22,6 @@ namespace {
 
 constexpr std::uint32_t kFolderEvents = IN_CREATE | IN_DELETE | IN_MOVED_FROM | IN_MOVED_TO |
                                         IN_CLOSE_WRITE | IN_ATTRIB | IN_DELETE_SELF | IN_MOVE_SELF;
-constexpr int kBurstMs = 10;      // after the first event of a burst, for the rest of it
 constexpr int kMostOfBurst = 20;  // rounds: a folder that never rests is told of as well
 
 // What makes an entry another one, through links: a new file behind the same name counts.
@@ -77,7 +76,8 @@ class Watch final : public FolderWatch {
       if (stopping()) return;
       std::set<std::string> names;
       if (events) {
-        for (int round = 0; read_events(names) && round < kMostOfBurst; ++round) wait(kBurstMs);
+        for (int round = 0; read_events(names) && round < kMostOfBurst; ++round)
+          wait(options_.burst_ms);
       }
       const bool another = find_folder();
       if (events || another || watch_ < 0) names.merge(rescan());

@@ -12,6 +12,7 @@ namespace berth::host {
 struct FolderWatchOptions {
   bool inotify = true;  // false: as on a machine that has none left
   int look_every_ms = 1'000;
+  int burst_ms = 10;  // events that follow within so long belong together
 };
 
 std::unique_ptr<FolderWatch> watch_folder(Loop& loop, const std::string& folder,
