@@ -152,7 +152,8 @@ class ChaosServer final : public Transport {
     int shown = version;
     std::size_t offset = 0;
     if (!next.empty()) {
-      if (luck(std::max<std::uint64_t>(20, cut_percent_))) {
+      if (luck(cut_percent_ / 2)) return answered({500, {}, status(500, "Internal")}, nullptr);
+      if (luck(std::max<std::uint64_t>(20, cut_percent_ / 2))) {
         return answered({410, {}, status(410, "Expired")}, nullptr);
       }
       shown = std::stoi(next);
