@@ -137,20 +137,24 @@ bool same_container(const Holder& a, const Holder& b) {
   return a.ns == b.ns && a.pod == b.pod && a.container == b.container;
 }
 
-// What one of several holders uses itself, from the processes whose container is known.
+// What one of several holders uses itself, from the processes whose container is known. When none
+// is, nothing can be said of any holder.
 void split_usage(ExportLine& line, const Holder& holder, const std::map<int, Holder>& containers) {
-  const std::string_view instance = line.device.mig != nullptr ? line.device.mig->uuid : "";
+  std::string_view instance;
+  if (line.device.mig != nullptr) instance = line.device.mig->uuid;
   double utilization = 0;
-  bool all_tell = true;
+  bool all_tell = true, some_known = false;
   std::uint64_t memory = 0;
   for (const auto& process : line.device.reading->processes) {
-    if (process.mig_uuid != instance) continue;
     auto found = containers.find(process.pid);
-    if (found == containers.end() || !same_container(found->second, holder)) continue;
+    if (process.mig_uuid != instance || found == containers.end()) continue;
+    some_known = true;
+    if (!same_container(found->second, holder)) continue;
     memory += process.memory_mib;
     utilization += process.utilization.value_or(0);
     all_tell = all_tell && process.utilization.has_value();
   }
+  if (!some_known) return;
   line.memory_used = memory;
   if (all_tell) line.utilization = utilization;
 }

@@ -404,6 +404,8 @@ TEST(Exporter, SharedGpuIsSplitByProcesses) {
   EXPECT_EQ(page.value("DCGM_FI_DEV_FB_USED", {{"pod", "p3"}}), "0");
   EXPECT_EQ(page.value("DCGM_FI_DEV_GPU_UTIL", {{"pod", "p3"}}), "0");
   EXPECT_EQ(page.value("DCGM_FI_DEV_POWER_USAGE", {{"pod", "p3"}}), "76.123");
+  node.processes.clear();  // containers of processes cannot be told here
+  EXPECT_EQ(node.page().value("DCGM_FI_DEV_FB_USED", {{"pod", "p3"}}), "1000");
 }
 
 TEST(Exporter, OldNamesComeInAddition) {
