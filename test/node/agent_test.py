@@ -33,7 +33,7 @@ def run_test(world, name, function):
     except (Failed, nodes.Timeout) as e:
         verdict, text = "FAIL", str(e)
     except Exception:
-        verdict, text = "ERROR", traceback.format_exc()
+        verdict, text = "ERROR", traceback.format_exc(limit=-4)
     took = time.monotonic() - began
     if verdict != "pass":
         print(f"--- {name}: {text}", flush=True)

@@ -191,7 +191,7 @@ def a11(world):
 @row("A12", "no driver: the agent stays, says why on the Node and in its status, and advertises nothing")
 def a12(world):
     agent = world.agent(0, ready=False, source="nvml")
-    wait("it says why", lambda: any(s["name"] == "driver" and s["reason"] for s in agent.status()["steps"]))
+    wait("it says why", lambda: agent.step("driver")["state"] != "ok" and agent.step("driver")["reason"])
     wait("the Node says it", lambda: world.node.condition("GpuReady") == "False")
     reason = [c["reason"] for c in world.node.object()["status"]["conditions"] if c["type"] == "GpuReady"]
     world.note(f"GpuReady is False: {reason[0]}")
@@ -400,7 +400,7 @@ def g9(world):
         return any(t["key"] == taint["key"] for t in world.node.object()["spec"].get("taints", []))
     world.node.api.patch(f"/api/v1/nodes/{NAME}", {"spec": {"taints": [taint]}})
     waiting = world.agent(0, ready=False, source="nvml")
-    wait("it says why", lambda: any(s["name"] == "driver" and s["reason"] for s in waiting.status()["steps"]))
+    wait("it says why", lambda: waiting.step("driver")["state"] != "ok" and waiting.step("driver")["reason"])
     world.stays(3, tainted, "the taint went before there were GPUs")
     waiting.stop()
     world.agent(1)

@@ -1,6 +1,7 @@
 """The list of tests, and what several of them ask of the node."""
 import kubelet_api
-from world import check, equal
+from node import wait
+from world import equal
 
 TESTS = []  # (name, promise, function, whether it waits for minutes)
 OPTIONS = {"quick": False}
@@ -44,8 +45,8 @@ def refused(world, name):
     """The pod was refused at admission, and the kubelet does not list it as a holder."""
     pod = world.node.wait_phase(name, "Failed")
     equal(pod["status"].get("reason"), "UnexpectedAdmissionError", f"reason of {name}")
-    check(f"default/{name}" not in {p for p, containers in kubelet_api.assignments().items()
-                                    if any(containers.values())}, f"{name} is listed in pod-resources")
+    wait(f"{name} is not listed in pod-resources", lambda: not any(
+        kubelet_api.assignments().get(f"default/{name}", {}).values()))
     return pod["status"].get("message", "")
 
 

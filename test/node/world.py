@@ -45,7 +45,7 @@ def equal(found, want, what):
 class Agent:
     """A process `berth agent`. own_pids: it is the first process of a namespace, as in a pod."""
 
-    def __init__(self, world, name, gpus, faults=(), flags=(), source=None, model="H100-SXM5-80GB", own_pids=False,
+    def __init__(self, world, name, gpus, faults=(), flags=(), source=None, model="NVIDIA-H100-80GB-HBM3", own_pids=False,
                  strategy="cdi-cri", pool=None, state=None):
         self.world, self.node, self.name = world, world.node, name
         self.port = world.next_port()
@@ -117,6 +117,10 @@ class Agent:
 
     def status(self):
         return json.loads(self.get("/status"))
+
+    def step(self, name):
+        """One of the steps from the driver to the Node: its state, reason and text."""
+        return next(s for s in self.status()["steps"] if s["step"] == name)
 
     def metrics(self, name):
         """[(labels, value)] of one metric."""
@@ -225,8 +229,7 @@ class World:
     def wait_registered(self, agent):
         def registered():
             self.must_run(agent)
-            steps = agent.status()["steps"]
-            return any(s["name"] == "registered" and s["state"] == "ok" for s in steps)
+            return agent.step("registration")["state"] == "ok"
         wait(f"{agent.name} is registered", registered)
 
     def must_run(self, agent):
