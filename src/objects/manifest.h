@@ -55,7 +55,8 @@ inline constexpr std::size_t kMaxNotes = 1000;
 struct ManifestOptions {
   // Pods made from Jobs, over all Jobs of one input; a Job beyond it is invalid.
   std::size_t max_job_pods = 250'000;
-  // Of a cluster that lives: pods that do not exist yet are made by others, so Jobs make none here.
+  // Of a cluster that lives: pods that do not exist yet are made by others, so Jobs make none here,
+  // and those that exist are of a queue only by their labels, which Kueue's webhook has set.
   bool live = false;
 };
 
