@@ -408,6 +408,20 @@ TEST(Exporter, SharedGpuIsSplitByProcesses) {
   EXPECT_EQ(node.page().value("DCGM_FI_DEV_FB_USED", {{"pod", "p3"}}), "1000");
 }
 
+TEST(Exporter, SharedMigInstanceIsSplitToo) {
+  Node node(1);
+  node.cut(0, 2);
+  node.processes_known = true;
+  node.holders = {
+      {"MIG-0-1", {{"a", "p1", "c", "", "MIG-0-1::0"}, {"a", "p2", "c", "", "MIG-0-1::1"}}}};
+  node.readings[0].processes = {{10, 30, std::nullopt, "MIG-0-1"}, {11, 40, std::nullopt, ""}};
+  node.processes = {{10, {"a", "p1", "c", "", ""}}, {11, {"a", "p2", "c", "", ""}}};
+  StrictPage page = node.page();
+  EXPECT_EQ(page.value("DCGM_FI_DEV_FB_USED", {{"pod", "p1"}, {"GPU_I_ID", "8"}}), "30");
+  EXPECT_EQ(page.value("DCGM_FI_DEV_FB_USED", {{"pod", "p2"}, {"vgpu", "1"}}), "0");
+  EXPECT_EQ(page.value("DCGM_FI_DEV_FB_USED", {{"GPU_I_ID", "7"}}), "100");
+}
+
 TEST(Exporter, OldNamesComeInAddition) {
   Node node(1);
   node.holders = {{"GPU-0", {{"a", "p", "c", "u", "GPU-0"}}}};
