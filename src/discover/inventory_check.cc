@@ -30,10 +30,11 @@ class Check {
   void id(const std::string& path, const std::string& value) {
     if (value.empty() || value.size() > kMaxUuidBytes ||
         !std::all_of(value.begin(), value.end(), is_id_char)) {
-      return problem(path, "found " + objects::quoted(value) +
-                               ", want 1..63 letters, digits or any of -_./");
+      return problem(
+          path, "found " + objects::quoted(value) + ", want 1..63 letters, digits or any of -_./");
     }
-    if (!uuids_.insert(value).second) problem(path, objects::quoted(value) + " twice, want each once");
+    if (!uuids_.insert(value).second)
+      problem(path, objects::quoted(value) + " twice, want each once");
   }
   void name(const std::string& path, const std::string& value) {
     const bool plain = std::all_of(value.begin(), value.end(), [](char c) {
@@ -75,7 +76,8 @@ void check_mig(const std::string& path, const model::GpuDevice& gpu, Check& chec
     check.problem(path + ".mig", "instances on a GPU whose MIG mode is off");
   }
   if (gpu.mig.size() > kMaxMigPerGpu) {
-    return check.problem(path + ".mig", std::to_string(gpu.mig.size()) + " instances, want at most " +
+    return check.problem(path + ".mig", std::to_string(gpu.mig.size()) +
+                                            " instances, want at most " +
                                             std::to_string(kMaxMigPerGpu));
   }
   std::map<int, Place> places;  // by GPU instance: compute instances share one
@@ -136,7 +138,8 @@ Status check_inventory(const model::GpuInventory& inventory) {
       check.problem(at + ".pciBusId", objects::quoted(gpu.pci_bus_id) + " twice, want each once");
     }
     if (gpu.nvlinks.size() > kMaxGpuIndex + 1) {
-      check.problem(at + ".nvlinks", std::to_string(gpu.nvlinks.size()) + " entries, want at most " +
+      check.problem(at + ".nvlinks", std::to_string(gpu.nvlinks.size()) +
+                                         " entries, want at most " +
                                          std::to_string(kMaxGpuIndex + 1));
     }
     check_mig(at, gpu, check);

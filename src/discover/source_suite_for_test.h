@@ -69,6 +69,9 @@ class HandLoop final : public Loop {
   }
   int posts_run() const { return posts_run_; }
   bool has_timers() const { return !timers_.empty(); }
+  std::int64_t next_timer_in() const {
+    return timers_.empty() ? -1 : timers_.begin()->first.first - clock_.ticks_ns();
+  }
 
  private:
   bool run_one() {
@@ -205,8 +208,8 @@ inline void check_source(const SourceCase& fixture) {
     loop.advance(fixture.deadline_ns);
     ASSERT_EQ(got.size(), inventory.gpus.size());
     for (const model::GpuReading& reading : got) {
-      EXPECT_EQ(reading.answer, reading.uuid == last ? model::GpuAnswer::kSilent
-                                                     : model::GpuAnswer::kFine);
+      EXPECT_EQ(reading.answer,
+                reading.uuid == last ? model::GpuAnswer::kSilent : model::GpuAnswer::kFine);
     }
   }
 

@@ -22,7 +22,8 @@ bool DriverThreads::start(const char* name, std::function<void()> body) {
     MutexLock lock(mutex_);
     ++live_;
   }
-  auto run = [self = shared_from_this(), name = std::string(name), body = std::move(body)]() mutable {
+  auto run = [self = shared_from_this(), name = std::string(name),
+              body = std::move(body)]() mutable {
     sigset_t all;
     sigfillset(&all);
     pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are for main
@@ -68,23 +69,29 @@ struct DriverLane::Mailbox {
   std::deque<Letter> letters BERTH_GUARDED_BY(mutex);
   Loop* loop BERTH_GUARDED_BY(mutex) = nullptr;  // null: nobody waits for this thread any more
   bool given_up BERTH_GUARDED_BY(mutex) = false;
+  std::function<void()> last BERTH_GUARDED_BY(mutex);
 
   void put(Letter letter) BERTH_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     letters.push_back(std::move(letter));
     arrived.notify_one();
   }
-  void close(bool hangs) BERTH_EXCLUDES(mutex) {
+  void close(bool hangs, std::function<void()> last_work) BERTH_EXCLUDES(mutex) {
     std::deque<Letter> dropped;
     MutexLock lock(mutex);
     loop = nullptr;
     given_up = hangs;
+    last = std::move(last_work);
     dropped.swap(letters);
     arrived.notify_one();
   }
   bool was_given_up() BERTH_EXCLUDES(mutex) {
     MutexLock lock(mutex);
     return given_up;
+  }
+  std::function<void()> take_last() BERTH_EXCLUDES(mutex) {
+    MutexLock lock(mutex);
+    return std::move(last);
   }
   void serve() BERTH_EXCLUDES(mutex) {
     while (true) {
@@ -113,11 +120,11 @@ DriverLane::DriverLane(Loop& loop, std::shared_ptr<DriverThreads> threads, std::
 
 DriverLane::~DriverLane() { close(); }
 
-void DriverLane::close() {
+void DriverLane::close(std::function<void()> last) {
   alive_.reset();
   for (const Asked& asked : asked_) loop_.cancel(asked.deadline);
   asked_.clear();
-  if (mailbox_ != nullptr) mailbox_->close(false);
+  if (mailbox_ != nullptr) mailbox_->close(false, std::move(last));
   mailbox_.reset();
 }
 
@@ -135,6 +142,7 @@ bool DriverLane::have_thread() {
   }
   auto body = [mailbox, threads = threads_, hanging = hanging_] {
     mailbox->serve();
+    if (auto last = mailbox->take_last()) last();
     if (!mailbox->was_given_up()) return;
     --*hanging;
     threads->came_back();
@@ -178,7 +186,7 @@ void DriverLane::give_up() {
   next_try_ = loop_.monotonic().ticks_ns() + patience_;
   ++*hanging_;
   threads_->left();
-  mailbox_->close(true);
+  mailbox_->close(true, nullptr);
   mailbox_.reset();
   std::weak_ptr<bool> alive = alive_;
   for (const Asked& asked : unanswered) {

@@ -1,8 +1,8 @@
 // Calls into a driver that may hang, made so that nobody waits for them.
 //
 // A lane is a queue of calls and the thread that makes them, one after another. A call that has not
-// returned by its deadline is given up: its thread is left alone with it and the lane goes on with a
-// new one. Threads cannot be killed: while one of its own still hangs a lane tries again less and
+// returned by its deadline is given up: its thread is left alone with it and the lane goes on with
+// a new one. Threads cannot be killed: while one of its own still hangs a lane tries again less and
 // less often, and not at all while as many hang, over all lanes, as DriverThreads allows.
 //
 // DriverLane belongs to the loop's thread. Answers come on the loop, exactly once, never inside
@@ -67,8 +67,9 @@ class DriverLane {
         });
   }
 
-  // No answers from now on, no further calls: the thread ends when its call does.
-  void close();
+  // No answers from now on, no further calls: the thread ends when its call does, after the last
+  // work, which is for letting go of what belongs to it. Without a thread that is not run.
+  void close(std::function<void()> last = nullptr);
   bool idle() const { return asked_.empty(); }
   // Goes up whenever a thread is given up: what it used is still in its hands.
   int generation() const { return generation_; }

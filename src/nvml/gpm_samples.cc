@@ -74,14 +74,14 @@ void GpmSamples::advance(const std::string& key, const Take& take, model::GpuCou
 }
 
 void GpmSamples::read(Device device, model::GpuCounters& out) {
-  advance(
-      "", [&](GpmSample into) { return call(api_->gpm_sample, device, into); }, out);
+  advance("", [&](GpmSample into) { return call(api_->gpm_sample, device, into); }, out);
 }
 
 void GpmSamples::read_mig(Device gpu, unsigned int gpu_instance, const std::string& uuid,
                           model::GpuCounters& out) {
   advance(
-      uuid, [&](GpmSample into) { return call(api_->gpm_mig_sample, gpu, gpu_instance, into); }, out);
+      uuid, [&](GpmSample into) { return call(api_->gpm_mig_sample, gpu, gpu_instance, into); },
+      out);
 }
 
 void GpmSamples::end_round() {

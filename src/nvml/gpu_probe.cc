@@ -55,10 +55,10 @@ std::string read_uuid(const Api& api, Device device) {
 }  // namespace
 
 GpuPresence presence_of(const model::GpuDevice& gpu) {
-  GpuPresence out{gpu.uuid, gpu.mig_enabled, {}};
-  for (const model::MigInstance& mig : gpu.mig) out.mig.push_back(mig.uuid);
-  std::sort(out.mig.begin(), out.mig.end());
-  return out;
+  std::vector<std::string> mig;
+  for (const model::MigInstance& instance : gpu.mig) mig.push_back(instance.uuid);
+  std::sort(mig.begin(), mig.end());
+  return {gpu.uuid, gpu.mig_enabled, std::move(mig)};
 }
 
 GpuProbe::GpuProbe(std::shared_ptr<const Api> api, int index)
@@ -233,13 +233,16 @@ Result<GpuFacts> GpuProbe::facts() {
   return facts;
 }
 
-Result<GpuPresence> GpuProbe::presence() {
+Result<GpuPresence> GpuProbe::presence(bool with_instances) {
   BERTH_CHECK(find_device());
-  GpuPresence out{uuid_, mig_enabled(), {}};
+  GpuPresence out{uuid_, mig_enabled(), std::nullopt};
+  if (out.mig_enabled && !with_instances) return out;
+  std::vector<std::string> mig;
   if (out.mig_enabled) {
-    for (const MigHandle& handle : mig_handles()) out.mig.push_back(handle.uuid);
-    std::sort(out.mig.begin(), out.mig.end());
+    for (const MigHandle& handle : mig_handles()) mig.push_back(handle.uuid);
+    std::sort(mig.begin(), mig.end());
   }
+  out.mig = std::move(mig);
   return out;
 }
 

@@ -30,7 +30,7 @@ struct GpuFacts {
 struct GpuPresence {
   std::string uuid;
   bool mig_enabled = false;
-  std::vector<std::string> mig;  // UUIDs, sorted
+  std::optional<std::vector<std::string>> mig;  // UUIDs, sorted; absent: not looked at
   friend bool operator==(const GpuPresence&, const GpuPresence&) = default;
 };
 GpuPresence presence_of(const model::GpuDevice& gpu);
@@ -45,7 +45,8 @@ class GpuProbe {
   GpuProbe& operator=(const GpuProbe&) = delete;
 
   Result<GpuFacts> facts();
-  Result<GpuPresence> presence();
+  // with_instances: listing them costs the driver 10 ms for each.
+  Result<GpuPresence> presence(bool with_instances);
   model::GpuReading read();
 
  private:

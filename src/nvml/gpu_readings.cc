@@ -84,7 +84,8 @@ std::vector<ProcessInfo> list_processes(Return (*list)(Device, unsigned int*, Pr
     auto count = static_cast<unsigned int>(out.size());
     const Return code = call(list, device, &count, out.data());
     if (code == kInsufficientSize && out.size() < kMostProcesses) {
-      out.resize(std::min<std::size_t>(kMostProcesses, std::max<std::size_t>(count, out.size()) * 2));
+      out.resize(
+          std::min<std::size_t>(kMostProcesses, std::max<std::size_t>(count, out.size()) * 2));
       continue;
     }
     out.resize(code == kSuccess ? std::min<std::size_t>(count, out.size()) : 0);

@@ -61,10 +61,14 @@ NvmlSource::State::State(Loop& loop, NvmlOptions options, Random random)
 NvmlSource::State::~State() {
   alive_.reset();
   for (const Loop::Timer timer : {retry_, check_, session_retry_}) loop_.cancel(timer);
-  if (session_ != nullptr) session_->close();
-  gpus_.clear();
+  for (const std::unique_ptr<Gpu>& gpu : gpus_) {
+    gpu->lane.close([probe = std::move(gpu->probe)]() mutable { probe.reset(); });
+  }
   main_.close();
-  events_.close();
+  if (session_ != nullptr) session_->close();
+  events_.close([session = std::move(session_)] {
+    if (session != nullptr) session->wait(0);
+  });
   threads_->wait_ended(options_.exit_grace_ns);
 }
 
@@ -86,8 +90,8 @@ Result<NvmlSource::State::Basics> NvmlSource::State::ask_basics(std::shared_ptr<
   if (code != kSuccess) return Error(Code::kUnavailable, failure("nvmlDeviceGetCount", code));
   basics.count = static_cast<int>(std::min<unsigned int>(count, kMostGpus));
   std::array<char, 96> version{};
-  if (call(basics.api->driver_version, version.data(),
-           static_cast<unsigned int>(version.size())) == kSuccess) {
+  if (call(basics.api->driver_version, version.data(), static_cast<unsigned int>(version.size())) ==
+      kSuccess) {
     basics.driver_version.assign(version.begin(), std::find(version.begin(), version.end(), '\0'));
   }
   call(basics.api->cuda_version, &basics.cuda_version);
@@ -115,7 +119,8 @@ void NvmlSource::State::start_inventory() {
         if (!basics) {
           return failed(Error(Code::kUnavailable,
                               "the NVIDIA driver does not answer (not within " +
-                                  std::to_string(options_.inventory_deadline_ns / kSecond) + " s)"));
+                                  std::to_string(options_.inventory_deadline_ns / kSecond) +
+                                  " s)"));
         }
         if (!basics->ok()) return failed(basics->error());
         got_basics(std::move(*basics).value());

@@ -38,9 +38,10 @@ std::int64_t Recorder::passed() const { return loop_.monotonic().ticks_ns() - st
 
 void Recorder::take() {
   timer_ = 0;
-  source_.read([this, alive = std::weak_ptr<bool>(alive_)](std::vector<model::GpuReading> readings) {
-    if (!alive.expired()) got(std::move(readings));
-  });
+  source_.read(
+      [this, alive = std::weak_ptr<bool>(alive_)](std::vector<model::GpuReading> readings) {
+        if (!alive.expired()) got(std::move(readings));
+      });
 }
 
 void Recorder::got(std::vector<model::GpuReading> readings) {
@@ -48,7 +49,7 @@ void Recorder::got(std::vector<model::GpuReading> readings) {
   if (readings.size() == recording_.inventory.gpus.size()) {
     recording_.samples.push_back({passed(), std::move(readings)});
   }
-  if (passed() + options_.interval_ns > options_.duration_ns ||
+  if (passed() + options_.interval_ns >= options_.duration_ns ||
       recording_.samples.size() >= options_.max_samples) {
     auto told = std::move(done_);
     return told(std::move(recording_));

@@ -128,10 +128,8 @@ constexpr text::Field<NicDevice> kNicFields[] = {
 constexpr auto kReadPci = read_list<PciDevice, read_table<PciDevice, kPciFields>>;
 constexpr auto kReadNics = read_list<NicDevice, read_table<NicDevice, kNicFields>>;
 constexpr text::Field<HostFacts> kHostFields[] = {
-    text::field<&HostFacts::machine>("machine"),
-    text::field<&HostFacts::kernel>("kernel"),
-    text::field<&HostFacts::os_release>("osRelease"),
-    text::field<&HostFacts::pci, kReadPci>("pci"),
+    text::field<&HostFacts::machine>("machine"),      text::field<&HostFacts::kernel>("kernel"),
+    text::field<&HostFacts::os_release>("osRelease"), text::field<&HostFacts::pci, kReadPci>("pci"),
     text::field<&HostFacts::nics, kReadNics>("nics"),
 };
 
@@ -243,7 +241,8 @@ constexpr text::Field<E> kEventFields[] = {
     text::custom<E>("fromKernelLog", read_event_member<&GpuEvent::from_kernel_log>),
 };
 
-constexpr auto kReadSamples = read_list<Recording::Sample, read_table<Recording::Sample, kSampleFields>>;
+constexpr auto kReadSamples =
+    read_list<Recording::Sample, read_table<Recording::Sample, kSampleFields>>;
 constexpr auto kReadEvents = read_list<E, read_table<E, kEventFields>>;
 void read_version(const Value& v, Recording&, Decoder& d) {
   std::int64_t version = 0;
@@ -253,9 +252,8 @@ constexpr text::Field<Recording> kRecordingFields[] = {
     text::required(text::custom<Recording>("version", read_version)),
     text::field<&Recording::started_ns, text::read_time_ns>("started"),
     text::field<&Recording::host, read_table<HostFacts, kHostFields>>("host"),
-    text::required(
-        text::field<&Recording::inventory, read_table<GpuInventory, kInventoryFields>>(
-            "inventory")),
+    text::required(text::field<&Recording::inventory, read_table<GpuInventory, kInventoryFields>>(
+        "inventory")),
     text::field<&Recording::samples, kReadSamples>("readings"),
     text::field<&Recording::events, kReadEvents>("events"),
 };

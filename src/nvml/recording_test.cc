@@ -133,8 +133,7 @@ TEST(Recording, RefusesWithThePath) {
     text.replace(at, std::string(c.from).size(), c.to);
     Result<Recording> back = read_recording(text);
     ASSERT_FALSE(back.ok()) << c.to;
-    EXPECT_NE(back.error().to_string().find(c.text), std::string::npos)
-        << back.error().to_string();
+    EXPECT_NE(back.error().to_string().find(c.text), std::string::npos) << back.error().to_string();
   }
   EXPECT_FALSE(read_recording("").ok());
   EXPECT_FALSE(read_recording("[]").ok());
@@ -222,8 +221,7 @@ TEST(Recordings, OfARealH200) {
   for (const model::MigInstance& instance : mig->inventory.gpus[0].mig) {
     profiles.push_back(instance.profile);
   }
-  EXPECT_EQ(profiles,
-            (std::vector<std::string>{"3g.71gb", "2g.35gb", "1g.18gb", "1g.18gb+me"}));
+  EXPECT_EQ(profiles, (std::vector<std::string>{"3g.71gb", "2g.35gb", "1g.18gb", "1g.18gb+me"}));
   const model::GpuReading& reading = mig->samples.back().gpus[0];
   ASSERT_EQ(reading.mig.size(), 4u);
   EXPECT_GT(reading.mig[0].second.sm_active.value_or(0), 0.5);  // the load runs on the 3g

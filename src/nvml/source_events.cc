@@ -8,6 +8,9 @@ namespace berth::nvml {
 namespace {
 
 constexpr std::int64_t kReopenEvents = 5'000'000'000;
+// Listing MIG instances takes the driver 10 ms for each, so it is left to the driver's own events
+// where there are such: then every so often, and for a while after one, which may come early.
+constexpr std::int64_t kListEvery = 10'000'000'000, kListAfterEvent = 3'000'000'000;
 
 }  // namespace
 
@@ -45,11 +48,16 @@ void NvmlSource::State::got_count(std::optional<Result<Basics>> basics) {
     count_ = (*basics)->count;
     return tell(event);
   }
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const bool list =
+      (registered_events() & kEventMig) == 0 || now >= next_list_ || now < list_until_;
+  if (list) next_list_ = now + kListEvery;
   for (int index = 0; index < count_; ++index) {
     Gpu& gpu = *gpus_[static_cast<std::size_t>(index)];
     if (!gpu.lane.idle()) continue;
     gpu.lane.call<Result<GpuPresence>>(
-        options_.reading_deadline_ns, [probe = probe_of(index)] { return probe->presence(); },
+        options_.reading_deadline_ns,
+        [probe = probe_of(index), list] { return probe->presence(list); },
         [this, index](const std::optional<Result<GpuPresence>>& presence) {
           got_presence(index, presence);
         });
@@ -60,12 +68,13 @@ void NvmlSource::State::got_presence(int index,
                                      const std::optional<Result<GpuPresence>>& presence) {
   if (!presence || !presence->ok() || taking_) return;
   Gpu& gpu = *gpus_[static_cast<std::size_t>(index)];
-  if (gpu.presence == **presence) return;
-  const bool same_gpu = gpu.presence && gpu.presence->uuid == (*presence)->uuid;
-  gpu.presence = **presence;
+  GpuPresence now = **presence;
+  const bool same_gpu = gpu.presence && gpu.presence->uuid == now.uuid;
+  if (same_gpu && !now.mig && now.mig_enabled) now.mig = gpu.presence->mig;  // not looked at
+  if (gpu.presence == now) return;
+  gpu.presence = std::move(now);
   model::GpuEvent event;
-  event.kind =
-      same_gpu ? model::GpuEvent::Kind::kMigChanged : model::GpuEvent::Kind::kInventory;
+  event.kind = same_gpu ? model::GpuEvent::Kind::kMigChanged : model::GpuEvent::Kind::kInventory;
   if (same_gpu) event.uuid = gpu.presence->uuid;
   tell(event);
 }
@@ -75,19 +84,21 @@ void NvmlSource::State::got_presence(int index,
 void NvmlSource::State::start_events() {
   loop_.cancel(session_retry_);
   session_retry_ = 0;
-  if (session_ != nullptr) {
-    session_->close();
-    // Its last wait lets it go on its own thread.
-    events_.call<bool>(
-        options_.reading_deadline_ns,
-        [old = std::move(session_)] { return old->wait(0).code == kSuccess; },
-        [](std::optional<bool>) {});
-  }
-  session_ = nullptr;
+  if (session_ != nullptr) drop_session();
   session_count_ = count_;
   if (api_ == nullptr || count_ == 0) return;
   session_ = std::make_shared<EventSession>(api_, count_);
   wait_for_event();
+}
+
+// Its last wait lets the set go, on the thread that it belongs to.
+void NvmlSource::State::drop_session() {
+  session_->close();
+  events_.call<bool>(
+      options_.inventory_deadline_ns,
+      [old = std::move(session_)] { return old->wait(0).code == kSuccess; },
+      [](std::optional<bool>) {});
+  session_ = nullptr;
 }
 
 void NvmlSource::State::wait_for_event() {
@@ -105,12 +116,14 @@ void NvmlSource::State::got_event(const std::shared_ptr<EventSession>& session,
   if (session != session_) return;
   if (answer && (answer->code == kSuccess || answer->code == kTimeout)) {
     wait_for_event();
+    if (answer->event && answer->event->kind == model::GpuEvent::Kind::kMigChanged) {
+      list_until_ = loop_.monotonic().ticks_ns() + kListAfterEvent;
+    }
     if (answer->event) tell(*answer->event);
     return;
   }
   // The set is of no use any more, or its thread hangs: another one, later.
-  session_->close();
-  session_ = nullptr;
+  drop_session();
   session_retry_ = loop_.after(kReopenEvents, [this] {
     session_retry_ = 0;
     if (up_) start_events();

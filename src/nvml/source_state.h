@@ -66,6 +66,7 @@ class NvmlSource::State {
   void got_count(std::optional<Result<Basics>> basics);
   void got_presence(int index, const std::optional<Result<GpuPresence>>& presence);
   void start_events();
+  void drop_session();
   void wait_for_event();
   void got_event(const std::shared_ptr<EventSession>& session,
                  const std::optional<EventSession::Answer>& answer);
@@ -79,9 +80,9 @@ class NvmlSource::State {
   DriverLane main_, events_;
   std::vector<std::unique_ptr<Gpu>> gpus_;  // by index; only grows
   std::shared_ptr<const Api> api_;
-  bool up_ = false;           // initialised, and the last question was answered
-  int count_ = 0;             // GPUs of the latest inventory's basics
-  int era_ = 0;               // how often it was initialised: handles of older ones are stale
+  bool up_ = false;  // initialised, and the last question was answered
+  int count_ = 0;    // GPUs of the latest inventory's basics
+  int era_ = 0;      // how often it was initialised: handles of older ones are stale
   std::map<int, int> probe_eras_;
 
   // The inventory that is being taken.
@@ -106,6 +107,7 @@ class NvmlSource::State {
   std::shared_ptr<EventSession> session_;
   int session_count_ = 0;
   Loop::Timer session_retry_ = 0;
+  std::int64_t next_list_ = 0, list_until_ = 0;  // when MIG instances are listed
 };
 
 }  // namespace berth::nvml

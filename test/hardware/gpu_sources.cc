@@ -32,9 +32,8 @@ void print_inventory(const model::GpuInventory& inventory) {
     for (const model::MigInstance& mig : gpu.mig) {
       std::printf("  %s %s gi %d ci %d at %d:%d %lld MiB %d SMs, copy %d dec %d jpg %d ofa %d\n",
                   mig.profile.c_str(), mig.uuid.c_str(), mig.gpu_instance, mig.compute_instance,
-                  mig.start, mig.slots, static_cast<long long>(mig.memory_mib),
-                  mig.multiprocessors, mig.engines.copy, mig.engines.decoder, mig.engines.jpeg,
-                  mig.engines.ofa);
+                  mig.start, mig.slots, static_cast<long long>(mig.memory_mib), mig.multiprocessors,
+                  mig.engines.copy, mig.engines.decoder, mig.engines.jpeg, mig.engines.ofa);
     }
   }
 }

@@ -10,7 +10,6 @@ namespace {
 
 constexpr std::uintptr_t kMigShift = 8;  // a handle is index + 1, and a MIG slot + 1 above it
 
-
 class Driver final : public FakeDriver {
  public:
   void reset() override {
@@ -332,9 +331,8 @@ BERTH_FAKE Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned in
                                                       Device* out) {
   *out = reinterpret_cast<Device>(reinterpret_cast<std::uintptr_t>(device) |
                                   std::uintptr_t{slot + 1} << kMigShift);
-  return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
-    return slot < gpu.mig.size() ? kSuccess : kNotFound;
-  });
+  return driver().with(
+      device, [&](FakeGpu& gpu, FakeMig*) { return slot < gpu.mig.size() ? kSuccess : kNotFound; });
 }
 BERTH_FAKE Return nvmlDeviceGetGpuInstanceId(Device device, unsigned int* out) {
   return driver().with(device, [&](FakeGpu&, FakeMig* mig) {

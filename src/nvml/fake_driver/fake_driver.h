@@ -71,10 +71,10 @@ class FakeDriver {
   virtual void set_event_error(Return once) = 0;
   virtual void push(FakeEvent event) = 0;
 
-  virtual int hanging() = 0;           // calls that hang now
-  virtual int inits() = 0;             // successful ones
-  virtual int event_sets() = 0;        // that exist
-  virtual int gpm_samples() = 0;       // that exist
+  virtual int hanging() = 0;      // calls that hang now
+  virtual int inits() = 0;        // successful ones
+  virtual int event_sets() = 0;   // that exist
+  virtual int gpm_samples() = 0;  // that exist
   virtual unsigned long long registered(int gpu) = 0;
 
  protected:
