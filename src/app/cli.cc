@@ -381,7 +381,7 @@ void add_agent_options(CLI::App& agent, AgentArguments& args) {
             std::string(flag.what))
         ->expected(0, 1)
         ->default_str("true")
-        ->type_name("VALUE")
+        ->option_text("VALUE")
         ->group("NVIDIA device plugin");
   }
 }

@@ -26,7 +26,7 @@ using Counts = FakeKubelet::Counts;
 
 constexpr std::int64_t kMillisecond = 1'000'000;
 constexpr const char* kEight =
-    "pools: [{name: n, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 8}]";
+    "pools: [{name: node, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 8}]";
 
 class Quiet final : public LogSink {
  public:
@@ -49,11 +49,11 @@ class TestAgent {
     thread_.on_loop([&] {
       auto fleet = sim::parse_fleet(fleet_yaml);
       ASSERT_TRUE(fleet.ok()) << fleet.error().to_string();
-      auto source = sim::SimGpuSource::make(thread_.loop(), *fleet, "n-0");
+      auto source = sim::SimGpuSource::make(thread_.loop(), *fleet, "node-0");
       ASSERT_TRUE(source.ok()) << source.error().to_string();
       source_ = std::move(*source);
       AgentOptions options;
-      options.node_name = "n-0";
+      options.node_name = "node-0";
       options.kubelet_dir = folder;
       options.cdi_dir = folder + "/cdi";
       options.state_dir = folder + "/state";
@@ -63,7 +63,7 @@ class TestAgent {
       options.instance = instance;
       options.read_ns = 20 * kMillisecond;
       options.pods_ns = 100 * kMillisecond;
-      options.exporting.hostname = "n-0";
+      options.exporting.hostname = "node-0";
       if (change) change(options);
       agent_ = std::make_unique<Agent>(thread_.loop(), *source_, nullptr, Random(1), options, log_,
                                        metrics_);
@@ -229,7 +229,7 @@ TEST_F(AgentTest, AnApplicationsErrorTakesNoGpuAway) {
 TEST_F(AgentTest, ASilentDriverCostsOneGpu) {
   auto agent = start();
   ASSERT_TRUE(counts_become({8, 8}));
-  agent->inject("silent gpu=5");
+  agent->inject("gpu-silent gpu=5");
   ASSERT_TRUE(counts_become({8, 7}));
   const auto got = kubelet_->admit("team", "p", "main", kGpu, 7);
   EXPECT_TRUE(got.ok()) << got.error().to_string();
@@ -258,7 +258,7 @@ TEST_F(AgentTest, SharingIsReadAnewWithoutARestart) {
 TEST_F(AgentTest, MigInstancesAreResourcesOfTheirOwn) {
   auto agent = start(
       "a", [](AgentOptions& options) { options.config.mig = advertise::MigStrategy::kMixed; },
-      "pools: [{name: n, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 2, mig: 1g.10gb}]");
+      "pools: [{name: node, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 2, mig: 1g.10gb}]");
   ASSERT_TRUE(counts_become({14, 14}, "nvidia.com/mig-1g.10gb"));
   agent->inject("xid gpu=1 code=79");
   ASSERT_TRUE(counts_become({14, 7}, "nvidia.com/mig-1g.10gb"));

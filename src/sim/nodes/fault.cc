@@ -17,6 +17,7 @@ constexpr std::pair<std::string_view, FaultKind> kFaultKinds[] = {
     {"xid", FaultKind::kXid},
     {"ecc", FaultKind::kEcc},
     {"gpu-lost", FaultKind::kGpuLost},
+    {"gpu-silent", FaultKind::kGpuSilent},
     {"nvlink-down", FaultKind::kNvlinkDown},
     {"recover", FaultKind::kRecover},
     {"not-ready", FaultKind::kNotReady},
@@ -62,7 +63,7 @@ constexpr text::Field<Fault> kFaultFields[] = {
 
 bool of_gpu(FaultKind kind) {
   return kind == FaultKind::kXid || kind == FaultKind::kEcc || kind == FaultKind::kGpuLost ||
-         kind == FaultKind::kNvlinkDown;
+         kind == FaultKind::kGpuSilent || kind == FaultKind::kNvlinkDown;
 }
 
 // "" when the fault makes sense on a node with so many GPUs, else what does not.
@@ -223,7 +224,8 @@ Result<Fault> parse_fault(std::string_view text, int gpus) {
                                       [&](const auto& k) { return k.first == word; });
       if (kind == std::end(kFaultKinds)) {
         return invalid("found " + objects::quoted(word) +
-                       ", want xid, ecc, gpu-lost, nvlink-down, recover, not-ready, ready, reboot, "
+                       ", want xid, ecc, gpu-lost, gpu-silent, nvlink-down, recover, not-ready, "
+                       "ready, reboot, "
                        "slow-start, refuse-pods or silent");
       }
       fault.kind = kind->second;

@@ -56,6 +56,7 @@ enum class FaultKind : std::uint8_t {
   kXid,
   kEcc,
   kGpuLost,
+  kGpuSilent,  // its driver does not answer
   kNvlinkDown,
   kRecover,
   kNotReady,

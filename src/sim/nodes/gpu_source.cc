@@ -175,7 +175,7 @@ void SimGpuSource::State::inject(int gpu, const Fault& fault) {
     case FaultKind::kNvlinkDown:
       ailment.links_down = true;
       break;
-    case FaultKind::kSilent:
+    case FaultKind::kGpuSilent:
       ailment.answer = GpuAnswer::kSilent;
       break;
     case FaultKind::kRecover:

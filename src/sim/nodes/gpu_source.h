@@ -2,7 +2,7 @@
 //
 // Faults come from the fleet's script (its times count from watch()) and from inject(). A fault of
 // a GPU is what a driver would tell: events, a recovery action, a lost device, links that are down;
-// `silent` with a GPU makes its driver calls hang. `recover` ends them all. Deterministic. On the
+// `gpu-silent` makes its driver calls hang. `recover` ends them all. Deterministic. On the
 // loop's thread.
 #pragma once
 

@@ -33,6 +33,7 @@ void Nodes::State::inject(const Fault& fault) {
     case FaultKind::kXid:
     case FaultKind::kEcc:
     case FaultKind::kGpuLost:
+    case FaultKind::kGpuSilent:
     case FaultKind::kNvlinkDown:
       for (int i = 0; i < node->machine.gpu_count(); ++i) {
         if (fault.gpu < 0 || fault.gpu == i) inject_gpu(*node, i, fault);
@@ -79,6 +80,9 @@ void Nodes::State::inject_gpu(SimNode& node, int gpu, const Fault& fault) {
     case FaultKind::kGpuLost:
       node.machine.break_gpu(gpu, "GPU is lost");
       return kill_holders(node, gpu);
+    case FaultKind::kGpuSilent:
+      node.machine.break_gpu(gpu, "the driver does not answer for it");
+      return;
     default:  // the device works on, alone
       node.machine.drop_nvlink(gpu);
   }

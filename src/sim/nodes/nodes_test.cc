@@ -273,6 +273,7 @@ TEST(Nodes, GpusFailAndRecover) {
       {"ecc gpu=2", "Unhealthy", "uncorrectable ECC error", "Failed", "7"},
       {"gpu-lost gpu=2", "Unhealthy", "GPU is lost", "Failed", "7"},
       {"nvlink-down gpu=2", "Healthy", "NVLink down", "Running", "8"},
+      {"gpu-silent gpu=2", "Unhealthy", "the driver does not answer for it", "Running", "7"},
       {"gpu-lost", "Unhealthy", "GPU is lost", "Failed", "0"},
       {"xid gpu=3 code=79", "Healthy", "", "Running", "7"},
   };
