@@ -80,6 +80,7 @@ Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Term
   if (!arguments.state_dir.empty()) options.state_dir = arguments.state_dir;
   if (!arguments.host_root.empty()) options.host_root = arguments.host_root;
   options.take_over = arguments.take_over;
+  options.read_ns = arguments.sample_ms * std::int64_t{1'000'000};
   options.instance = std::to_string(::getpid());
   BERTH_TRY(out.config_text, config_text_of(arguments));
   Result<advertise::PluginConfig> config =

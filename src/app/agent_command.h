@@ -21,6 +21,7 @@ struct AgentArguments {
   bool take_over = false, no_cdi = false;
   bool print_labels = false;
   std::string sim_faults;  // a file whose lines are faults
+  int sample_ms = 1'000;   // between readings
   std::string log_level = "info", log_format = "text";
   // record
   std::string record_file;

@@ -362,6 +362,9 @@ void add_agent_options(CLI::App& agent, AgentArguments& args) {
   agent.add_flag("--old-hostname-label", args.old_hostname, "the label Hostname beside hostname");
   agent.add_flag("--old-metric-names", args.old_metric_names, "names and labels of exporter 1.x");
   agent.add_flag("--pod-uid-label", args.pod_uid, "the label pod_uid");
+  agent.add_option("--sample-ms", args.sample_ms, "between readings of the GPUs (default 1000)")
+      ->type_name("N")
+      ->check(CLI::Range(10, 60'000));
   agent.add_flag("--take-over", args.take_over, "register beside another vendor's device plugin");
   agent.add_flag("--print-labels", args.print_labels, "print the node's labels and end");
   agent.add_option("--sim-faults", args.sim_faults, "lines of this file become faults, as added")
