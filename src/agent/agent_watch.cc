@@ -97,7 +97,7 @@ void Agent::State::verdicts_changed(const std::vector<std::string>& uuids) {
       const std::string note =
           verdict.healthy
               ? uuid + " is healthy again"
-              : uuid + ": " + verdict.text + " Action: " + verdict.action +
+              : uuid + ": " + verdict.text + ". Action: " + verdict.action +
                     ". It comes back when: " + std::string(monitor::name(verdict.heals)) + '.';
       link->tell(!verdict.healthy, verdict.healthy ? "GpuHealthy" : "GpuUnhealthy", note);
     }
