@@ -303,8 +303,10 @@ TEST_F(NvmlSourceTest, ThreadsLeftHangingAreBounded) {
 }
 
 TEST_F(NvmlSourceTest, AbsentLibraryIsTriedAgainAndTold) {
-  const std::string link =
-      testing::TempDir() + "/libnvidia-ml-" + std::to_string(getpid()) + ".so.1";
+  // A name of its own each time: what was opened once is found again without the file.
+  static int times = 0;
+  const std::string link = testing::TempDir() + "/libnvidia-ml-" + std::to_string(getpid()) + "-" +
+                           std::to_string(times++) + ".so.1";
   std::filesystem::remove(link);
   driver.set_gpus(machine(1));
   options.library = link;
