@@ -365,6 +365,11 @@ std::vector<FakeKubelet::List> FakeKubelet::lists() const {
   return state_->lists;
 }
 
+FakeKubelet::LastList FakeKubelet::last_list() const {
+  MutexLock lock(state_->mutex);
+  return {state_->lists.size(), state_->lists.empty() ? 0 : state_->lists.back().at_ns};
+}
+
 FakeKubelet::Counts FakeKubelet::counts(const std::string& resource) const {
   MutexLock lock(state_->mutex);
   const auto found = state_->resources.find(resource);

@@ -56,6 +56,11 @@ class FakeKubelet {
   // ---- what it saw ----
   std::vector<Registration> registrations() const;
   std::vector<List> lists() const;
+  struct LastList {
+    std::size_t number = 0;  // how many came; 0: none
+    std::int64_t at_ns = 0;
+  };
+  LastList last_list() const;
   Counts counts(const std::string& resource) const;
   int endpoints(const std::string& resource) const;
   static std::int64_t now_ns();  // the clock of at_ns

@@ -76,10 +76,8 @@ void register_plugin(Loop& loop, const std::string& kubelet_socket, const std::s
             });
       },
       [&loop, timer, answer](const grpc::Status& status) {
-        const grpc::Status kept = status;
-        const auto tell = answer;
         loop.cancel(timer);
-        tell(kept);
+        answer(status);
       });
 }
 
