@@ -132,7 +132,7 @@ void NvmlSource::State::got_basics(Basics basics) {
   up_ = true;
   api_ = basics.api;
   basics_ = std::move(basics);
-  count_ = basics_.count;
+  count_ = seen_count_ = basics_.count;
   while (static_cast<int>(gpus_.size()) < count_) {
     gpus_.push_back(std::make_unique<Gpu>(loop_, threads_, static_cast<int>(gpus_.size())));
   }
@@ -199,6 +199,7 @@ void NvmlSource::State::finish_inventory() {
 void NvmlSource::State::failed(const Error& error) {
   taking_ = false;
   up_ = false;
+  session_count_ = -1;  // events are registered again when it is mended
   error_ = error;
   retry_delay_ = retry_delay_ == 0 ? options_.first_retry_ns
                                    : std::min(retry_delay_ * 2, options_.longest_retry_ns);

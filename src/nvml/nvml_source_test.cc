@@ -423,7 +423,10 @@ TEST_F(NvmlSourceTest, ChangesAreNoticedByLooking) {
   loop.advance(options.check_every_ns);
   loop.run_until([&] { return !events.empty(); });
   EXPECT_EQ(events[0].kind, EventKind::kInventory);
+  loop.advance(options.check_every_ns);  // told once, and nobody has to ask at once
   EXPECT_EQ(inventory_of(loop, *source)->gpus.size(), 3u);
+  EXPECT_EQ(events.size(), 1u);
+  loop.run_until([&] { return driver.registered(2) != 0; });  // for the new one too
 
   // The driver goes and comes back.
   driver.set_init(kDriverNotLoaded, false);
@@ -437,6 +440,9 @@ TEST_F(NvmlSourceTest, ChangesAreNoticedByLooking) {
   EXPECT_EQ(events[2].kind, EventKind::kInventory);
   EXPECT_EQ(inventory_of(loop, *source)->gpus.size(), 3u);
   EXPECT_EQ(driver.inits(), 2);
+  driver.push({2, kEventXid, 79});
+  loop.run_until([&] { return events.size() > 3; });
+  EXPECT_EQ(events[3].uuid, "GPU-2");
 }
 
 TEST_F(NvmlSourceTest, EventsOfTheDriver) {

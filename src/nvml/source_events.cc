@@ -40,14 +40,13 @@ void NvmlSource::State::got_count(std::optional<Result<Basics>> basics) {
   model::GpuEvent event;
   event.kind = model::GpuEvent::Kind::kInventory;
   if (!basics || !basics->ok()) {
+    std::weak_ptr<bool> alive = alive_;
     failed(basics ? basics->error()
                   : Error(Code::kUnavailable, "the NVIDIA driver does not answer"));
-    return tell(event);
+    if (!alive.expired()) tell(event);
+    return;
   }
-  if ((*basics)->count != count_) {
-    count_ = (*basics)->count;
-    return tell(event);
-  }
+  if (std::exchange(seen_count_, (*basics)->count) != (*basics)->count) return tell(event);
   const std::int64_t now = loop_.monotonic().ticks_ns();
   const bool list =
       (registered_events() & kEventMig) == 0 || now >= next_list_ || now < list_until_;
@@ -106,7 +105,7 @@ void NvmlSource::State::wait_for_event() {
   events_.call<EventSession::Answer>(
       wait_ns + options_.inventory_deadline_ns,
       [session = session_, ms = options_.event_wait_ms] { return session->wait(ms); },
-      [this, session = session_](std::optional<EventSession::Answer> answer) {
+      [this, session = session_](const std::optional<EventSession::Answer>& answer) {
         got_event(session, answer);
       });
 }

@@ -80,9 +80,10 @@ class NvmlSource::State {
   DriverLane main_, events_;
   std::vector<std::unique_ptr<Gpu>> gpus_;  // by index; only grows
   std::shared_ptr<const Api> api_;
-  bool up_ = false;  // initialised, and the last question was answered
-  int count_ = 0;    // GPUs of the latest inventory's basics
-  int era_ = 0;      // how often it was initialised: handles of older ones are stale
+  int seen_count_ = 0;  // GPUs when they were last counted
+  bool up_ = false;     // initialised, and the last question was answered
+  int count_ = 0;       // GPUs of the latest inventory's basics
+  int era_ = 0;         // how often it was initialised: handles of older ones are stale
   std::map<int, int> probe_eras_;
 
   // The inventory that is being taken.
