@@ -1,0 +1,120 @@
+#!/usr/bin/env python3
+"""The controller's webhook on any API server: registered over HTTPS, it changes pods and Jobs of managed namespaces.
+
+    webhook_real_test.py BERTH      KUBECONFIG names the cluster
+
+`test/kubernetes/cluster.py run -- test/controller/webhook_real_test.py build/release/berth` runs it on a real one.
+"""
+import json
+import os
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
+from api_client import Server  # noqa: E402
+
+LIMIT_SECONDS = 120
+GPU = {"limits": {"nvidia.com/gpu": 1}}
+QUEUE = "kueue.x-k8s.io/queue-name"
+
+
+def free_port():
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def pod_spec(resources, **more):
+    return {"restartPolicy": "Never", "containers": [{"name": "c", "image": "i", "resources": resources}], **more}
+
+
+def job(name, resources, labels=None):
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels or {}},
+            "spec": {"template": {"spec": pod_spec(resources)}}}
+
+
+class Webhook(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.server = Server.from_kubeconfig(os.environ["KUBECONFIG"])
+        for name, labels in (("managed", {"berth.dev/managed": "true"}), ("free", {})):
+            cls.call("POST", "/api/v1/namespaces", {"metadata": {"name": name, "labels": labels}})
+        where = f"127.0.0.1:{free_port()}"
+        cls.log = tempfile.TemporaryFile()
+        cls.controller = subprocess.Popen(
+            [BERTH, "controller", "--kubeconfig", os.environ["KUBECONFIG"], "--no-election",
+             "--webhook", where, "--webhook-url", f"https://{where}"],
+            stdout=cls.log, stderr=cls.log)
+        cls.wait_registered()
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.controller.terminate()
+        cls.code = cls.controller.wait(60)
+        cls.log.seek(0)
+        if cls.code:
+            print(cls.log.read().decode(errors="replace"), file=sys.stderr)
+            raise AssertionError(f"the controller ended with {cls.code}")
+
+    @classmethod
+    def call(cls, method, path, body=None):
+        status, _, text = cls.server.request(method, path, None if body is None else json.dumps(body))
+        assert status < 300, (method, path, status, text)
+        return json.loads(text)
+
+    @classmethod
+    def wait_registered(cls):
+        """The server takes a moment before it asks a new webhook."""
+        end = time.monotonic() + LIMIT_SECONDS
+        while True:
+            path = "/api/v1/namespaces/managed/pods?dryRun=All"
+            pod = cls.call("POST", path, {"metadata": {"name": "probe"}, "spec": pod_spec(GPU)})
+            if pod["spec"]["schedulerName"] == "berth":
+                return
+            if time.monotonic() > end or cls.controller.poll() is not None:
+                cls.log.seek(0)
+                raise AssertionError("the webhook is not asked: " + cls.log.read().decode(errors="replace"))
+            time.sleep(0.2)
+
+    def made(self, ns, kind, body):
+        group = "/apis/batch/v1" if kind == "jobs" else "/api/v1"
+        return self.call("POST", f"{group}/namespaces/{ns}/{kind}", body)["spec"]
+
+    def test_pod_with_a_gpu(self):
+        spec = self.made("managed", "pods", {"metadata": {"name": "gpu"}, "spec": pod_spec(GPU)})
+        self.assertEqual(spec["schedulerName"], "berth")
+
+    def test_pod_without_a_gpu(self):
+        spec = self.made("managed", "pods", {"metadata": {"name": "plain"}, "spec": pod_spec({})})
+        self.assertEqual(spec["schedulerName"], "default-scheduler")
+
+    def test_pod_that_names_a_scheduler(self):
+        body = {"metadata": {"name": "other"}, "spec": pod_spec(GPU, schedulerName="mine")}
+        self.assertEqual(self.made("managed", "pods", body)["schedulerName"], "mine")
+
+    def test_other_namespaces_are_left_alone(self):
+        spec = self.made("free", "pods", {"metadata": {"name": "gpu"}, "spec": pod_spec(GPU)})
+        self.assertEqual(spec["schedulerName"], "default-scheduler")
+        spec = self.made("free", "jobs", job("queued", GPU, {QUEUE: "q"}))
+        self.assertFalse(spec.get("suspend", False))
+
+    def test_job_with_gpus(self):
+        spec = self.made("managed", "jobs", job("plain", GPU))
+        self.assertEqual(spec["template"]["spec"]["schedulerName"], "berth")
+        self.assertFalse(spec.get("suspend", False))
+
+    def test_job_of_a_queue_is_held(self):
+        spec = self.made("managed", "jobs", job("queued", GPU, {QUEUE: "q"}))
+        self.assertEqual(spec["template"]["spec"]["schedulerName"], "berth")
+        self.assertTrue(spec["suspend"])
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit(__doc__)
+    BERTH = os.path.abspath(sys.argv.pop(1))
+    unittest.main()
