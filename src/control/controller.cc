@@ -105,6 +105,7 @@ struct Controller::State {
   bool may_decide();
   void lose_lead();
   bool manages_queues() const;
+  bool queues_due() const;  // by the clock alone
   model::Decision decide_queues(objects::Inputs& inputs);
   void carry_out(const model::Decision& decision);
   void tell(const model::Decision& decision);
@@ -277,8 +278,12 @@ void Controller::State::tick() {
   binder.tick(options.bind_timeout_ns);
   if (world.end_holds(now())) want_cycle();
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
-  if (world.objects().has_queues() && now() - queues_at >= kQueueClock) want_cycle();
+  if (world.objects().has_queues() && queues_due()) want_cycle();
   keep_groups();
+}
+
+bool Controller::State::queues_due() const {
+  return now() - queues_at >= kQueueClock || (manages_queues() && keeper.due(now()));
 }
 
 bool Controller::State::manages_queues() const {
@@ -293,6 +298,7 @@ void Controller::State::lose_lead() {
   binder.clear();
   notices.clear();
   partial_since.clear();
+  queues_at = INT64_MIN / 2;
 }
 
 bool Controller::State::may_decide() {
@@ -348,9 +354,9 @@ void Controller::State::cycle() {
       notices.waits(pod, live->uid, "Invalid", note.path + ": " + note.message);
     }
   }
-  const bool queues = world.objects().has_queues() &&
-                      (world.objects().queues_changed() || (room && keeper.pending() > 0) ||
-                       now() - queues_at >= kQueueClock);
+  const bool queues =
+      world.objects().has_queues() &&
+      (world.objects().queues_changed() || (room && keeper.pending() > 0) || queues_due());
   std::optional<objects::Inputs> inputs;
   if (queues) inputs = world.inputs();
   if (manages_queues()) {

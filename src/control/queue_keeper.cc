@@ -6,6 +6,8 @@
 #include <memory>
 
 #include "control/bodies.h"
+#include "objects/kueue_workload.h"
+#include "objects/workload_status.h"
 
 namespace berth::control {
 
@@ -102,6 +104,7 @@ void QueueKeeper::clear() {
   busy_.clear();
   not_before_.clear();
   told_at_.clear();
+  withheld_until_ = INT64_MAX;
 }
 
 std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
@@ -117,8 +120,15 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
     if (o.queued) outcomes[o.workload] = &o;
   }
   for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
+  replaced_.clear();
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (!spec.replaces.empty() && spec.admission) {
+      replaced_[spec.replaces] = spec.ns + '/' + spec.name;
+    }
+  }
   std::vector<model::Placement> direct;
   pending_ = 0;
+  withheld_until_ = INT64_MAX;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
     if (!spec.admission) ++pending_;
@@ -294,6 +304,12 @@ void QueueKeeper::keep_status(Subject& s) {
   }
   WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
   if (status.is_true("Finished")) return;
+  if (replaced_.contains(s.name)) {
+    status.set("Finished", true, "WorkloadSliceReplaced",
+               "Replaced by a larger slice: " + replaced_[s.name]);
+    world_.end_reservation(s.name);
+    return write_status(s, status.patch(), {});
+  }
   if (!s.ended.empty()) {
     const bool good = s.ended == "Complete";
     status.set("Finished", true, good ? "Succeeded" : "Failed",
@@ -321,10 +337,39 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
     wait = std::min<std::int64_t>(wait, config.backoff_max_s);
     status.requeue_at(s.spec.requeues + 1, loop_.wall().now_ns() + wait * kKeeperSecond);
   }
+  if (e.reason == "AdmissionCheck" && s.spec.retry_after_s > 0) {
+    status.requeue_at(s.spec.requeues,
+                      loop_.wall().now_ns() + s.spec.retry_after_s * kKeeperSecond);
+  }
   world_.end_reservation(s.name);
   notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                  "Evicting", e.message);
-  write_status(s, status.patch(), {});
+  std::string mark;
+  if (preempted) {
+    mark = fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})",
+                       objects::kPreemptionsAnnotation,
+                       objects::preemptions_annotation(s.object->root(), loop_.wall().now_ns()));
+  } else if (objects::deactivates(e)) {
+    mark = R"({"spec":{"active":false}})";
+  }
+  write_status(s, status.patch(), [this, at = s.object->key, mark](bool ok) {
+    if (ok && !mark.empty()) patch_workload(at, mark);
+  });
+}
+
+void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
+  const std::string key = "status|" + at.to_string();
+  if (!busy_.insert(key).second) return;
+  writer_.add(
+      WriteClass::kAct,
+      [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
+                            std::move(done));
+      },
+      [this, key](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) views_.workloads.absorb(std::move(answer.body));
+      });
 }
 
 bool QueueKeeper::all_gone(const Subject& s) const {
@@ -359,6 +404,13 @@ void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
   write_status(s, status.patch(), {});
 }
 
+// Its pods may start: until they have, others may have to wait for them.
+void QueueKeeper::start(WorkloadStatus& status) const {
+  status.set("Admitted", true, "Admitted", "The workload is admitted");
+  if (!inputs_->queues.config.wait_for_pods_ready || status.has("PodsReady")) return;
+  status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
+}
+
 void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   const model::Admission& a = *s.admission;
   status.admit(a);
@@ -368,12 +420,16 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   }
   status.want_checks(a.checks);
   if (a.checks.empty()) {
-    status.set("Admitted", true, "Admitted", "The workload is admitted");
+    start(status);
   } else {
     status.set("Admitted", false, "UnsatisfiedAdmissionChecks",
                fmt::format("The workload waits for: {}", fmt::join(a.checks, ", ")));
   }
-  if (a.replaced_node.empty()) reserve(s);
+  if (a.replaced_node.empty()) {
+    reserve(s);
+  } else {
+    status.forget_node(a.replaced_node);
+  }
   notices_.event(s.about(), "Normal", "QuotaReserved", "Admitting",
                  "Quota reserved in ClusterQueue " + a.queue);
   if (a.checks.empty()) {
@@ -387,12 +443,15 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
 void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
-    status.set("Admitted", true, "Admitted", "The workload is admitted");
+    start(status);
     notices_.event(s.about(), "Normal", "Admitted", "Admitting",
                    "Admitted by " + s.spec.admission->queue);
     return write_status(s, status.patch(), {});
   }
   int wanted = 0, ready = 0;
+  bool pods = false;
+  for (const auto& set : s.spec.pod_sets) pods = pods || !set.pods.empty();
+  if (!s.job && !pods) return;  // whoever made it says when its pods are ready
   for (const auto& set : s.spec.admission->pod_sets) wanted += set.count;
   if (s.job) {
     const Value* ending = inside(s.job->root(), {"status", "uncountedTerminatedPods", "succeeded"});
@@ -470,23 +529,20 @@ void QueueKeeper::forget_start(const Subject& s) {
 }
 
 void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_view event,
-                            const std::string& note, std::string subresource) {
+                            const std::string& note) {
   const std::string key = "job|" + s.job->key.to_string();
   if (const auto it = not_before_.find(key); it != not_before_.end()) {
     if (loop_.monotonic().ticks_ns() < it->second) return;
     not_before_.erase(it);
   }
   if (!busy_.insert(key).second) return;
-  if (!event.empty()) {
-    notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
-                   "Admitting", note);
-  }
+  notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
+                 "Admitting", note);
   writer_.add(
       WriteClass::kAct,
-      [at = s.job->key, patch = std::move(patch), subresource = std::move(subresource)](
-          kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch,
-                            {.subresource = subresource}, std::move(done));
+      [at = s.job->key, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch, {},
+                            std::move(done));
       },
       [this, key](kube::Answer answer) {
         busy_.erase(key);
@@ -512,10 +568,6 @@ void QueueKeeper::keep_job(Subject& s) {
   if (inside(s.job->root(), {"status", "startTime"}) != nullptr) return forget_start(s);
   const Value* original = sets->items()[0].find("template");
   if (original == nullptr) return;
-  // A template can be changed only of a Job that has not started: it starts anew.
-  if (!text_at(s.job->root(), {"status", "startTime"}).empty()) {
-    return patch_job(s, R"({"status":{"startTime":null}})", "", "", "status");
-  }
   const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
   patch_job(s,
             job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec.name,
@@ -668,94 +720,6 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
   }
   for (const std::string& name : over) world_.end_reservation(name);
   return out;
-}
-
-// ---- queues ----
-
-void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& resource,
-                              const kube::ObjectPtr& object, const QueueCounts& counts,
-                              const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
-                              const std::string& inactive) {
-  const std::string key = resource.plural + '|' + object->key.to_string();
-  const std::int64_t now = loop_.monotonic().ticks_ns();
-  std::int64_t& told = told_at_[key];
-  if (busy_.contains(key) || (told != 0 && now - told < kKeeperSecond)) return;
-  std::string patch = queue_status_patch(object->root(), counts, groups, cluster_queue, inactive,
-                                         loop_.wall().now_ns());
-  if (patch.empty()) return;
-  told = now;
-  busy_.insert(key);
-  writer_.add(
-      WriteClass::kStatus,
-      [&resource, at = object->key, patch = std::move(patch)](kube::Client& client,
-                                                              kube::Client::Done done) {
-        return client.patch(resource, at, kube::PatchType::kMerge, patch, {.subresource = "status"},
-                            std::move(done));
-      },
-      [this, key, &informer](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) informer.absorb(std::move(answer.body));
-      });
-}
-
-void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
-  std::map<std::string, std::string> queue_of;  // by ns/LocalQueue
-  std::map<std::string, const model::QueueSpec*> specs;
-  std::map<std::string, QueueCounts> of_queue, of_local;
-  for (const auto& local : inputs.queues.local_queues) {
-    queue_of[local.ns + '/' + local.name] = local.queue;
-  }
-  for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
-  std::map<std::string_view, const model::Admission*> admissions;
-  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
-  for (const model::WorkloadSpec& w : inputs.queues.workloads) {
-    const std::string local = w.ns + '/' + w.queue;
-    const auto fresh = admissions.find(w.ns + '/' + w.name);
-    const bool is_fresh = fresh != admissions.end();
-    const auto* sets = is_fresh      ? &fresh->second->pod_sets
-                       : w.admission ? &w.admission->pod_sets
-                                     : nullptr;
-    const bool admitted = is_fresh ? fresh->second->checks.empty() : w.admitted;
-    const std::string queue = is_fresh      ? fresh->second->queue
-                              : w.admission ? w.admission->queue
-                                            : queue_of[local];
-    for (QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
-      counts->pending += sets == nullptr ? 1 : 0;
-      if (sets == nullptr) continue;
-      ++counts->reserving;
-      counts->admitted += admitted ? 1 : 0;
-      for (const model::PodSetAdmission& set : *sets) {
-        for (const auto& [resource, amount] : set.usage) {
-          const auto flavor = set.flavors.find(resource);
-          if (flavor == set.flavors.end()) continue;
-          auto& [reserved, used] = counts->use[flavor->second][resource];
-          reserved += amount;
-          if (admitted) used += amount;
-        }
-      }
-    }
-  }
-  std::map<std::string_view, std::string> inactive;
-  for (const auto& use : decision.queues) inactive[use.name] = use.inactive;
-  for (const auto& [name, spec] : specs) {
-    const auto object = views_.cluster_queues.find({"", name});
-    if (object) {
-      write_queue(views_.cluster_queues, kube::resources::cluster_queues(), object, of_queue[name],
-                  spec->groups, true, inactive[name]);
-    }
-  }
-  for (const auto& local : inputs.queues.local_queues) {
-    const auto object = views_.local_queues.find({local.ns, local.name});
-    const auto spec = specs.find(local.queue);
-    if (!object) continue;
-    const std::string why = spec == specs.end() ? "ClusterQueueDoesNotExist: Can't submit new "
-                                                  "workloads to clusterQueue"
-                                                : inactive[local.queue];
-    write_queue(views_.local_queues, kube::resources::local_queues(), object,
-                of_local[local.ns + '/' + local.name],
-                spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups,
-                false, why);
-  }
 }
 
 }  // namespace berth::control

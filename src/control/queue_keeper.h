@@ -45,6 +45,8 @@ class QueueKeeper {
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear();  // the lead is lost
   std::size_t pending() const { return pending_; }
+  // A status of a queue was not written because another was just before: keep() is due again.
+  bool due(std::int64_t ticks) const { return ticks >= withheld_until_; }
 
  private:
   struct Subject;  // one workload and what is known and decided of it
@@ -57,6 +59,7 @@ class QueueKeeper {
   void keep_holder(Subject& s, WorkloadStatus& status);
   void keep_waiting(Subject& s, WorkloadStatus& status);
   void admit(Subject& s, WorkloadStatus& status);
+  void start(WorkloadStatus& status) const;
   void evict(Subject& s, WorkloadStatus& status);
   void release(Subject& s, WorkloadStatus& status);
   bool all_gone(const Subject& s) const;
@@ -67,7 +70,8 @@ class QueueKeeper {
   void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
   void forget_start(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
-                 const std::string& note, std::string subresource = {});
+                 const std::string& note);
+  void patch_workload(const kube::Key& at, std::string patch);
   void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
   void write_queue(kube::Informer& informer, const kube::Resource& resource,
                    const kube::ObjectPtr& object, const QueueCounts& counts,
@@ -85,7 +89,9 @@ class QueueKeeper {
   std::set<std::string> busy_;                      // writes under way, by kind and key
   std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
   std::map<std::string, std::int64_t> told_at_;     // queue statuses and waiting messages
+  std::map<std::string, std::string> replaced_;     // slices whose larger one holds quota
   std::size_t pending_ = 0;
+  std::int64_t withheld_until_ = INT64_MAX;
 };
 
 }  // namespace berth::control

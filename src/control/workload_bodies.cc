@@ -263,6 +263,9 @@ WorkloadStatus::WorkloadStatus(const Value& workload, std::int64_t now_ns)
       conditions_.push_back(std::move(one));
     }
   }
+  if (const Value* list = child(status, "unhealthyNodes")) {
+    for (const Value& node : list->items()) unhealthy_.emplace_back(string_of(node.find("name")));
+  }
   if (const Value* list = child(status, "admissionChecks")) {
     for (const Value& c : list->items()) {
       Check one{std::string(string_of(c.find("name"))), std::string(string_of(c.find("state"))),
@@ -272,6 +275,12 @@ WorkloadStatus::WorkloadStatus(const Value& workload, std::int64_t now_ns)
       checks_.push_back(std::move(one));
     }
   }
+}
+
+void WorkloadStatus::forget_node(std::string_view node) {
+  const auto gone = std::erase_if(
+      unhealthy_, [&](const std::string& one) { return node.empty() || one == node; });
+  if (gone > 0) nodes_changed_ = changed_ = true;
 }
 
 WorkloadStatus::Condition* WorkloadStatus::find(std::string_view type) {
@@ -324,6 +333,7 @@ void WorkloadStatus::admit(const model::Admission& admission) {
 
 void WorkloadStatus::release() {
   admission_ = "null";
+  forget_node("");
   for (Check& check : checks_) {
     check.message = "Reset to Pending after eviction. Previously: " + check.state;
     if (check.state == "Retry") ++check.retries;
@@ -383,6 +393,16 @@ std::string WorkloadStatus::patch() const {
   if (!requeue_.empty()) {
     out.key("requeueState");
     out.raw(requeue_);
+  }
+  if (nodes_changed_) {
+    out.key("unhealthyNodes");
+    out.begin_array();
+    for (const std::string& node : unhealthy_) {
+      out.begin_object();
+      out.field("name", node);
+      out.end_object();
+    }
+    out.end_array();
   }
   if (checks_changed_) {
     out.key("admissionChecks");
@@ -583,6 +603,12 @@ std::string queue_status_patch(const Value& queue, const QueueCounts& counts,
   out.field("admittedWorkloads", counts.admitted);
   write_flavors(out, "flavorsReservation", counts, groups, false, cluster_queue);
   write_flavors(out, "flavorsUsage", counts, groups, true, cluster_queue);
+  if (counts.weighted_share) {
+    out.key("fairSharing");
+    out.begin_object();
+    out.field("weightedShare", *counts.weighted_share);
+    out.end_object();
+  }
   out.key("conditions");
   out.begin_array();
   out.begin_object();

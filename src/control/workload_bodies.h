@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <map>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -50,6 +51,8 @@ class WorkloadStatus {
   void want_checks(const std::vector<std::string>& checks);
   bool checks_ready() const;
   void requeue_at(int count, std::int64_t at_ns);
+  // Its pods left this failed node for another; "": whatever failed does not matter any more.
+  void forget_node(std::string_view node);
 
   bool changed() const { return changed_; }
   std::string patch() const;  // a merge patch of status, for this version of the object
@@ -70,6 +73,8 @@ class WorkloadStatus {
   std::int64_t generation_ = 0;
   std::vector<Condition> conditions_;
   std::vector<Check> checks_;
+  std::vector<std::string> unhealthy_;  // nodes
+  bool nodes_changed_ = false;
   std::string admission_;  // JSON; empty: as it is; "null": none
   std::string requeue_;
   bool checks_changed_ = false, changed_ = false;
@@ -89,6 +94,7 @@ std::string pod_start_patch(const model::PodSetAdmission& admitted,
 
 struct QueueCounts {
   int pending = 0, reserving = 0, admitted = 0;
+  std::optional<std::int64_t> weighted_share;  // where queues share fairly
   // flavor -> resource -> {reserved, used}
   std::map<std::string, std::map<std::string, std::pair<std::int64_t, std::int64_t>>> use;
 };

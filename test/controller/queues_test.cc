@@ -217,5 +217,78 @@ TEST(ControllerQueues, RestartsInTheMiddleOfAQueuedLife) {
   EXPECT_EQ(rig.get_job("a").at("status.succeeded"), "2");
 }
 
+TEST(ControllerQueues, SinglePodsOfAQueueWaitForQuota) {
+  QueueRig rig;
+  rig.start();
+  const std::string meta =
+      "labels: {kueue.x-k8s.io/queue-name: lq}, annotations: {sim.berth.dev/run-seconds: '20'}";
+  const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}]";
+  rig.pod("first", 3, gate, meta);
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("first") == "Running"; }))
+      << rig.get_pod("first").body;
+  rig.pod("second", 3, gate, meta);
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.node_of("second"), "") << "four GPUs of quota, three are used";
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("second") == "Succeeded"; }))
+      << rig.get_pod("second").body;
+  EXPECT_EQ(rig.get_pod("second").at("spec.nodeSelector.tier"), "train");
+}
+
+constexpr const char* kPodOfOthers =
+    "{{apiVersion: v1, kind: Pod, metadata: {{name: {0}, namespace: default, labels: {{{1}}}, "
+    "annotations: {{{2}}}}}, spec: {{schedulerName: {3}, restartPolicy: Never, containers: "
+    "[{{name: "
+    "c, image: i, resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}}}";
+
+TEST(ControllerQueues, QueuesOfVolcanoUnderItsName) {
+  Rig rig(kTwoNodes);
+  rig.define("scheduling.volcano.sh", "v1beta1", "Queue", false);
+  rig.define("scheduling.volcano.sh", "v1beta1", "PodGroup", true);
+  rig.apply(
+      "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: red}, spec: "
+      "{capability: {nvidia.com/gpu: 4}, deserved: {nvidia.com/gpu: 4}}}");
+  for (const char* group : {"a", "b"}) {
+    rig.apply(fmt::format(
+        "{{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {{name: {}, "
+        "namespace: default}}, spec: {{minMember: 2, queue: red}}}}",
+        group));
+  }
+  rig.run(31 * kSecond);
+  rig.start({.scheduler_names = {"berth", "volcano"}});
+  const auto member = [&](const std::string& group, int i) {
+    rig.apply(fmt::format(kPodOfOthers, group + std::to_string(i), "",
+                          "scheduling.k8s.io/group-name: " + group, "volcano"));
+  };
+  for (int i = 0; i < 2; ++i) member("a", i);
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
+  for (int i = 0; i < 2; ++i) member("b", i);
+  rig.run(20 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 2u) << "its queue has four GPUs";
+  const std::string group = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/";
+  ASSERT_TRUE(rig.until([&] { return rig.get(group + "a").at("status.phase") == "Running"; }));
+  EXPECT_EQ(rig.get(group + "b").at("status.phase"), "Inqueue");
+  rig.delete_pod("a0");
+  rig.delete_pod("a1");
+  ASSERT_TRUE(rig.until([&] { return !rig.node_of("b1").empty() && !rig.node_of("b0").empty(); }));
+}
+
+TEST(ControllerQueues, QueuesOfKaiUnderItsName) {
+  Rig rig(kTwoNodes);
+  rig.define("scheduling.run.ai", "v2", "Queue", false);
+  rig.apply(
+      "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red}, spec: {resources: "
+      "{gpu: {quota: 2, limit: 2, overQuotaWeight: 1}}}}");
+  rig.run(31 * kSecond);
+  rig.start({.scheduler_names = {"berth", "kai-scheduler"}});
+  for (const char* pod : {"one", "two"}) {
+    rig.apply(fmt::format(kPodOfOthers, pod, "kai.scheduler/queue: red", "", "kai-scheduler"));
+    rig.run(5 * kSecond);
+  }
+  EXPECT_EQ(rig.bound().size(), 1u) << "its queue may use two GPUs";
+  EXPECT_FALSE(rig.node_of("one").empty());
+  rig.delete_pod("one");
+  ASSERT_TRUE(rig.until([&] { return !rig.node_of("two").empty(); }));
+}
+
 }  // namespace
 }  // namespace berth::control_test

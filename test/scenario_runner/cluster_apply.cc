@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include "text/json.h"
+#include "text/json_writer.h"
 #include "text/patch.h"
 
 namespace berth::scenario {
@@ -36,6 +37,28 @@ std::string pod_changes(const text::Value& spec, std::vector<int>& priorities) {
   return out;
 }
 
+// Kueue's Configuration is a file; a cluster has it in a ConfigMap.
+Prepared configuration(const Object& object) {
+  Prepared out;
+  out.resource = kube::resources::config_maps();
+  out.key = {"kueue-system", "kueue-manager-config"};
+  text::JsonWriter body;
+  body.begin_object();
+  body.field("apiVersion", "v1");
+  body.field("kind", "ConfigMap");
+  body.key("metadata");
+  body.begin_object();
+  body.field("name", out.key.name);
+  body.end_object();
+  body.key("data");
+  body.begin_object();
+  body.field("controller_manager_config.yaml", object.json);
+  body.end_object();
+  body.end_object();
+  out.body = std::move(body).take();
+  return out;
+}
+
 }  // namespace
 
 kube::Resource resource_of(const std::string& api_version, const std::string& kind,
@@ -59,6 +82,7 @@ std::string priority_class(int priority) {
 }
 
 Result<Prepared> prepare(const Object& object) {
+  if (object.kind == "Configuration") return configuration(object);
   BERTH_TRY(const text::Document document, text::parse_json(object.json));
   const text::Value& root = document.root();
   Prepared out;

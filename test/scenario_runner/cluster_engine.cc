@@ -8,8 +8,10 @@
 #include "app/cli.h"
 #include "app/user_crds.h"
 #include "cluster_apply.h"
+#include "cluster_queues.h"
 #include "objects/manifest.h"
 #include "text/json.h"
+#include "text/patch.h"
 #include "text/rfc3339.h"
 #include "text/yaml.h"
 
@@ -32,6 +34,7 @@ class LastDecision final : public control::DecisionLog {
     for (const text::Value& eviction : list(read->root(), "preemptions")) {
       preempted.insert(word(eviction, "pod"));
     }
+    queues.decided(read->root());
     last = std::move(*read);
     ++lines;
   }
@@ -60,6 +63,7 @@ class LastDecision final : public control::DecisionLog {
 
   std::uint64_t lines = 0;
   std::set<std::string> preempted;  // in this step
+  ClusterQueues queues;
 
  private:
   static std::span<const text::Value> list(const text::Value& root, std::string_view key) {
@@ -91,6 +95,16 @@ std::string_view text_of(const text::Value& root, std::initializer_list<std::str
   return value->string();
 }
 
+// When a workload was created, and who of equals comes first.
+using Age = std::pair<std::int64_t, std::string>;
+Result<Age> age_of(const Object& object, std::int64_t now_ns) {
+  BERTH_TRY(const text::Document document, text::parse_json(object.json));
+  const std::string_view created = text_of(document.root(), {"metadata", "creationTimestamp"});
+  const auto at = text::parse_rfc3339(created);
+  const std::string_view uid = text_of(document.root(), {"metadata", "uid"});
+  return Age{at.ok() ? *at : now_ns, uid.empty() ? object.name : std::string(uid)};
+}
+
 }  // namespace
 
 struct ClusterEngine::State {
@@ -117,6 +131,8 @@ struct ClusterEngine::State {
   std::map<std::string, kube::Resource> applied;    // by kind, of everything the scenario wrote
   std::map<std::string, std::string> bound_before;  // pod -> node
   std::set<std::string> removed;                    // pods that the step deletes
+  std::vector<text::Document> cluster_queues;       // as they were read last
+  bool paused = false;                              // nothing is decided: the step is written
 
   // ---- calls that wait -----------------------------------------------------------------------
   Result<kube::Answer> await(const std::function<void(kube::Client::Done)>& call) {
@@ -128,15 +144,34 @@ struct ClusterEngine::State {
     return std::move(*answer);
   }
 
+  // What is written again is taken as written; pods and nodes keep what others said of them.
+  Result<kube::Answer> replace(const Prepared& object) {
+    if (object.resource.group != "kueue.x-k8s.io") {
+      return await([&](kube::Client::Done done) {
+        client.patch(object.resource, object.key, kube::PatchType::kMerge, object.body, {},
+                     std::move(done));
+      });
+    }
+    BERTH_TRY(const kube::Answer live, await([&](kube::Client::Done done) {
+                client.get(object.resource, object.key, std::move(done));
+              }));
+    if (!live.ok()) return live.error();
+    const std::string version(text_of(live.body.root(), {"metadata", "resourceVersion"}));
+    BERTH_TRY(const text::Document body, text::parse_json(object.body));
+    BERTH_TRY(const text::Document change,
+              text::parse_json(R"({"metadata":{"resourceVersion":")" + version + "\"}}"));
+    BERTH_TRY(const text::Document whole, text::apply_merge_patch(body.root(), change.root()));
+    return await([&](kube::Client::Done done) {
+      client.update(object.resource, object.key, text::to_json(whole.root()), {}, std::move(done));
+    });
+  }
+
   Status write(const Prepared& object) {
     BERTH_TRY(kube::Answer answer, await([&](kube::Client::Done done) {
                 client.create(object.resource, object.key.ns, object.body, {}, std::move(done));
               }));
     if (answer.conflict()) {
-      BERTH_TRY(answer, await([&](kube::Client::Done done) {
-                  client.patch(object.resource, object.key, kube::PatchType::kMerge, object.body,
-                               {}, std::move(done));
-                }));
+      BERTH_TRY(answer, replace(object));
     }
     if (!answer.ok()) return answer.error().context(object.resource.kind + " " + object.key.name);
     if (object.status.empty()) return {};
@@ -179,8 +214,33 @@ struct ClusterEngine::State {
       BERTH_CHECK(write(made));
     }
     if (object.kind == "Namespace") namespaces.insert(object.name);
-    applied.emplace(prepared.resource.group + "/" + object.kind, prepared.resource);
+    if (object.kind == "Workload") decisions.queues.wrote(object.name);
+    applied.emplace(prepared.resource.group + "/" + prepared.resource.kind, prepared.resource);
     return write(prepared);
+  }
+
+  // Everything of a step: what workloads refer to first, then workloads by age.
+  Status apply_all(const Step& step) {
+    std::vector<std::pair<Age, const Object*>> workloads;
+    for (const Object& object : step.apply) {
+      if (object.kind != "Workload" && object.kind != "Job") {
+        BERTH_CHECK(apply(object));
+        continue;
+      }
+      BERTH_TRY(Age age, age_of(object, step.at_ns));
+      workloads.emplace_back(std::move(age), &object);
+    }
+    std::stable_sort(workloads.begin(), workloads.end(),
+                     [](const auto& a, const auto& b) { return a.first < b.first; });
+    std::int64_t last = INT64_MIN;
+    for (const auto& [age, object] : workloads) {
+      // Of holders of one age nobody asks who came first.
+      const bool holds = object->json.find(R"("admission":)") != std::string::npos;
+      if (!holds || age.first != last) pump.creation(age.first);
+      last = age.first;
+      BERTH_CHECK(apply(*object));
+    }
+    return {};
   }
 
   Status remove(const Deletion& gone) {
@@ -229,6 +289,7 @@ struct ClusterEngine::State {
   Result<objects::Inputs> read() {
     objects::ManifestReader reader;
     int index = 0;
+    cluster_queues.clear();
     for (const auto& [known, resource] : applied) {
       BERTH_TRY(const kube::Answer answer, await([&](kube::Client::Done done) {
                   client.list(resource, {}, std::move(done));
@@ -245,8 +306,9 @@ struct ClusterEngine::State {
           if (member.key == "apiVersion" || member.key == "kind") continue;
           json += ",\"" + std::string(member.key) + "\":" + text::to_json(member.value);
         }
-        BERTH_TRY(const text::Document document, text::parse_json(json + "}"));
+        BERTH_TRY(text::Document document, text::parse_json(json + "}"));
         reader.add(scenario.path, ++index, document);
+        if (resource.kind == "ClusterQueue") cluster_queues.push_back(std::move(document));
       }
     }
     return reader.finish();
@@ -275,7 +337,8 @@ struct ClusterEngine::State {
     for (const auto& [name, node] : bound_before) {
       if (!bound_now.contains(name) && !removed.contains(name)) out.preempted.insert(name);
     }
-    out.pending = decisions.waiting();
+    out.pending = decisions.queues.renamed(decisions.waiting(), inputs);
+    decisions.queues.observe(inputs, cluster_queues, out);
     for (const model::NodeSpec& node : inputs.nodes) {
       out.node_labels[node.name] = {node.labels.begin(), node.labels.end()};
     }
@@ -292,17 +355,24 @@ ClusterEngine::~ClusterEngine() = default;
 Status ClusterEngine::start() {
   State& s = *state_;
   s.namespaces = {"default", "kube-system"};
-  BERTH_CHECK(text::read_yaml(app::user_crds(), [&](const text::Document& document) -> Status {
-    const std::string name(text_of(document.root(), {"metadata", "name"}));
-    if (name.empty()) return {};
-    BERTH_TRY(const kube::Answer answer, s.await([&](kube::Client::Done done) {
-      s.client.patch(kube::resources::custom_resource_definitions(), {"", name},
-                     kube::PatchType::kApply, text::to_json(document.root()),
-                     {.manager = "scenario", .force = true}, std::move(done));
-    }));
-    return answer.ok() ? Status() : Status(answer.error().context(name));
+  BERTH_TRY(const kube::Answer kinds, s.await([&](kube::Client::Done done) {
+    s.client.get(kube::resources::custom_resource_definitions(), {"", "workloads.kueue.x-k8s.io"},
+                 std::move(done));
   }));
+  // Kinds stay from scenario to scenario.
+  BERTH_CHECK(text::read_yaml(
+      kinds.ok() ? "" : app::user_crds(), [&](const text::Document& document) -> Status {
+        const std::string name(text_of(document.root(), {"metadata", "name"}));
+        if (name.empty()) return {};
+        BERTH_TRY(const kube::Answer answer, s.await([&](kube::Client::Done done) {
+          s.client.patch(kube::resources::custom_resource_definitions(), {"", name},
+                         kube::PatchType::kApply, text::to_json(document.root()),
+                         {.manager = "scenario", .force = true}, std::move(done));
+        }));
+        return answer.ok() ? Status() : Status(answer.error().context(name));
+      }));
   s.applied.emplace("/Pod", kube::resources::pods());
+  s.applied.emplace("kueue.x-k8s.io/Workload", kube::resources::workloads());
   kube::InformerOptions options;
   options.resource = kube::resources::pods();
   s.pods = std::make_unique<kube::Informer>(s.client, Random(1).split("pods"), options);
@@ -343,13 +413,13 @@ void ClusterEngine::clean_up() {
 
 Result<Observed> ClusterEngine::run(const Step& step) {
   State& s = *state_;
-  s.pump.go_to(step.at_ns);
   s.decisions.preempted.clear();
   s.removed.clear();
   const bool first = s.controller == nullptr;
   if (first) {
     // What a scenario says to be running is there before anybody decides.
-    for (const Object& object : step.apply) BERTH_CHECK(s.apply(object));
+    BERTH_CHECK(s.apply_all(step));
+    s.pump.go_to(step.at_ns);
     for (const auto& pod : s.pods->all()) {
       const std::string_view node = text_of(pod->root(), {"spec", "nodeName"});
       if (!node.empty()) s.bound_before[pod->key.to_string()] = node;
@@ -360,16 +430,24 @@ Result<Observed> ClusterEngine::run(const Step& step) {
     BERTH_TRY(options.queue_policy, app::parse_queue_policy(s.scenario.queue_policy));
     options.queue_policy.preemption = s.scenario.preemption;
     s.controller = std::make_unique<control::Controller>(
-        s.client, Random(3), options, [] { return true; }, s.log, s.metrics, &s.decisions);
+        s.client, Random(3), options, [&s] { return !s.paused; }, s.log, s.metrics, &s.decisions);
     s.controller->start();
     if (!s.pump.until([&s] { return s.controller->summary().synced; })) {
       return Error(Code::kUnavailable, "the controller's caches were not filled");
     }
   } else {
+    s.pump.go_to(step.at_ns);
+    s.paused = true;  // as in a plan, what a step writes is decided on together
+    s.controller->wake();
+    s.pump.until([&s] { return !s.controller->summary().leading; });
     for (const Deletion& gone : step.remove) BERTH_CHECK(s.remove(gone));
-    for (const Object& object : step.apply) BERTH_CHECK(s.apply(object));
+    BERTH_CHECK(s.apply_all(step));
+    s.paused = false;
   }
-  s.pump.settle([&s] { return s.changes + s.decisions.lines + s.controller->summary().cycles; });
+  const std::uint64_t cycles = s.controller->summary().cycles;
+  s.controller->wake();
+  s.pump.until([&] { return s.controller->summary().cycles > cycles; });
+  s.pump.settle([&s] { return s.changes + s.decisions.lines; });
   BERTH_TRY(const objects::Inputs inputs, s.read());
   return s.observe(inputs);
 }

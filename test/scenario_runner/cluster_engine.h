@@ -31,6 +31,8 @@ class Pump {
   // Runs the loop until nothing happens any more: changes() stands still for a while.
   virtual void settle(const std::function<std::uint64_t()>& changes) = 0;
   virtual void go_to(std::int64_t wall_ns) = 0;  // where time can be chosen
+  // What is created next is younger than all before; made at that time where it can be chosen.
+  virtual void creation(std::int64_t wall_ns) = 0;
 };
 
 // The part above the transport.

@@ -1,19 +1,35 @@
-#include <optional>
+#include <algorithm>
 
 #include "cluster_engine.h"
 #include "sim/api/api_server.h"
 #include "sim/api/local_transport.h"
 #include "store/memory_store.h"
+#include "text/json.h"
+#include "text/rfc3339.h"
 
 namespace berth::scenario {
 
 namespace {
 
+// When the oldest object of the first step was created.
+std::int64_t beginning_of(const Scenario& scenario) {
+  std::int64_t out = kStart;
+  if (scenario.steps.empty()) return out;
+  for (const Object& object : scenario.steps.front().apply) {
+    const auto document = text::parse_json(object.json);
+    const text::Value* meta = document.ok() ? document->root().find("metadata") : nullptr;
+    const text::Value* created = meta == nullptr ? nullptr : meta->find("creationTimestamp");
+    const auto at = text::parse_rfc3339(created == nullptr ? "" : created->string());
+    if (at.ok()) out = std::min(out, *at);
+  }
+  return out - 60 * kSecond;  // so that those of one age can be made one after the other
+}
+
 // A cluster in virtual time; the same in every run.
 class EmbeddedEngine final : public Engine, private Pump {
  public:
   explicit EmbeddedEngine(const Scenario& scenario)
-      : clock_(kStart),
+      : clock_(beginning_of(scenario)),
         loop_(clock_),
         store_(loop_),
         api_(loop_, store_, Random(1)),
@@ -36,9 +52,10 @@ class EmbeddedEngine final : public Engine, private Pump {
   }
   void settle(const std::function<std::uint64_t()>& changes) override {
     constexpr int kMostWindows = 40;
+    constexpr std::int64_t kWindow = kSecond * 5 / 2;
     for (int i = 0; i < kMostWindows; ++i) {
       const std::uint64_t before = changes();
-      loop_.run_for(kSecond / 2);
+      loop_.run_for(kWindow);
       if (changes() == before) return;
     }
   }
@@ -46,6 +63,12 @@ class EmbeddedEngine final : public Engine, private Pump {
     if (wall_ns > clock_.now_ns()) loop_.run_for(wall_ns - clock_.now_ns());
   }
 
+  void creation(std::int64_t wall_ns) override {
+    go_to(std::max(wall_ns, created_ + kSecond));
+    created_ = clock_.now_ns();
+  }
+
+  std::int64_t created_ = 0;
   FakeClock clock_;
   SteppedLoop loop_;
   store::MemoryStore store_;

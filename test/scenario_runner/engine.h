@@ -30,6 +30,7 @@ struct Observed {
   std::vector<model::Admission> admissions;             // by queues, in this step
   std::vector<model::Eviction> evictions;               // the same
   std::vector<model::QueueUse> queues;
+  std::set<std::string> silent_queues;  // of other schedulers: on a cluster nobody tells their use
   int exit_code = 0;
 };
 

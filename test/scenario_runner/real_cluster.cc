@@ -33,7 +33,7 @@ class RealEngine final : public Engine, private Pump {
   bool until(const std::function<bool()>& done) override { return wait(done, 60 * kSecond); }
 
   void settle(const std::function<std::uint64_t()>& changes) override {
-    constexpr std::int64_t kQuiet = kSecond * 3 / 2, kLongest = 30 * kSecond;
+    constexpr std::int64_t kQuiet = kSecond * 5 / 2, kLongest = 30 * kSecond;
     std::uint64_t seen = changes();
     std::int64_t since = monotonic_.ticks_ns();
     wait(
@@ -48,6 +48,13 @@ class RealEngine final : public Engine, private Pump {
   }
 
   void go_to(std::int64_t) override {}
+
+  // Creation times are whole seconds of the server.
+  void creation(std::int64_t) override {
+    const std::int64_t due = created_ + kSecond * 11 / 10;
+    wait([&] { return monotonic_.ticks_ns() >= due; }, 2 * kSecond);
+    created_ = monotonic_.ticks_ns();
+  }
 
   bool wait(const std::function<bool()>& done, std::int64_t at_most_ns) {
     const std::int64_t end = monotonic_.ticks_ns() + at_most_ns;
@@ -70,6 +77,7 @@ class RealEngine final : public Engine, private Pump {
   kube::Client client_;
   ClusterEngine engine_;
   Loop::Timer tick_ = 0;
+  std::int64_t created_ = -2 * kSecond;
   bool started_ = false;
 };
 

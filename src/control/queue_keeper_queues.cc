@@ -1,0 +1,112 @@
+// The status of ClusterQueues and LocalQueues.
+#include <algorithm>
+
+#include "control/queue_keeper.h"
+
+namespace berth::control {
+
+namespace {
+
+constexpr std::int64_t kQueueStatusGap = 1'000'000'000;  // between two writes of one queue
+
+}  // namespace
+
+void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& resource,
+                              const kube::ObjectPtr& object, const QueueCounts& counts,
+                              const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+                              const std::string& inactive) {
+  const std::string key = resource.plural + '|' + object->key.to_string();
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::int64_t& told = told_at_[key];
+  std::string patch = queue_status_patch(object->root(), counts, groups, cluster_queue, inactive,
+                                         loop_.wall().now_ns());
+  if (patch.empty()) return;
+  if (busy_.contains(key) || (told != 0 && now - told < kQueueStatusGap)) {
+    withheld_until_ = std::min(withheld_until_, std::max(told, now) + kQueueStatusGap);
+    return;
+  }
+  told = now;
+  busy_.insert(key);
+  writer_.add(
+      WriteClass::kStatus,
+      [&resource, at = object->key, patch = std::move(patch)](kube::Client& client,
+                                                              kube::Client::Done done) {
+        return client.patch(resource, at, kube::PatchType::kMerge, patch, {.subresource = "status"},
+                            std::move(done));
+      },
+      [this, key, &informer](kube::Answer answer) {
+        busy_.erase(key);
+        if (answer.ok()) informer.absorb(std::move(answer.body));
+      });
+}
+
+void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
+  std::map<std::string, std::string> queue_of;  // by ns/LocalQueue
+  std::map<std::string, const model::QueueSpec*> specs;
+  std::map<std::string, QueueCounts> of_queue, of_local;
+  for (const auto& local : inputs.queues.local_queues) {
+    queue_of[local.ns + '/' + local.name] = local.queue;
+  }
+  for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
+  std::map<std::string_view, const model::Admission*> admissions;
+  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
+  for (const model::WorkloadSpec& w : inputs.queues.workloads) {
+    const std::string local = w.ns + '/' + w.queue;
+    const auto fresh = admissions.find(w.ns + '/' + w.name);
+    const bool is_fresh = fresh != admissions.end();
+    const auto* sets = is_fresh      ? &fresh->second->pod_sets
+                       : w.admission ? &w.admission->pod_sets
+                                     : nullptr;
+    const bool admitted = is_fresh ? fresh->second->checks.empty() : w.admitted;
+    const std::string queue = is_fresh      ? fresh->second->queue
+                              : w.admission ? w.admission->queue
+                                            : queue_of[local];
+    for (QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
+      counts->pending += sets == nullptr ? 1 : 0;
+      if (sets == nullptr) continue;
+      ++counts->reserving;
+      counts->admitted += admitted ? 1 : 0;
+      for (const model::PodSetAdmission& set : *sets) {
+        for (const auto& [resource, amount] : set.usage) {
+          const auto flavor = set.flavors.find(resource);
+          if (flavor == set.flavors.end()) continue;
+          auto& [reserved, used] = counts->use[flavor->second][resource];
+          reserved += amount;
+          if (admitted) used += amount;
+        }
+      }
+    }
+  }
+  std::map<std::string_view, std::string> inactive;
+  for (const auto& use : decision.queues) {
+    inactive[use.name] = use.inactive;
+    // Pods that are done are given back, and what leaves is still held: the decision knows.
+    for (const auto& cell : use.cells) {
+      auto& [reserved, used] = of_queue[use.name].use[cell.flavor][cell.resource];
+      reserved = cell.used;
+      used = std::min(used, reserved);
+    }
+    if (inputs.queues.config.fair_sharing) of_queue[use.name].weighted_share = use.weighted_share;
+  }
+  for (const auto& [name, spec] : specs) {
+    const auto object = views_.cluster_queues.find({"", name});
+    if (object) {
+      write_queue(views_.cluster_queues, kube::resources::cluster_queues(), object, of_queue[name],
+                  spec->groups, true, inactive[name]);
+    }
+  }
+  for (const auto& local : inputs.queues.local_queues) {
+    const auto object = views_.local_queues.find({local.ns, local.name});
+    const auto spec = specs.find(local.queue);
+    if (!object) continue;
+    const std::string why = spec == specs.end() ? "ClusterQueueDoesNotExist: Can't submit new "
+                                                  "workloads to clusterQueue"
+                                                : inactive[local.queue];
+    write_queue(views_.local_queues, kube::resources::local_queues(), object,
+                of_local[local.ns + '/' + local.name],
+                spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups,
+                false, why);
+  }
+}
+
+}  // namespace berth::control
