@@ -163,18 +163,20 @@ void run(const AgentBenchOptions& options) {
   start.print("start of the process to registered");
   std::size_t bytes = 0;
   {
-    std::ofstream faults(folder + "/faults", std::ios::app);
+    const auto inject = [&](const std::string& line) {  // closed: that is what the agent sees
+      std::ofstream(folder + "/faults", std::ios::app) << line << "\n";
+    };
     std::filesystem::remove(folder + "/state/health.json");
     const Process process(options, folder, port, 1'000);
     wait_for(kubelet, resource, all);
     for (int i = 0; i < options.gpus; ++i) {
       const std::int64_t from = FakeKubelet::now_ns();
-      faults << "xid gpu=" << i << " code=79\n" << std::flush;
+      inject(fmt::format("xid gpu={} code=79", i));
       wait_for(kubelet, resource, all - (i + 1) * per_gpu);
       fault.add(kubelet.lists().back().at_ns - from);
     }
     fault.print("Xid to the kubelet's list");
-    faults << "recover\n" << std::flush;
+    inject("recover");
     wait_for(kubelet, resource, all);
     const auto lists = kubelet.lists();
     for (int i = 0; i < 2'000; ++i) {
@@ -196,6 +198,7 @@ void run(const AgentBenchOptions& options) {
     fmt::print("idle CPU: {:.2f} % of a core over 20 s\n",
                (process.cpu_seconds() - cpu) / 20 * 100);
   }
+  std::ofstream(folder + "/faults", std::ios::trunc) << "";
   const Process process(options, folder, port, 10);
   wait_for(kubelet, resource, all);
   std::this_thread::sleep_for(std::chrono::seconds(2));

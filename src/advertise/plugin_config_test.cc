@@ -50,7 +50,7 @@ flags:
   deviceDiscoveryStrategy: auto
   plugin:
     passDeviceSpecs: true
-    deviceListStrategy: [cdi-annotations, cdi-cri, cdi-cri]
+    deviceListStrategy: [volume-mounts, envvar, envvar]
     deviceIDStrategy: index
     cdiAnnotationPrefix: example.com/
     nvidiaCTKPath: /usr/bin/nvidia-ctk
@@ -87,7 +87,7 @@ TEST(PluginConfig, TheWholeFile) {
   EXPECT_EQ(config.dev_root, "/run/nvidia/dev");
   EXPECT_TRUE(config.gdrcopy && config.gds && config.mofed && config.pass_device_specs);
   EXPECT_EQ(config.device_list,
-            (std::vector<DeviceList>{DeviceList::kCdiAnnotations, DeviceList::kCdiCri}));
+            (std::vector<DeviceList>{DeviceList::kVolumeMounts, DeviceList::kEnvVar}));
   EXPECT_EQ(config.device_id, DeviceId::kIndex);
   EXPECT_EQ(config.cdi_annotation_prefix, "example.com/");
   EXPECT_EQ(config.container_driver_root, "/driver");
@@ -239,13 +239,23 @@ TEST(PluginConfig, FlagThenEnvironmentThenFile) {
       << "what a flag overrides is not looked at";
 }
 
+TEST(PluginConfig, WhatCdiSpecsDoNotHoldIsRefusedWithThem) {
+  for (const char* flag : {"--gds-enabled", "--gdrcopy-enabled", "--mofed-enabled"}) {
+    EXPECT_TRUE(read_plugin_config("", {{flag, "true"}}, {}).ok()) << flag;
+    const auto by_cdi =
+        read_plugin_config("", {{flag, "true"}, {"--device-list-strategy", "cdi-cri"}}, {});
+    ASSERT_FALSE(by_cdi.ok()) << flag;
+    EXPECT_NE(by_cdi.error().to_string().find("not served by CDI"), std::string::npos);
+  }
+}
+
 TEST(PluginConfig, EveryFlag) {
   const Settings flags = {{"--mig-strategy", "mixed"},
                           {"--fail-on-init-error", "false"},
                           {"--driver-root", "/d"},
                           {"--dev-root", "/e"},
                           {"--pass-device-specs", "true"},
-                          {"--device-list-strategy", "envvar, cdi-cri"},
+                          {"--device-list-strategy", "envvar, volume-mounts"},
                           {"--device-id-strategy", "index"},
                           {"--gdrcopy-enabled", "1"},
                           {"--gds-enabled", "T"},
@@ -271,7 +281,7 @@ TEST(PluginConfig, EveryFlag) {
   want.driver_root = "/d";
   want.dev_root = "/e";
   want.pass_device_specs = want.gdrcopy = want.gds = want.mofed = want.imex_required = true;
-  want.device_list = {DeviceList::kEnvVar, DeviceList::kCdiCri};
+  want.device_list = {DeviceList::kEnvVar, DeviceList::kVolumeMounts};
   want.device_id = DeviceId::kIndex;
   want.cdi_annotation_prefix = "example.com/";
   want.container_driver_root = "/c";

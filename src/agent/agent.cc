@@ -159,6 +159,23 @@ void Agent::State::keep_vanished(model::GpuInventory& found) {
             [](const model::GpuDevice& a, const model::GpuDevice& b) { return a.index < b.index; });
 }
 
+// In a container the host's driver root is mounted somewhere else; outside it is where it is.
+advertise::DriverFiles Agent::State::find_files() const {
+  const advertise::PluginConfig& config = options.config;
+  const std::string root = options.host_root == "/" ? "" : options.host_root;
+  host::SeenAt seen;
+  seen.proc = root + "/proc";
+  seen.sys = root + "/sys";
+  if (host::is_folder(config.container_driver_root)) {
+    seen.driver_root = config.container_driver_root;
+    if (config.dev_root.empty() || config.dev_root == config.driver_root) {
+      seen.dev_root = config.container_driver_root;
+    }
+  }
+  return host::find_driver_files(config.driver_root, config.dev_root, *inventory, options.simulated,
+                                 seen);
+}
+
 void Agent::State::rebuild() {
   if (!inventory) return;
   Result<advertise::Offer> made = advertise::offer(*inventory, options.config);
@@ -170,10 +187,7 @@ void Agent::State::rebuild() {
   offer_problem.clear();
   for (const std::string& warning : made->warnings) log.warn("offer", {{"what", warning}});
   offer = std::move(*made);
-  files = host::find_driver_files(
-      options.config.driver_root,
-      options.config.dev_root.empty() ? options.config.driver_root : options.config.dev_root,
-      *inventory, options.simulated);
+  files = find_files();
   choosers.clear();
   for (const model::OfferedResource& resource : offer.resources) {
     choosers[resource.name] = std::make_unique<allocate::Chooser>(

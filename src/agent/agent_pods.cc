@@ -162,9 +162,19 @@ allocate::GrantRules Agent::State::grant_rules() const {
   out.cdi_annotation_prefix = config.cdi_annotation_prefix;
   out.cdi_kind = advertise::kCdiKind;
   out.control_nodes = files.control_nodes;
+  const auto on_host = [&](const std::string& path) {
+    if (!files.dev_root.empty()) out.host_paths[path] = files.dev_root + path;
+  };
+  for (const std::string& path : files.control_nodes) on_host(path);
   for (const advertise::DriverFiles::GpuNodes& gpu : files.gpus) {
+    for (const std::vector<std::string>& caps : gpu.mig_caps) {
+      for (const std::string& path : caps) on_host(path);
+    }
     std::vector<std::string> nodes;
-    for (const advertise::DriverFiles::Mount& node : gpu.nodes) nodes.push_back(node.container);
+    for (const advertise::DriverFiles::Mount& node : gpu.nodes) {
+      nodes.push_back(node.container);
+      if (node.host != node.container) out.host_paths[node.container] = node.host;
+    }
     out.gpu_nodes.push_back(std::move(nodes));
     out.mig_nodes.push_back(gpu.mig_caps);
   }

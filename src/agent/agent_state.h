@@ -59,6 +59,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void inventory_came(Result<model::GpuInventory> found);
   void keep_vanished(model::GpuInventory& found);
   void rebuild();
+  advertise::DriverFiles find_files() const;
   void write_cdi();
   void say_labels();
   void publish_later();  // soon, once for a burst

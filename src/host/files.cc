@@ -37,6 +37,11 @@ bool write_all(int fd, std::string_view content) {
 
 }  // namespace
 
+bool is_folder(const std::string& path) {
+  struct stat found{};
+  return !path.empty() && ::stat(path.c_str(), &found) == 0 && S_ISDIR(found.st_mode);
+}
+
 Result<std::string> read_text(const std::string& path, std::size_t at_most) {
   const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
   if (fd.get() < 0) return file_error(path, "cannot be opened", errno);

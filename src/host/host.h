@@ -42,6 +42,8 @@ advertise::DriverFiles find_driver_files(const std::string& driver_root,
                                          const model::GpuInventory& inventory, bool simulated,
                                          const SeenAt& seen = {});
 
+bool is_folder(const std::string& path);
+
 // The whole file or nothing, also after a crash: a temporary file in the same folder (its name
 // begins with a dot and does not end as path does), then a rename. Folders are made.
 Status write_atomically(const std::string& path, std::string_view content, int mode = 0644);
