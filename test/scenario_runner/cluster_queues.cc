@@ -8,7 +8,7 @@ namespace berth::scenario {
 
 namespace {
 
-const text::Value* inner(const text::Value* root, std::initializer_list<std::string_view> path) {
+const text::Value* value_in(const text::Value* root, std::initializer_list<std::string_view> path) {
   for (const std::string_view key : path) {
     if (root != nullptr) root = root->find(key);
   }
@@ -21,12 +21,12 @@ std::string word_at(const text::Value& root, std::string_view key) {
 }
 
 std::int64_t number_at(const text::Value* root, std::string_view key) {
-  const text::Value* value = inner(root, {key});
+  const text::Value* value = value_in(root, {key});
   return value == nullptr ? 0 : value->as_int64().value_or(0);
 }
 
 std::span<const text::Value> items_at(const text::Value* root, std::string_view key) {
-  const text::Value* value = inner(root, {key});
+  const text::Value* value = value_in(root, {key});
   return value == nullptr ? std::span<const text::Value>() : value->items();
 }
 
@@ -39,7 +39,7 @@ std::int64_t amount_of(const std::string& resource, const std::string& text) {
 // From the status of a ClusterQueue.
 model::QueueUse use_of(const text::Value& queue) {
   model::QueueUse out;
-  const text::Value* name = inner(&queue, {"metadata", "name"});
+  const text::Value* name = value_in(&queue, {"metadata", "name"});
   if (name != nullptr) out.name = name->string();
   const text::Value* status = queue.find("status");
   for (const text::Value& flavor : items_at(status, "flavorsReservation")) {
@@ -53,7 +53,7 @@ model::QueueUse use_of(const text::Value& queue) {
   }
   out.pending = static_cast<int>(number_at(status, "pendingWorkloads"));
   out.admitted = static_cast<int>(number_at(status, "admittedWorkloads"));
-  out.weighted_share = number_at(inner(status, {"fairSharing"}), "weightedShare");
+  out.weighted_share = number_at(value_in(status, {"fairSharing"}), "weightedShare");
   for (const text::Value& condition : items_at(status, "conditions")) {
     if (word_at(condition, "type") != "Active" || word_at(condition, "status") == "True") continue;
     out.inactive = word_at(condition, "reason") + ": " + word_at(condition, "message");
