@@ -11,6 +11,7 @@
 #include <utility>
 #include <vector>
 
+#include "base/check.h"
 #include "base/loop.h"
 #include "base/mutex.h"
 #include "discover/gpu_source.h"
@@ -48,7 +49,7 @@ class HandLoop final : public Loop {
   void run_until(const std::function<bool()>& done) {
     for (int waited = 0; !done();) {
       if (run_one()) continue;
-      ASSERT_LT(++waited, 12'000) << "it does not happen";
+      BERTH_ASSERT(++waited <= 12'000, "what a test waits for does not happen");
       MutexLock lock(mutex_);
       if (posted_.empty()) arrived_.wait_for(mutex_, 5'000'000);
     }
@@ -105,7 +106,8 @@ class HandLoop final : public Loop {
 
 inline Result<model::GpuInventory> inventory_of(HandLoop& loop, GpuSource& source) {
   std::vector<Result<model::GpuInventory>> got;
-  source.take_inventory([&](Result<model::GpuInventory> inventory) { got.push_back(inventory); });
+  source.take_inventory(
+      [&](const Result<model::GpuInventory>& inventory) { got.push_back(inventory); });
   EXPECT_TRUE(got.empty()) << "answered inside the call";
   loop.run_until([&] { return !got.empty(); });
   loop.run_ready();

@@ -23,7 +23,7 @@ constexpr std::int64_t kSec = 1'000'000'000;
 
 FakeDriver& driver_at(const char* path) {
   void* library = dlopen(path, RTLD_LAZY | RTLD_LOCAL);
-  EXPECT_NE(library, nullptr) << dlerror();
+  EXPECT_NE(library, nullptr) << path;
   return *reinterpret_cast<FakeDriver* (*)()>(dlsym(library, "fake_driver"))();
 }
 
@@ -358,7 +358,7 @@ TEST_F(NvmlSourceTest, ADriverThatHangsAtStartIsAnErrorAndMends) {
   start();
   watch();
   std::vector<Result<model::GpuInventory>> got;
-  source->take_inventory([&](Result<model::GpuInventory> taken) { got.push_back(taken); });
+  source->take_inventory([&](const Result<model::GpuInventory>& taken) { got.push_back(taken); });
   loop.advance(options.inventory_deadline_ns);
   ASSERT_EQ(got.size(), 1u);
   ASSERT_FALSE(got[0].ok());
@@ -378,7 +378,7 @@ TEST_F(NvmlSourceTest, AGpuThatHangsFromTheStartIsListedWhenItAnswers) {
   driver.set_gpus(gpus);
   start();
   std::vector<Result<model::GpuInventory>> got;
-  source->take_inventory([&](Result<model::GpuInventory> taken) { got.push_back(taken); });
+  source->take_inventory([&](const Result<model::GpuInventory>& taken) { got.push_back(taken); });
   loop.run_until([&] { return loop.posts_run() >= 2; });  // the basics, and the GPU that answers
   loop.advance(options.inventory_deadline_ns);
   ASSERT_EQ(got.size(), 1u);

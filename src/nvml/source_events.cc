@@ -112,15 +112,15 @@ void NvmlSource::State::wait_for_event() {
 
 void NvmlSource::State::got_event(const std::shared_ptr<EventSession>& session,
                                   const std::optional<EventSession::Answer>& answer) {
-  if (session != session_) return;
-  if (answer && (answer->code == kSuccess || answer->code == kTimeout)) {
-    wait_for_event();
-    if (answer->event && answer->event->kind == model::GpuEvent::Kind::kMigChanged) {
+  const bool fine = answer && (answer->code == kSuccess || answer->code == kTimeout);
+  if (session == session_ && fine) wait_for_event();
+  if (answer && answer->event) {  // also of a set that is being replaced
+    if (answer->event->kind == model::GpuEvent::Kind::kMigChanged) {
       list_until_ = loop_.monotonic().ticks_ns() + kListAfterEvent;
     }
-    if (answer->event) tell(*answer->event);
-    return;
+    return tell(*answer->event);
   }
+  if (session != session_ || fine) return;
   // The set is of no use any more, or its thread hangs: another one, later.
   drop_session();
   session_retry_ = loop_.after(kReopenEvents, [this] {

@@ -8,6 +8,12 @@
 namespace berth::nvml {
 namespace {
 
+// Handles are numbers here.
+template <class Handle>
+Handle handle_of(std::uintptr_t number) {
+  return reinterpret_cast<Handle>(number);  // NOLINT(performance-no-int-to-ptr)
+}
+
 constexpr std::uintptr_t kMigShift = 8;  // a handle is index + 1, and a MIG slot + 1 above it
 
 class Driver final : public FakeDriver {
@@ -124,7 +130,7 @@ class Driver final : public FakeDriver {
         return (registered_[e.gpu] & e.type) != 0;
       });
       if (ready != events_.end()) {
-        *out = {reinterpret_cast<Device>(static_cast<std::uintptr_t>(ready->gpu) + 1), ready->type,
+        *out = {handle_of<Device>(static_cast<std::uintptr_t>(ready->gpu) + 1), ready->type,
                 ready->data, ready->gpu_instance, ready->compute_instance};
         events_.erase(ready);
         return kSuccess;
@@ -136,7 +142,7 @@ class Driver final : public FakeDriver {
   Return make_sample(GpmSample* out) {
     MutexLock lock(mutex_);
     ++samples_;
-    *out = reinterpret_cast<GpmSample>(static_cast<std::uintptr_t>(++last_sample_));
+    *out = handle_of<GpmSample>(static_cast<std::uintptr_t>(++last_sample_));
     return kSuccess;
   }
   Return free_sample() {
@@ -205,7 +211,7 @@ BERTH_FAKE Return nvmlSystemGetCudaDriverVersion_v2(int* out) {
 }
 BERTH_FAKE Return nvmlDeviceGetCount_v2(unsigned int* out) { return driver().count(out); }
 BERTH_FAKE Return nvmlDeviceGetHandleByIndex_v2(unsigned int index, Device* out) {
-  *out = reinterpret_cast<Device>(static_cast<std::uintptr_t>(index) + 1);
+  *out = handle_of<Device>(std::uintptr_t{index} + 1);
   return driver().with(*out, [](FakeGpu&, FakeMig*) { return kSuccess; });
 }
 BERTH_FAKE Return nvmlDeviceGetUUID(Device device, char* out, unsigned int size) {
@@ -329,8 +335,8 @@ BERTH_FAKE Return nvmlDeviceGetMaxMigDeviceCount(Device device, unsigned int* ou
 }
 BERTH_FAKE Return nvmlDeviceGetMigDeviceHandleByIndex(Device device, unsigned int slot,
                                                       Device* out) {
-  *out = reinterpret_cast<Device>(reinterpret_cast<std::uintptr_t>(device) |
-                                  std::uintptr_t{slot + 1} << kMigShift);
+  *out = handle_of<Device>(reinterpret_cast<std::uintptr_t>(device) | std::uintptr_t{slot + 1}
+                                                                          << kMigShift);
   return driver().with(
       device, [&](FakeGpu& gpu, FakeMig*) { return slot < gpu.mig.size() ? kSuccess : kNotFound; });
 }
@@ -360,8 +366,8 @@ BERTH_FAKE Return nvmlDeviceGetGpuInstanceById(Device device, unsigned int id, G
   return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
     for (const FakeMig& mig : gpu.mig) {
       if (mig.gpu_instance != id) continue;
-      *out = reinterpret_cast<GpuInstance>(reinterpret_cast<std::uintptr_t>(device) |
-                                           std::uintptr_t{id + 1} << kMigShift);
+      *out = handle_of<GpuInstance>(reinterpret_cast<std::uintptr_t>(device) |
+                                    std::uintptr_t{id + 1} << kMigShift);
       return kSuccess;
     }
     return kNotFound;
@@ -369,7 +375,7 @@ BERTH_FAKE Return nvmlDeviceGetGpuInstanceById(Device device, unsigned int id, G
 }
 BERTH_FAKE Return nvmlGpuInstanceGetInfo(GpuInstance instance, GpuInstanceInfo* out) {
   const auto handle = reinterpret_cast<std::uintptr_t>(instance);
-  return driver().with(reinterpret_cast<Device>(handle & 0xff), [&](FakeGpu& gpu, FakeMig*) {
+  return driver().with(handle_of<Device>(handle & 0xff), [&](FakeGpu& gpu, FakeMig*) {
     for (const FakeMig& mig : gpu.mig) {
       if (mig.gpu_instance + 1 != handle >> kMigShift) continue;
       *out = {nullptr, mig.gpu_instance, mig.profile + 100, mig.placement};
@@ -401,7 +407,7 @@ BERTH_FAKE Return nvmlDeviceGetRemappedRows(Device device, unsigned int* correct
 }
 BERTH_FAKE Return nvmlDeviceGetTotalEccErrors(Device device, int error, int counter,
                                               unsigned long long* out) {
-  *out = static_cast<unsigned long long>(error * 10 + counter);
+  *out = static_cast<unsigned int>(error) * 10ULL + static_cast<unsigned int>(counter);
   return driver().with(device, [](FakeGpu&, FakeMig*) { return kSuccess; });
 }
 BERTH_FAKE Return nvmlDeviceGetCurrentClocksEventReasons(Device device, unsigned long long* out) {
