@@ -80,7 +80,7 @@ void ClusterQueues::decided(const text::Value& line) {
 }
 
 std::string ClusterQueues::shown(const model::WorkloadSpec& workload) const {
-  const std::string name = workload.ns + '/' + workload.name;
+  std::string name = workload.ns + '/' + workload.name;
   const std::size_t slash = workload.owner.find('/');
   if (slash == std::string::npos || written_.contains(name)) return name;
   return workload.ns + '/' + workload.owner.substr(slash + 1);
