@@ -398,6 +398,7 @@ void Controller::State::cycle() {
 
 model::Decision Controller::State::decide_queues(objects::Inputs& inputs) {
   world.believe(inputs);
+  keeper.believe(inputs);
   model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
   for (const auto& node : inputs.nodes) builder.upsert_node(node);
   for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);

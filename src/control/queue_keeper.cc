@@ -104,7 +104,18 @@ void QueueKeeper::clear() {
   busy_.clear();
   not_before_.clear();
   told_at_.clear();
+  admitting_.clear();
   withheld_until_ = INT64_MAX;
+}
+
+void QueueKeeper::believe(objects::Inputs& inputs) const {
+  for (model::WorkloadSpec& spec : inputs.queues.workloads) {
+    const auto it = admitting_.find(spec.ns + '/' + spec.name);
+    if (it == admitting_.end() || spec.admission) continue;
+    spec.admission = {it->second.queue, it->second.pod_sets};
+    spec.admitted = it->second.checks.empty();
+    spec.reserved_ns = spec.admitted_ns = loop_.wall().now_ns();
+  }
 }
 
 std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
@@ -435,7 +446,9 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   if (a.checks.empty()) {
     notices_.event(s.about(), "Normal", "Admitted", "Admitting", "Admitted by " + a.queue);
   }
+  admitting_[s.name] = a;
   write_status(s, status.patch(), [this, name = s.name](bool ok) {
+    admitting_.erase(name);
     if (!ok) world_.end_reservation(name);
   });
 }

@@ -41,6 +41,8 @@ class QueueKeeper {
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
   std::vector<model::Placement> keep(const objects::Inputs& inputs,
                                      const model::Decision& decision);
+  // Over what the API has: quota that is given away by writes under way.
+  void believe(objects::Inputs& inputs) const;
   // Pods that came for a reserved place, and where it is.
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear();  // the lead is lost
@@ -85,11 +87,12 @@ class QueueKeeper {
   Notices& notices_;
   Views views_;
   SendAway send_away_;
-  const objects::Inputs* inputs_ = nullptr;         // of the running keep()
-  std::set<std::string> busy_;                      // writes under way, by kind and key
-  std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
-  std::map<std::string, std::int64_t> told_at_;     // queue statuses and waiting messages
-  std::map<std::string, std::string> replaced_;     // slices whose larger one holds quota
+  const objects::Inputs* inputs_ = nullptr;            // of the running keep()
+  std::set<std::string> busy_;                         // writes under way, by kind and key
+  std::map<std::string, std::int64_t> not_before_;     // by the same: back-off
+  std::map<std::string, std::int64_t> told_at_;        // queue statuses and waiting messages
+  std::map<std::string, std::string> replaced_;        // slices whose larger one holds quota
+  std::map<std::string, model::Admission> admitting_;  // written, not answered yet
   std::size_t pending_ = 0;
   std::int64_t withheld_until_ = INT64_MAX;
 };
