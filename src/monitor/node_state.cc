@@ -243,6 +243,18 @@ std::string status_json(const NodeSights& sights, const NodeState& state) {
     out.end_object();
   }
   out.end_array();
+  out.key("resources");
+  out.begin_array();
+  for (const NodeSights::Resource& resource : sights.resources) {
+    out.begin_object();
+    out.field("name", resource.name);
+    out.field("devices", resource.devices);
+    out.field("healthy", resource.healthy);
+    out.field("registered", resource.registered);
+    if (resource.allocatable >= 0) out.field("allocatable", resource.allocatable);
+    out.end_object();
+  }
+  out.end_array();
   out.key("gpus");
   out.begin_array();
   for (const auto& gpu : sights.gpus) {
