@@ -404,7 +404,11 @@ void ClusterEngine::clean_up() {
       continue;
     }
     for (const std::string& ns : s.namespaces) {
-      remove_all(resource, ns, resource.kind == "Pod" ? "?gracePeriodSeconds=0" : "");
+      // A Job would wait for the garbage collector, which a bare server does not have.
+      remove_all(resource, ns,
+                 resource.kind == "Pod"   ? "?gracePeriodSeconds=0"
+                 : resource.kind == "Job" ? "?propagationPolicy=Background"
+                                          : "");
     }
   }
   remove_all(kube::resources::priority_classes(), "", "");
