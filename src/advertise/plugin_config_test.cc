@@ -73,7 +73,10 @@ sharing:
     renameByDefault: true
     failRequestsGreaterThanOne: true
     resources:
-      - {name: nvidia.com/h100, rename: nvidia.com/h100.half, replicas: 2, devices: [0, "1", "0:1", GPU-b1028956-cfa2-0990-bf4a-5da9abb51763]}
+      - name: nvidia.com/h100
+        rename: nvidia.com/h100.half
+        replicas: 2
+        devices: [0, "1", "0:1", GPU-b1028956-cfa2-0990-bf4a-5da9abb51763]
       - {name: gpu, replicas: 10, devices: 3}
       - {name: mig-small, replicas: 4, devices: all}
 imex: {channelIDs: [0], required: true}

@@ -242,8 +242,7 @@ TEST(HealthProperty, ApplicationErrorsNeverTakeAGpuAway) {
       event.pid = static_cast<int>(random.below(5));
       event.from_kernel_log = random.chance(1, 2);
       event.detail = random.chance(1, 2) ? "GPC 1, TPC 2 to 0x1 (GPU Reset Required)" : "";
-      ASSERT_TRUE(
-          book.event(event, now += static_cast<std::int64_t>(random.below(kTick))).empty());
+      ASSERT_TRUE(book.event(event, now += static_cast<std::int64_t>(random.below(kTick))).empty());
       GpuReading reading;
       reading.uuid = event.uuid;
       ASSERT_TRUE(book.readings({reading}, now).empty());
