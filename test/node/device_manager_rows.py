@@ -360,13 +360,12 @@ def steady(world, sampler, count, allowed=()):
     world.note(f"{sampler.samples} samples, {sampler.rate:.0f} a second")
 
 
-@row("M1", "rolling update: the new agent registers, the old one goes; counts never change, pods start throughout")
-def m1(world):
-    old = world.agent(2, own_pids=True)
+def roll(world, own_pids):
+    old = world.agent(2, own_pids=own_pids)
     sampler = Sampler(world)
     hold = 5 if OPTIONS["quick"] else 30
     for step in range(2):
-        new = world.agent(2, own_pids=True, state=old.state)
+        new = world.agent(2, own_pids=own_pids, state=old.state)
         world.run_pod(f"both-{step}", 1)
         time.sleep(hold)
         equal(old.stop(), 0, "exit code of the old agent")
@@ -377,6 +376,16 @@ def m1(world):
             world.node.wait_gone(name)
         old = new
     steady(world, sampler, 2)
+
+
+@row("M1", "rolling update: the new agent registers, the old one goes; counts never change, pods start throughout")
+def m1(world):
+    roll(world, False)
+
+
+@row("M1p", "the same with agents that are the first process of their namespace, as in pods")
+def m1p(world):
+    roll(world, True)
 
 
 @row("M2", "a new version that fails to register: the old one keeps serving; a third takes over")

@@ -40,7 +40,7 @@ class Timeout(Exception):
 
 
 def wait(what, condition, limit=LIMIT, step=0.05):
-    """Until condition() is true; its value. An OSError means: not yet."""
+    """Until condition() is true; its value. An OSError, or JSON that is not there, means: not yet."""
     end = time.monotonic() + limit
     last = None
     while True:
@@ -48,7 +48,7 @@ def wait(what, condition, limit=LIMIT, step=0.05):
             last = condition()
             if last:
                 return last
-        except (OSError, http.client.HTTPException) as e:
+        except (OSError, http.client.HTTPException, json.JSONDecodeError) as e:
             last = e
         if time.monotonic() > end:
             raise Timeout(f"after {limit} s still not: {what} (last: {last!r})")
@@ -378,6 +378,10 @@ class Node:
         except Timeout as e:
             raise Timeout(f"{e}; its status: {json.dumps((self.pod(name) or {}).get('status'))}")
 
+    def events(self, name):
+        found = self.api.get("/api/v1/namespaces/default/events?fieldSelector=involvedObject.name=" + name)
+        return "; ".join(f"{e['reason']}: {e['message']}" for e in found["items"] if e["type"] != "Normal")
+
     def wait_running(self, name):
         """Running with every container ready."""
         def reached():
@@ -389,7 +393,7 @@ class Node:
         try:
             return wait(f"pod {name} runs", reached)
         except Timeout as e:
-            raise Timeout(f"{e}; its status: {json.dumps((self.pod(name) or {}).get('status'))}")
+            raise Timeout(f"{e}; events: {self.events(name)}")
 
     def delete(self, name, grace=1):
         self.api.delete(self.pod_path(name), grace)

@@ -10,7 +10,7 @@ import time
 import kubelet_api
 from node import NAME, wait
 from rows import log_count, pods_in_metrics, row, state_of, uid, untouched
-from world import GPU, TELL, Sampler, check, equal, gpu_pod
+from world import GPU, HOLD, Sampler, check, equal, gpu_pod
 
 
 # Faults of a node
@@ -133,13 +133,22 @@ def a8(world):
     standing = wait("GpuNode says it", lambda: gpu_states(world).get(2) not in (None, "Healthy"))
     check(standing, "no health in GpuNode")
     wait("the Node says it", lambda: world.node.condition("GpuHealthy") == "False")
-    equal([value for labels, value in agent.metrics("DCGM_FI_DEV_XID_ERRORS") if labels.get("gpu") == "2"], [79.0],
-          "the last Xid in the metrics")
+    equal([value for labels, value in agent.metrics("berth_gpu_xid_total")
+           if (labels.get("gpu"), labels.get("xid")) == ("2", "79")], [1.0], "Xids counted")
     world.stays(5, lambda: world.node.counts(GPU) == (4, 3), "time alone healed it")
     agent.inject("recover gpu=2")
     world.wait_counts(4, 4, agent=agent)
     world.run_pod("one", 1)
     equal(world.ids("one"), [bad], "the device of the next pod")
+
+
+@row("A8m", "the last Xid of a GPU that fell off the bus is in the metrics under DCGM's name")
+def a8m(world):
+    agent = world.agent(2)
+    agent.inject("xid gpu=1 code=79")
+    world.wait_counts(2, 1, agent=agent)
+    wait("the last Xid is 79", lambda: [v for labels, v in agent.metrics("DCGM_FI_DEV_XID_ERRORS")
+                                        if labels.get("gpu") == "1"] == [79.0], 30)
 
 
 def gpu_states(world):
@@ -155,9 +164,12 @@ def a9(world):
     world.wait_counts(2, 1, agent=agent)
     wait("the verdict is kept", lambda: os.path.exists(os.path.join(agent.state, "health.json")))
     agent.kill()
+    world.wait_counts(2, 0)
     again = world.agent(2, ready=False, state=agent.state,
                         faults=[{"at": "0s", "node": NAME, "gpu": 1, "kind": "xid", "code": 79}])
+    world.wait_registered(again)
     world.wait_counts(2, 1, agent=again)
+    world.stays(5, lambda: world.node.counts(GPU) == (2, 1), "the verdict was forgotten")
     again.inject("recover gpu=1")
     world.wait_counts(2, 2, agent=again)
 
@@ -179,7 +191,7 @@ def a10(world):
 @row("A11", "a driver that hangs for one GPU: that one is unknown, the others serve")
 def a11(world):
     agent = world.agent(3)
-    agent.inject("silent gpu=1")
+    agent.inject("gpu-silent gpu=1")
     world.wait_counts(3, 2, agent=agent)
     world.run_pod("two", 2)
     check("nvidia1" not in " ".join(world.gpu_nodes("two")), "the silent GPU was given out")
@@ -290,27 +302,36 @@ def g3(world):
     equal(labels_of(index).get("UUID"), world.ids("named")[0], "UUID")
 
 
-@row("G4", "device list strategies: each gives the container what it promises and no more")
+@row("G4", "device list strategies envvar and volume-mounts: the container is told its devices and no others")
 def g4(world):
-    agent = world.agent(2, strategy="envvar", flags=["--pass-device-specs"])
+    agent = world.agent(2, strategy="envvar")
     world.run_pod("env", 1)
-    ids = world.ids("env")
-    environment, devices = world.told("env")
-    equal(environment.get("NVIDIA_VISIBLE_DEVICES"), ids[0], "NVIDIA_VISIBLE_DEVICES")
-    equal([d for d in devices if re.fullmatch(r"/dev/nvidia\d+", d)], [f"/dev/nvidia{agent.index_of(ids[0])}"],
-          "device nodes")
+    equal(world.told("env"), ({"NVIDIA_VISIBLE_DEVICES": world.ids("env")[0]}, []), "environment and devices")
     agent.stop()
     world.node.delete("env")
     world.node.wait_gone("env")
     world.agent(2, strategy="volume-mounts")
-    world.node.create(gpu_pod("mounts", 2, TELL + "ls /var/run/nvidia-container-devices; echo dev end; "
-                              "trap 'exit 0' TERM; sleep 100000 & wait $!"))
+    world.node.create(gpu_pod("mounts", 2, "ls /var/run/nvidia-container-devices; " + HOLD))
     world.node.wait_running("mounts")
-    environment, _ = world.told("mounts")
+    equal(world.told("mounts"), ({"NVIDIA_VISIBLE_DEVICES": "/var/run/nvidia-container-devices"}, []),
+          "environment and devices")
     text = world.node.output("mounts")
-    for device in world.ids("mounts"):
-        check(device in text, f"{device} is not among the mounts: {text}")
-    equal(environment.get("NVIDIA_VISIBLE_DEVICES"), "/var/run/nvidia-container-devices", "NVIDIA_VISIBLE_DEVICES")
+    equal(sorted(line for line in text.splitlines() if line.startswith("GPU-")), world.ids("mounts"), "mounts")
+
+
+@row("G4c", "CDI names as annotations and in the answer, as the GPU operator asks for: each device once")
+def g4c(world):
+    agent = world.agent(2, strategy="cdi-annotations,cdi-cri")
+    world.run_pod("both", 1)
+    equal(world.gpu_nodes("both"), [f"/dev/nvidia{agent.index_of(world.ids('both')[0])}"], "device nodes")
+
+
+@row("G4d", "envvar with device specs: the container has the device nodes of its GPUs")
+def g4d(world):
+    agent = world.agent(2, strategy="envvar", flags=["--pass-device-specs"])
+    world.node.create(gpu_pod("specs", 1))
+    world.node.wait_running("specs")
+    equal(world.gpu_nodes("specs"), [f"/dev/nvidia{agent.index_of(world.ids('specs')[0])}"], "device nodes")
 
 
 @row("G5", "MIG, mixed: an instance is a resource of its own, and its verdict is that of its GPU")
