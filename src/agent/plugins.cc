@@ -35,7 +35,7 @@ std::string socket_part(const std::string& resource) {
     const auto letter = static_cast<unsigned char>(c);
     out += std::isalnum(letter) != 0 || c == '.' ? c : '-';
   }
-  return out.substr(0, 40);
+  return out.substr(0, 32);
 }
 
 bool answers(const std::string& path) {

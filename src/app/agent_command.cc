@@ -81,7 +81,9 @@ Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Term
   if (!arguments.host_root.empty()) options.host_root = arguments.host_root;
   options.take_over = arguments.take_over;
   options.read_ns = arguments.sample_ms * std::int64_t{1'000'000};
-  options.instance = std::to_string(::getpid());
+  // In a pod every agent is process 1: the time tells them apart.
+  options.instance = fmt::format(
+      "{:x}", static_cast<std::uint64_t>(terminal.wall.now_ns() / 1'000) & 0xff'ffff'ffff);
   BERTH_TRY(out.config_text, config_text_of(arguments));
   Result<advertise::PluginConfig> config =
       advertise::read_plugin_config(out.config_text, arguments.plugin_flags, terminal.environment);
@@ -193,6 +195,7 @@ class AgentRun {
     } else if (request.target == "/status") {
       out.headers = {{"Content-Type", "application/json"}};
       out.body = agent_->status();
+      if (out.body.empty()) out.status = 503, out.body = "{}\n";  // it has only just started
     } else if (request.target == "/healthz" || request.target == "/health") {
       if (!agent_->live()) out.status = 503, out.body = "the agent's loop does not move\n";
     } else {

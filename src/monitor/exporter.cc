@@ -191,9 +191,13 @@ class ExportPage {
  private:
   void add_gpu(const model::GpuDevice& gpu) {
     auto found = readings_.find(gpu.uuid);
-    if (found == readings_.end() || found->second->answer != model::GpuAnswer::kFine) return;
-    ExportDevice device{&gpu, nullptr, found->second, nullptr,
-                        input_.health != nullptr ? input_.health->last_xid(gpu.uuid) : 0};
+    if (found == readings_.end()) return;
+    ExportDevice device{&gpu,
+                        nullptr,
+                        found->second,
+                        nullptr,
+                        input_.health != nullptr ? input_.health->last_xid(gpu.uuid) : 0,
+                        found->second->answer == model::GpuAnswer::kFine};
     if (!gpu.mig_enabled || gpu.mig.empty()) {
       device.own = &device.reading->counters;
       return add_device(device, gpu.uuid);
@@ -250,6 +254,7 @@ class ExportPage {
               bool old) {
     bool first = true;
     for (const ExportLine& line : lines_) {
+      if (!line.device.answers && field.name != kXidField) continue;
       ExportNumber number = field.value(line.device);
       if (field.name == kUtilizationField && line.utilization) number = *line.utilization;
       if (field.name == kMemoryUsedField && line.memory_used) number = *line.memory_used;

@@ -20,6 +20,7 @@ struct ExportDevice {
   const model::GpuReading* reading = nullptr;
   const model::GpuCounters* own = nullptr;  // of the instance, or of the GPU; nullptr: not told
   int last_xid = 0;
+  bool answers = true;  // false: of its numbers only the last Xid is known
 };
 
 using ExportNumber = std::variant<std::monostate, double, std::uint64_t>;  // first: not known

@@ -319,6 +319,8 @@ TEST(Exporter, StaleValuesAreNotShown) {
   node.health.readings(node.readings, 10);
   StrictPage page = node.page();
   EXPECT_EQ(page.of("DCGM_FI_DEV_SM_CLOCK").size(), 1u);
+  EXPECT_EQ(page.of("DCGM_FI_DEV_ROW_REMAP_FAILURE").size(), 1u);
+  EXPECT_EQ(page.of("DCGM_FI_DEV_XID_ERRORS").size(), 2u);  // what took it away is still told
   EXPECT_EQ(page.value("berth_gpu_known", {{"gpu", "0"}}), "0");
   EXPECT_EQ(page.value("berth_gpu_health", {{"gpu", "0"}, {"code", "DriverSilent"}}), "0");
   EXPECT_EQ(StrictPage(export_metrics({}, {})).failure, "");  // nothing at all

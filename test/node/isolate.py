@@ -7,7 +7,6 @@ away, the folder and the cgroups, the parent removes; a later run removes those 
 Inside: /run, /var/lib and /var/log are empty and in memory, loopback is up and carries NODE_IP, FOLDER is a scratch
 folder in memory, and CGROUP is an empty cgroup by that path in every hierarchy. Needs root.
 """
-import ctypes
 import glob
 import os
 import shutil
@@ -24,6 +23,9 @@ CGROUPS = "/sys/fs/cgroup"
 # What a kubelet would set for the whole machine. It finds these values and leaves the machine alone.
 TUNABLES = {"vm/overcommit_memory": "1", "vm/panic_on_oom": "0", "kernel/panic": "10", "kernel/panic_on_oops": "1",
             "kernel/keys/root_maxkeys": "1000000", "kernel/keys/root_maxbytes": "25000000"}
+
+# A program of its own, not a function between fork and exec: that may hang in a process with threads.
+DIE_WITH_PARENT = ["setpriv", "--pdeathsig", "KILL", "--"]
 
 
 def cgroup_v2():
@@ -81,10 +83,6 @@ def remove_stale(base):
             shutil.rmtree(folder, ignore_errors=True)
 
 
-def die_with_parent():
-    ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # PR_SET_PDEATHSIG
-
-
 def run(main):
     if INSIDE in os.environ:
         return as_first_process(main)
@@ -100,8 +98,8 @@ def run(main):
     for number in (signal.SIGTERM, signal.SIGHUP):
         signal.signal(number, lambda number, _: sys.exit(128 + number))
     child = subprocess.Popen(
-        ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
-         sys.executable, *sys.argv], env={**os.environ, INSIDE: folder}, preexec_fn=die_with_parent)
+        DIE_WITH_PARENT + ["unshare", "--net", "--mount", "--pid", "--fork", "--kill-child", "--mount-proc", "--propagation", "private",
+         sys.executable, *sys.argv], env={**os.environ, INSIDE: folder})
     try:
         return child.wait()
     except KeyboardInterrupt:

@@ -241,9 +241,9 @@ class Node:
 
     def spawn(self, name, argv, environment=None):
         with open(self.path(name + ".log"), "ab") as log:
-            process = subprocess.Popen(argv, stdout=log, stderr=log, stdin=subprocess.DEVNULL, cwd=self.folder,
-                                       env={**self.environment(), **(environment or {})},
-                                       preexec_fn=isolate.die_with_parent)
+            process = subprocess.Popen(isolate.DIE_WITH_PARENT + list(argv), stdout=log, stderr=log,
+                                       stdin=subprocess.DEVNULL, cwd=self.folder,
+                                       env={**self.environment(), **(environment or {})})
         self.processes[name] = process
         return process
 
