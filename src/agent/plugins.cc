@@ -161,14 +161,14 @@ kubelet::PluginHandler Plugins::State::handler_of(const std::string& resource,
                                                   std::uint64_t serial) {
   kubelet::PluginHandler out;
   const auto weak = weak_from_this();
-  out.prefer = [weak, resource](std::vector<std::string> available,
-                                std::vector<std::string> must_include, int size,
+  out.prefer = [weak, resource](const std::vector<std::string>& available,
+                                const std::vector<std::string>& must_include, int size,
                                 std::function<void(Result<std::vector<std::string>>)> done) {
     const auto self = weak.lock();
     if (self == nullptr) return done(Error(Code::kUnavailable, "the agent is stopping"));
     done(self->calls.prefer(resource, available, must_include, size));
   };
-  out.allocate = [weak, resource](std::vector<std::string> ids,
+  out.allocate = [weak, resource](const std::vector<std::string>& ids,
                                   std::function<void(Result<model::ContainerGrant>)> done) {
     const auto self = weak.lock();
     if (self == nullptr) return done(Error(Code::kUnavailable, "the agent is stopping"));
@@ -208,11 +208,13 @@ void Plugins::State::serve(Plugin& plugin) {
 }
 
 void Plugins::State::ask(Plugin& plugin, const std::string& endpoint) {
-  kubelet::register_plugin(
-      loop, kubelet_path(), endpoint, plugin.resource, false, options.register_deadline_ns,
-      [weak = weak_from_this(), resource = plugin.resource, serial = plugin.serial](Status status) {
-        if (const auto self = weak.lock()) self->asked(resource, serial, status);
-      });
+  kubelet::register_plugin(loop, kubelet_path(), endpoint, plugin.resource, false,
+                           options.register_deadline_ns,
+                           [weak = weak_from_this(), resource = plugin.resource,
+                            serial = plugin.serial](const Status& status) {
+                             if (const auto self = weak.lock())
+                               self->asked(resource, serial, status);
+                           });
 }
 
 Plugins::State::Plugin* Plugins::State::find(const std::string& resource, std::uint64_t serial) {
