@@ -16,6 +16,7 @@
 #include "control/world.h"
 #include "control/writer.h"
 #include "decide/queueing.h"
+#include "objects/readers.h"
 #include "text/yaml.h"
 
 namespace berth::control {
@@ -534,9 +535,13 @@ void Controller::State::keep_groups() {
       if (!object) continue;
       const Value* spec = object->root().find("spec");
       const Value* min = spec == nullptr ? nullptr : spec->find("minMember");
+      if (min == nullptr) {
+        min = objects::find_in(object->root(), {"spec", "schedulingPolicy", "gang", "minCount"});
+      }
       if (min != nullptr) counts.min_member = static_cast<int>(min->as_int64().value_or(1));
       const kube::Resource& resource = informer->options().resource;
-      std::string patch = group_status_patch(resource.group, object->root(), counts);
+      std::string patch =
+          group_status_patch(resource.group, object->root(), counts, loop.wall().now_ns());
       if (patch.empty()) continue;
       writer.add(
           WriteClass::kStatus,

@@ -1,6 +1,8 @@
-// The status of PodGroups (Volcano's and coscheduling's): phase and how many are scheduled. Pure.
+// The status of PodGroups: Volcano's and coscheduling's have a phase and counts; Kubernetes' own
+// get the condition that they were scheduled once, which stays. Pure.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <string_view>
 
@@ -14,6 +16,6 @@ struct GroupCounts {
 };
 // A merge patch, or empty: it says so already, or the kind has no such status.
 std::string group_status_patch(std::string_view api_group, const text::Value& group,
-                               const GroupCounts& counts);
+                               const GroupCounts& counts, std::int64_t now_ns);
 
 }  // namespace berth::control

@@ -139,6 +139,29 @@ TEST(ControllerPods, ADeploymentOfGpuPodsRuns) {
   }));
 }
 
+TEST(ControllerPods, AGroupOfKubernetesIsToldThatItWasScheduledOnce) {
+  Rig rig(kTwoNodes);
+  rig.define("scheduling.k8s.io", "v1beta1", "PodGroup", true);
+  rig.apply(
+      "{apiVersion: scheduling.k8s.io/v1beta1, kind: PodGroup, metadata: {name: g, namespace: "
+      "default}, spec: {schedulingPolicy: {gang: {minCount: 2}}}}");
+  rig.run(31 * kSecond);
+  rig.start();
+  const std::string group = "/apis/scheduling.k8s.io/v1beta1/namespaces/default/podgroups/g";
+  rig.pod("g0", 4, "schedulingGroup: {podGroupName: g}");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.condition(group, "PodGroupInitiallyScheduled"), "");
+  rig.pod("g1", 4, "schedulingGroup: {podGroupName: g}");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
+  ASSERT_TRUE(
+      rig.until([&] { return rig.condition(group, "PodGroupInitiallyScheduled") == "True"; }));
+  const std::string version = rig.get(group).at("metadata.resourceVersion");
+  rig.delete_pod("g0");
+  rig.run(30 * kSecond);
+  EXPECT_EQ(rig.condition(group, "PodGroupInitiallyScheduled"), "True");
+  EXPECT_EQ(rig.get(group).at("metadata.resourceVersion"), version);
+}
+
 // ---- restarts, two at once, a server that is away ----
 
 TEST(ControllerLife, ARestartAtAnyMomentGoesOn) {

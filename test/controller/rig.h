@@ -121,7 +121,8 @@ class Rig {
     const auto answer = world.post(
         "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
         fmt::format(R"({{"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition",)"
-                    R"("metadata":{{"name":"{0}.{1}"}},"spec":{{"group":"{1}","scope":"{2}",)"
+                    R"("metadata":{{"name":"{0}.{1}","annotations":{{"api-approved.kubernetes.io":)"
+                    R"("unapproved, for a test"}}}},"spec":{{"group":"{1}","scope":"{2}",)"
                     R"("names":{{"plural":"{0}","singular":"{3}","kind":"{4}",)"
                     R"("listKind":"{4}List"}},"versions":[{{"name":"{5}","served":true,)"
                     R"("storage":true,"subresources":{{"status":{{}}}},"schema":)"

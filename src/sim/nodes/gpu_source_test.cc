@@ -13,7 +13,7 @@ using discover::readings_of;
 using model::GpuAnswer;
 using model::GpuEvent;
 
-constexpr std::int64_t kSecond = 1'000'000'000;
+constexpr std::int64_t kOneSecond = 1'000'000'000;
 
 std::unique_ptr<SimGpuSource> source_of(Loop& loop, const std::string& yaml,
                                         const std::string& node = "m-0") {
@@ -50,7 +50,7 @@ TEST(SimGpuSource, KeepsTheSuite) {
     fault.gpu = made->gpus() - 1;
     made->inject(fault);
   };
-  fixture.deadline_ns = kSecond;
+  fixture.deadline_ns = kOneSecond;
   discover::check_source(fixture);
 }
 
@@ -78,10 +78,10 @@ TEST(SimGpuSource, FaultsAreWhatADriverWouldTell) {
   ASSERT_TRUE(inventory_of(loop, *source).ok());
   std::vector<GpuEvent::Kind> events;
   source->watch([&](const GpuEvent& event) { events.push_back(event.kind); });
-  loop.advance(6 * kSecond);
+  loop.advance(6 * kOneSecond);
   EXPECT_EQ(readings_of(loop, *source)[1].answer, GpuAnswer::kLost);
   EXPECT_EQ(readings_of(loop, *source)[2].answer, GpuAnswer::kFine);  // another machine's fault
-  loop.advance(10 * kSecond);
+  loop.advance(10 * kOneSecond);
   EXPECT_EQ(readings_of(loop, *source)[1].answer, GpuAnswer::kFine);
   EXPECT_EQ(events, (std::vector{GpuEvent::Kind::kUnavailable, GpuEvent::Kind::kRecoveryAction}));
 }
