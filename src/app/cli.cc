@@ -324,7 +324,7 @@ constexpr const char* kAgentFooter =
     "Exit code: 0 stopped as asked, 1 it could not start or go on, 2 the command line is wrong.\n"
     "Examples:\n"
     "  berth agent --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf\n"
-    "  berth agent --source sim=examples/fleets/small.yaml --node-name a100-0 --print-labels\n"
+    "  berth agent --source sim=examples/fleets/small.yaml --node-name h100-0 --print-labels\n"
     "  berth agent status\n"
     "  berth agent record h200.json --seconds 30\n";
 
