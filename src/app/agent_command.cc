@@ -134,7 +134,7 @@ class AgentRun {
   int run() {
     if (const Status ready = open(); !ready.ok()) {
       terminal_.err << "berth: " << text::terminal_safe(ready.error().to_string()) << '\n';
-      return 1;
+      return ready.error().code() == Code::kInvalid ? 2 : 1;
     }
     for (const std::string& warning : settings_.agent.config.warnings) {
       log_.warn("configuration", {{"what", warning}});
