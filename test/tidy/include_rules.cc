@@ -9,13 +9,13 @@ namespace {
 
 using Folders = std::set<std::string, std::less<>>;
 
-const Folders kStages = {"discover", "advertise", "admit",   "schedule", "decide", "allocate",
-                         "monitor",  "react",     "account", "explain",  "operate"};
+const Folders kStages = {"discover", "advertise", "admit",   "schedule", "decide",  "allocate",
+                         "monitor",  "react",     "account", "explain",  "operate", "lint"};
 const Folders kEdges = {"kube", "kubelet", "nvml", "host", "store", "serve"};
 
-// What is below the stages. The decision (admit, schedule, decide, explain) works on the model
-// alone: it must not know how Kubernetes spells things, so that plan, controller and simulator
-// share it.
+// What is below the stages. The decision (admit, schedule, decide) works on the model alone: it
+// must not know how Kubernetes spells things, so that plan, controller and simulator share it. The
+// explanation names fields of manifests, and so knows objects/ too.
 const Folders kBelowDecision = {"base", "text", "model"};
 const Folders kBelowStages = {"base", "text", "model", "objects"};
 
@@ -33,7 +33,7 @@ std::map<std::string, Folders, std::less<>> make_direction_table() {
   for (const auto& stage : kStages) table[stage] = kBelowStages;
   table["admit"] = table["schedule"] = kBelowDecision;
   table["decide"] = joined(kBelowDecision, {"admit", "schedule"});
-  table["explain"] = joined(kBelowDecision, {"decide"});
+  table["explain"] = joined(kBelowStages, {"decide"});
   Folders below_edges = joined(kBelowStages, kStages);
   for (const auto& edge : kEdges) table[edge] = below_edges;
   // The control plane stands on the client alone, so that it cannot know what serves the API.

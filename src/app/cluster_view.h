@@ -1,0 +1,56 @@
+// What a command for people looks at: a cluster that answers, files, or a saved snapshot.
+//
+// A snapshot is a List of objects as the API server gave them, with the time it was taken
+// (metadata.annotations["berth.dev/taken-at"] of the List); -f reads it as it reads any manifest.
+// A caller who may not list a kind, or not in all namespaces, gets what he may see, and unseen says
+// what is missing: commands print "partial view". Everything is read within bounds.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "app/cli.h"
+#include "base/result.h"
+#include "objects/manifest.h"
+#include "text/value.h"
+
+namespace berth::app {
+
+struct ViewOptions {
+  std::vector<std::string> files;   // empty: the cluster
+  std::string kubeconfig, context;  // empty: $KUBECONFIG, ~/.kube/config; in the cluster
+  std::string ns;                   // empty: the context's, else "default"
+  bool all_namespaces = false;
+  std::string now;  // RFC 3339; empty: when the snapshot was taken, else the clock
+};
+
+// Of an object: what evidence and conditions need, and the model does not keep.
+struct ObjectFacts {
+  std::string api_version, kind, ns, name, uid, resource_version;
+  const text::Value* value = nullptr;  // the whole object, in ClusterView::documents
+};
+
+struct ClusterView {
+  objects::Inputs inputs;
+  std::int64_t now_ns = 0;
+  std::string ns;      // the namespace that names without one are in
+  std::string source;  // "cluster https://127.0.0.1:6443", "3 files"
+  bool live = false;
+  std::vector<ObjectFacts> objects;  // Jobs, Pods, Workloads, groups, events, leases, ... by kind
+                                     // and name
+  std::vector<std::shared_ptr<const text::Document>> documents;
+  std::vector<std::string> unseen;  // "pods in other namespaces", "clusterqueues"
+
+  const ObjectFacts* find(std::string_view kind, std::string_view ns, std::string_view name) const;
+};
+
+// Errors are for people: what could not be reached or read, and what to do.
+Result<ClusterView> look(const ViewOptions& options, Terminal& terminal);
+
+// The snapshot of a cluster, as JSON, without Secrets and without managedFields.
+Result<std::string> snapshot_of(const ViewOptions& options, Terminal& terminal);
+
+}  // namespace berth::app

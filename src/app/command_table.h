@@ -1,0 +1,22 @@
+// The commands of the program: each group is declared in a file of its own (cli_*.cc), the only
+// ones that see CLI11, and carried out elsewhere (*_command.h).
+#pragma once
+
+#include "app/cli.h"
+
+namespace CLI {
+class App;
+}
+
+namespace berth::app {
+
+struct CommandContext {
+  Terminal& terminal;
+  int code = 0;  // what the command that ran returned
+};
+
+void add_plan_command(CLI::App& app, CommandContext& context);
+void add_cluster_commands(CLI::App& app, CommandContext& context);  // up, run, controller
+void add_agent_command(CLI::App& app, CommandContext& context);
+
+}  // namespace berth::app
