@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""A throw-away control plane on loopback: etcd and kube-apiserver, and kube-controller-manager on wish.
+"""A throw-away control plane on loopback: etcd and kube-apiserver, on wish kube-controller-manager and kube-scheduler.
 
 As a command it runs another one against it:
 
@@ -8,7 +8,8 @@ As a command it runs another one against it:
 
 As a module: `with Cluster() as cluster:` and then cluster.kubeconfig, cluster.url, cluster.token,
 cluster.bin. Ports are free ones; data lives in a temporary folder that goes with the cluster. One token
-per user of USERS, so that an audit log says who did what; all of them may do everything.
+per user of USERS, so that an audit log says who did what; all of them may do everything. With
+rbac=True others may do what their roles say: service accounts, whose kubeconfigs write_kubeconfig() makes.
 """
 import argparse
 import base64
@@ -23,9 +24,10 @@ import subprocess
 import sys
 import tempfile
 import time
+import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "load"]
+USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "berth-standby", "load"]
 READY_SECONDS = 180  # a loaded machine takes its time
 
 
@@ -52,16 +54,21 @@ class NotReady(Exception):
 
 
 class Cluster:
-    def __init__(self, controllers=None, api_flags=(), audit=False, keep=False, base=None):
+    def __init__(self, controllers=None, api_flags=(), audit=False, keep=False, base=None, rbac=False,
+                 scheduler=False):
         programs = ["etcd", "kube-apiserver"]
         if controllers:
             programs.append("kube-controller-manager")
+        if scheduler:
+            programs.append("kube-scheduler")
+        self.rbac, self.scheduler = rbac, scheduler
         self.bin = tools(*programs)
         self.controllers, self.api_flags, self.audit, self.keep = controllers, list(api_flags), audit, keep
         memory = "/dev/shm" if os.access("/dev/shm", os.W_OK) else None
         self.folder = tempfile.mkdtemp(prefix="kubernetes-", dir=base or memory)
         self.processes = []
         self.url = self.etcd = ""
+        self.api_port = 0
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
@@ -110,8 +117,8 @@ class Cluster:
                    "--initial-advertise-peer-urls", peer_url, "--initial-cluster", f"default={peer_url}",
                    "--unsafe-no-fsync", "--log-level", "warn")
         self.write_files()
-        self.spawn("kube-apiserver", *self.api_server_flags(api))
-        self.wait_ready(api)
+        self.api_port = api
+        self.start_api_server()
         self.write_kubeconfigs()
         if self.controllers:
             self.spawn("kube-controller-manager", "--kubeconfig",
@@ -119,7 +126,34 @@ class Cluster:
                        "--service-account-private-key-file", self.path("sa.key"),
                        "--use-service-account-credentials=false", "--secure-port=0",
                        f"--controllers={self.controllers}")
+        if self.scheduler:
+            self.spawn("kube-scheduler", "--kubeconfig", self.kubeconfig_of("kube-scheduler"),
+                       "--leader-elect=false", "--secure-port=0")
         return self
+
+    def start_api_server(self):
+        """Also after kill_api_server(): where it was, with what etcd and the certificates hold."""
+        self.spawn("kube-apiserver", *self.api_server_flags(self.api_port))
+        self.wait_ready(self.api_port)
+
+    def kill_api_server(self):
+        """As a crash: it says goodbye to nobody."""
+        for entry in [e for e in self.processes if e[0] == "kube-apiserver"]:
+            entry[1].kill()
+            entry[1].wait()
+            self.processes.remove(entry)
+
+    def compact(self):
+        """The server forgets its history, as it does by itself every five minutes."""
+        def etcd(path, body):
+            request = urllib.request.Request(f"{self.etcd}/v3/{path}", json.dumps(body).encode())
+            with urllib.request.urlopen(request, timeout=60) as answer:
+                return json.load(answer)
+
+        revision = etcd("kv/range", {"key": "AA=="})["header"]["revision"]
+        encoded = [base64.b64encode(text.encode()).decode() for text in ("compact_rev_key", revision)]
+        etcd("kv/put", {"key": encoded[0], "value": encoded[1]})
+        etcd("kv/compaction", {"revision": revision})
 
     def write_files(self):
         with open(self.path("tokens.csv"), "w", encoding="utf-8") as f:
@@ -140,7 +174,8 @@ class Cluster:
                  f"--service-account-key-file={self.path('sa.key')}",
                  f"--service-account-signing-key-file={self.path('sa.key')}",
                  "--service-account-issuer=https://kubernetes.default.svc",
-                 "--authorization-mode=AlwaysAllow", "--anonymous-auth=false",
+                 "--authorization-mode=" + ("RBAC" if self.rbac else "AlwaysAllow"),
+                 "--anonymous-auth=false",
                  f"--token-auth-file={self.path('tokens.csv')}", "--endpoint-reconciler-type=none",
                  "--max-requests-inflight=0", "--max-mutating-requests-inflight=0",
                  "--enable-priority-and-fairness=false",
@@ -180,17 +215,22 @@ class Cluster:
             return "".join(f.readlines()[-15:])
 
     def write_kubeconfigs(self):
+        for user in USERS:
+            self.write_kubeconfig(user, self.token(user))
+
+    def write_kubeconfig(self, user, token):
+        """Its path; the token is that of a user or of a service account."""
         with open(self.path("certificates", "apiserver.crt"), "rb") as f:
             authority = base64.b64encode(f.read()).decode()
-        for user in USERS:
-            config = {
-                "apiVersion": "v1", "kind": "Config", "current-context": "test",
-                "clusters": [{"name": "test", "cluster": {
-                    "server": self.url, "certificate-authority-data": authority}}],
-                "users": [{"name": user, "user": {"token": self.token(user)}}],
-                "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}]}
-            with open(self.kubeconfig_of(user), "w", encoding="utf-8") as f:
-                json.dump(config, f, indent=1)
+        config = {
+            "apiVersion": "v1", "kind": "Config", "current-context": "test",
+            "clusters": [{"name": "test", "cluster": {
+                "server": self.url, "certificate-authority-data": authority}}],
+            "users": [{"name": user, "user": {"token": token}}],
+            "contexts": [{"name": "test", "context": {"cluster": "test", "user": user}}]}
+        with open(self.kubeconfig_of(user), "w", encoding="utf-8") as f:
+            json.dump(config, f, indent=1)
+        return self.kubeconfig_of(user)
 
     def environment(self):
         return {**os.environ, "KUBECONFIG": self.kubeconfig, "BERTH_ETCD": self.etcd,
