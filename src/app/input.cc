@@ -234,9 +234,13 @@ class InputReader {
 
   void parse(const FoundFile& file, const std::string& bytes) {
     int documents = 0;
-    const auto take = [&](const text::Document& document) {
-      reader_.add(file.name, ++documents, document);
+    const auto take = [&](text::Document document) {
       const auto share = static_cast<std::uint64_t>(std::max(0, document.root().line()));
+      if (options_.keep) {
+        options_.keep(file.name, ++documents, std::move(document));
+      } else {
+        reader_.add(file.name, ++documents, document);
+      }
       progress_.update("parsing " + file.name + ", line " + std::to_string(share), done_, total_);
     };
     text::Limits limits;
@@ -247,7 +251,7 @@ class InputReader {
     const bool json_name = file.name.ends_with(".json");
     if (json_like || json_name) {
       Result<text::Document> parsed = text::parse_json(bytes, {.limits = limits});
-      if (parsed.ok()) return take(*parsed);
+      if (parsed.ok()) return take(std::move(*parsed));
       if (json_name) return fail_parse(file, 1, parsed.error());
     }
     text::YamlOptions yaml;
@@ -255,7 +259,7 @@ class InputReader {
     const Status status = text::read_yaml(
         bytes,
         [&](text::Document document) {
-          take(document);
+          take(std::move(document));
           return Status();
         },
         yaml);

@@ -10,12 +10,14 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <iosfwd>
 #include <string>
 #include <vector>
 
 #include "app/progress.h"
 #include "objects/manifest.h"
+#include "text/value.h"
 
 namespace berth::app {
 
@@ -26,6 +28,8 @@ inline constexpr std::size_t kMaxInputFiles = 100'000;
 struct InputOptions {
   std::vector<std::string> paths;
   std::uint64_t max_bytes = kDefaultMaxInput;  // all files together
+  // Where given, documents go there and not to a ManifestReader: Input::inputs stays empty.
+  std::function<void(const std::string& file, int document, text::Document)> keep = {};
 };
 
 struct Input {
