@@ -476,17 +476,6 @@ TEST(Words, Amounts) {
   EXPECT_EQ(constraint_key(model::Constraint::kNumaPolicy), "numaPolicy");
 }
 
-TEST(Words, EveryReasonIsExplainedHereAndInTheDocs) {
-  std::ifstream file(std::string(BERTH_SOURCE_ROOT) + "/docs/plan.md");
-  const std::string page{std::istreambuf_iterator<char>(file), std::istreambuf_iterator<char>()};
-  for (int r = 1; r < static_cast<int>(model::Reason::kCount); ++r) {
-    const auto reason = static_cast<model::Reason>(r);
-    EXPECT_FALSE(reason_text(reason).means.empty()) << model::name(reason);
-    EXPECT_FALSE(reason_text(reason).what_to_do.empty()) << model::name(reason);
-    EXPECT_TRUE(has(page, "| `" + std::string(model::name(reason)) + "` |")) << model::name(reason);
-  }
-}
-
 TEST_F(CommandTest, EveryCommandHasHelpThatNamesItsOptions) {
   const std::pair<const char*, const char*> commands[] = {
       {"plan", "--explain"}, {"up", "--demo"}, {"run", "--gpus"}, {"controller", "--webhook-url"}};

@@ -6,6 +6,7 @@
 
 #include "app/plan_table.h"
 #include "app/words.h"
+#include "explain/reasons.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -173,7 +174,7 @@ class Explainer {
   void waits(const model::Outcome& outcome, const std::string& help) {
     const bool never = outcome.verdict == model::Verdict::kNever;
     const bool partial = outcome.verdict == model::Verdict::kPartial;
-    const ReasonText text = reason_text(outcome.reason);
+    const explain::ReasonFacts& text = explain::facts_of(outcome.reason);
     std::string verdict = safe(outcome.workload) + (never ? " never fits: " : " waits: ");
     if (partial) {
       verdict = fmt::format("{} waits for {}: ", safe(outcome.workload),

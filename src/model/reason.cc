@@ -51,6 +51,9 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::kCount)>
     "AdmissionGated",
     "Deactivated",
     "UnsatisfiedAdmissionChecks",
+    "Suspended",
+    "NodeRefused",
+    "ContainersNotStarted",
 };
 static_assert(!kReasonNames.back().empty(), "a reason without a name");
 

@@ -88,6 +88,10 @@ enum class Reason : std::uint8_t {
   kAdmissionGated,                // somebody else holds it back
   kDeactivated,                   // spec.active is false
   kUnsatisfiedAdmissionChecks,    // holds quota; admission checks are to come
+  // before and after the decision; only an explanation gives these
+  kSuspended,             // a Job that is suspended makes no pods
+  kNodeRefused,           // bound, and the kubelet refused it
+  kContainersNotStarted,  // bound, and its containers do not start
   kCount,
 };
 

@@ -33,7 +33,7 @@ std::map<std::string, Folders, std::less<>> make_direction_table() {
   for (const auto& stage : kStages) table[stage] = kBelowStages;
   table["admit"] = table["schedule"] = kBelowDecision;
   table["decide"] = joined(kBelowDecision, {"admit", "schedule"});
-  table["explain"] = joined(kBelowStages, {"decide"});
+  table["explain"] = joined(kBelowStages, {"decide", "admit", "schedule"});
   Folders below_edges = joined(kBelowStages, kStages);
   for (const auto& edge : kEdges) table[edge] = below_edges;
   // The control plane stands on the client alone, so that it cannot know what serves the API.

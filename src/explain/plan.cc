@@ -1,13 +1,13 @@
-#include "app/plan.h"
+#include "explain/plan.h"
 
 #include <algorithm>
 #include <set>
 
-#include "app/hints.h"
 #include "decide/decide.h"
+#include "explain/hints.h"
 #include "model/snapshot_builder.h"
 
-namespace berth::app {
+namespace berth::explain {
 
 namespace {
 
@@ -387,4 +387,4 @@ int exit_code(const PlanResult& plan) {
   return kExitPlaced;
 }
 
-}  // namespace berth::app
+}  // namespace berth::explain

@@ -3,12 +3,12 @@
 
 #include <string>
 
-#include "app/plan.h"
+#include "explain/plan.h"
 
-namespace berth::app {
+namespace berth::explain {
 
 // About 30 characters, true for the state in which the outcome was decided.
 std::string what_helps(const Workload& workload, const model::Outcome& outcome,
                        const objects::Inputs& inputs);
 
-}  // namespace berth::app
+}  // namespace berth::explain

@@ -1,13 +1,14 @@
-#include "app/hints.h"
+#include "explain/hints.h"
 
 #include <fmt/core.h>
 
 #include <algorithm>
 
-#include "app/words.h"
+#include "explain/reasons.h"
+#include "explain/words.h"
 #include "text/quantity.h"
 
-namespace berth::app {
+namespace berth::explain {
 
 namespace {
 
@@ -267,7 +268,7 @@ std::string what_helps(const Workload& workload, const model::Outcome& outcome,
     default:
       break;
   }
-  return std::string(reason_text(outcome.reason).what_to_do);
+  return std::string(facts_of(outcome.reason).what_to_do);
 }
 
-}  // namespace berth::app
+}  // namespace berth::explain
