@@ -1,0 +1,30 @@
+#include "app/snapshot_command.h"
+
+#include <ostream>
+
+#include "app/files.h"
+#include "app/progress.h"
+#include "text/escape.h"
+
+namespace berth::app {
+
+int snapshot_command(const SnapshotArguments& arguments, Terminal& terminal) {
+  const Result<std::string> text = snapshot_of(arguments.view, terminal);
+  if (!text.ok()) {
+    terminal.err << "berth: " << text::terminal_safe(text.error().to_string()) << '\n';
+    return 1;
+  }
+  if (arguments.file.empty() || arguments.file == "-") {
+    terminal.out << *text;
+    return 0;
+  }
+  if (const Status written = replace_file(arguments.file, *text); !written.ok()) {
+    terminal.err << "berth: " << text::terminal_safe(written.error().to_string()) << '\n';
+    return 1;
+  }
+  terminal.err << "berth: wrote " << text::terminal_safe(arguments.file) << ", "
+               << show_bytes(text->size()) << '\n';
+  return 0;
+}
+
+}  // namespace berth::app
