@@ -10,6 +10,7 @@ As a module: `with Cluster() as cluster:` and then cluster.kubeconfig, cluster.u
 cluster.bin. Ports are free ones; data lives in a temporary folder that goes with the cluster. One token
 per user of USERS, so that an audit log says who did what; all of them may do everything. With
 rbac=True others may do what their roles say: service accounts, whose kubeconfigs write_kubeconfig() makes.
+audit=True logs writes, audit="reads" everything.
 """
 import argparse
 import base64
@@ -164,7 +165,8 @@ class Cluster:
                            stderr=subprocess.DEVNULL)
         with open(self.path("audit.yaml"), "w", encoding="utf-8") as f:
             f.write("apiVersion: audit.k8s.io/v1\nkind: Policy\nomitStages: [RequestReceived]\nrules:\n"
-                    "- level: None\n  verbs: [get, list, watch]\n- level: Metadata\n")
+                    + ("" if self.audit == "reads" else "- level: None\n  verbs: [get, list, watch]\n") +
+                    "- level: Metadata\n")
 
     def api_server_flags(self, port):
         # Without a controller-manager nobody makes service accounts or removes the taint of new nodes,

@@ -198,7 +198,7 @@ class Controller:
 class Rig:
     def __init__(self, test, controllers=WORK, crds=("kueue", "coscheduling", "gpunodes"), **options):
         self.test = test
-        self.cluster = Cluster(controllers=controllers, audit=True, **options)
+        self.cluster = Cluster(controllers=controllers, **{"audit": True, **options})
         self.crds = crds
         self.controllers = []
         self.namespaces = []
