@@ -36,7 +36,11 @@ Agent::State::State(Loop& loop_in, discover::GpuSource& source_in, kube::Client*
           metrics
               .counter({.name = "berth_agent_hint_differences_total",
                         .help = "Pods that got other GPUs than the controller had chosen."})
-              .get()) {}
+              .get()),
+      forgiven(metrics
+                   .counter({.name = "berth_agent_forgiven_total",
+                             .help = "Times that an operator forgave a GPU."})
+                   .get()) {}
 
 void Agent::State::start() {
   PluginOptions plugin_options;
@@ -77,6 +81,7 @@ void Agent::State::start() {
   }
   if (boot.ok()) health.set_boot(*boot);
   start_pods();
+  open_desk();
   source.watch(mine([](State& self, const model::GpuEvent& event) { self.event_came(event); }));
   if (!options.kernel_log.empty()) {
     Result<std::unique_ptr<host::KernelLog>> opened = host::KernelLog::start(
@@ -92,6 +97,18 @@ void Agent::State::start() {
   take_inventory();
   read_later(0);
   publish_later();
+}
+
+void Agent::State::open_desk() {
+  if (options.state_dir.empty()) return;
+  Result<std::unique_ptr<RequestDesk>> opened = RequestDesk::open(
+      loop, requests_folder(options.state_dir),
+      [this](const Request& request) { return forgive(request); }, log);
+  if (opened.ok()) {
+    desk = std::move(*opened);
+  } else {
+    log.warn("operators cannot ask for anything", {{"why", opened.error().to_string()}});
+  }
 }
 
 void Agent::State::take_inventory() {
@@ -302,6 +319,7 @@ Agent::~Agent() {
   state_->plugins.reset();
   state_->link.reset();
   state_->kernel_log.reset();
+  state_->desk.reset();
   state_->pod_resources.reset();
 }
 

@@ -15,6 +15,7 @@
 #include "advertise/resources.h"
 #include "agent/agent.h"
 #include "agent/node_link.h"
+#include "agent/requests.h"
 #include "allocate/grant.h"
 #include "allocate/journal.h"
 #include "allocate/ledger.h"
@@ -55,6 +56,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   bool asking_inventory = false, ask_again = false, publish_posted = false;
 
   void start();
+  void open_desk();
   void take_inventory();
   void inventory_came(Result<model::GpuInventory> found);
   void keep_vanished(model::GpuInventory& found);
@@ -75,6 +77,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   Loop::Timer read_timer = 0;
   std::unique_ptr<host::KernelLog> kernel_log;
   std::string health_written;
+  std::unique_ptr<RequestDesk> desk;
 
   void read_later(std::int64_t delay_ns);
   void read();
@@ -84,6 +87,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void verdicts_changed(const std::vector<std::string>& uuids);
   void note_events();
   void keep_health();
+  Result<std::string> forgive(const Request& request);
   void render();
   monitor::NodeSights sights() const;
 
@@ -124,7 +128,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
 
   CounterFamily& verdict_changes;
   CounterFamily& allocations;
-  Counter hint_differences;
+  Counter hint_differences, forgiven;
 
   // Work for later that is dropped when the agent is gone.
   template <class F>

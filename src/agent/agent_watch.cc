@@ -127,6 +127,52 @@ void Agent::State::keep_health() {
   }
 }
 
+// An operator's word. It is written down who gave it, and what it ended.
+Result<std::string> Agent::State::forgive(const Request& request) {
+  const model::GpuDevice* gpu = nullptr;
+  std::string known;
+  if (inventory) {
+    for (const model::GpuDevice& one : inventory->gpus) {
+      if (one.uuid == request.gpu || std::to_string(one.index) == request.gpu) gpu = &one;
+      known += (known.empty() ? "" : ", ") + std::to_string(one.index) + " (" + one.uuid + ')';
+    }
+  }
+  if (gpu == nullptr) {
+    return Error(Code::kNotFound, "gpu: found \"" + request.gpu + "\", want one of this node's: " +
+                                      (known.empty() ? "it has none now" : known));
+  }
+  const std::string uuid = gpu->uuid,
+                    called = "GPU " + std::to_string(gpu->index) + " (" + uuid + ')';
+  const monitor::Verdict before = health.verdict(uuid);
+  const std::vector<std::string> changed = health.forgive(uuid);
+  const monitor::Verdict after = health.verdict(uuid);
+  forgiven.add();
+  log.warn("GPU forgiven", {{"gpu", uuid},
+                            {"by", request.by},
+                            {"why", request.why},
+                            {"was", before.code},
+                            {"is", after.code}});
+  if (link) {
+    link->tell(false, "GpuForgiven",
+               uuid + " was forgiven by " + (request.by.empty() ? "an operator" : request.by) +
+                   (request.why.empty() ? "" : ": " + request.why) +
+                   (before.healthy ? "" : ". It was out: " + before.text));
+  }
+  if (changed.empty()) {
+    keep_health();  // its flaps are gone all the same
+    publish();
+  } else {
+    verdicts_changed(changed);
+  }
+  if (!after.healthy) {
+    return Error(Code::kUnavailable, called + " is forgiven and stays out: " + after.text +
+                                         ". Action: " + after.action + ". It comes back when: " +
+                                         std::string(monitor::name(after.heals)));
+  }
+  return called + (before.healthy ? " was not out; what it did before is forgotten"
+                                  : " was out (" + before.code + ") and takes pods again");
+}
+
 monitor::NodeSights Agent::State::sights() const {
   monitor::NodeSights out;
   out.driver_answers = inventory.has_value() && driver_problem.empty();

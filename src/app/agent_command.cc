@@ -9,6 +9,7 @@
 
 #include "advertise/labels.h"
 #include "agent/agent.h"
+#include "agent/requests.h"
 #include "app/agent_source.h"
 #include "app/files.h"
 #include "app/log_lines.h"
@@ -29,6 +30,9 @@ namespace {
 
 constexpr int kExitNotReady = 10;
 constexpr std::size_t kMaxConfig = 1 << 20;
+constexpr std::int64_t kForgivePatience = 15'000'000'000;
+constexpr const char* kNoAgent =
+    "berth: does the agent run here? its folder is named by --state-dir\n";
 
 struct AgentSettings {
   agent::AgentOptions agent;
@@ -51,6 +55,10 @@ Result<std::string> config_text_of(const AgentArguments& arguments) {
 std::string word_of(const std::map<std::string, std::string>& words, const std::string& name) {
   const auto found = words.find(name);
   return found == words.end() ? std::string() : found->second;
+}
+
+std::string state_dir_of(const AgentArguments& arguments) {
+  return arguments.state_dir.empty() ? agent::AgentOptions{}.state_dir : arguments.state_dir;
 }
 
 Status read_exporting(const AgentArguments& arguments, monitor::ExportOptions& out) {
@@ -329,14 +337,12 @@ int agent_command(const AgentArguments& given, Terminal& terminal) {
 int agent_status_command(const AgentArguments& given, Terminal& terminal) {
   AgentArguments arguments = given;
   fill_from_environment(arguments, terminal.environment);
-  const std::string folder =
-      arguments.state_dir.empty() ? agent::AgentOptions{}.state_dir : arguments.state_dir;
+  const std::string folder = state_dir_of(arguments);
   const Result<std::string> json = read_file(folder + "/status.json");
   const Result<std::string> table = read_file(folder + "/status.txt");
   for (const Result<std::string>* one : {&json, &table}) {
     if (one->ok()) continue;
-    terminal.err << "berth: " << text::terminal_safe(one->error().to_string())
-                 << "\nberth: does the agent run here? its folder is named by --state-dir\n";
+    terminal.err << "berth: " << text::terminal_safe(one->error().to_string()) << '\n' << kNoAgent;
     return 1;
   }
   const Result<text::Document> read = text::parse_json(*json);
@@ -347,6 +353,37 @@ int agent_status_command(const AgentArguments& given, Terminal& terminal) {
   }
   terminal.out << (arguments.status_output == "json" ? *json + '\n' : *table);
   return ready->as_bool() ? 0 : kExitNotReady;
+}
+
+int agent_forgive_command(const AgentArguments& given, Terminal& terminal) {
+  AgentArguments arguments = given;
+  fill_from_environment(arguments, terminal.environment);
+  const std::string folder = agent::requests_folder(state_dir_of(arguments));
+  agent::Request request{agent::kForgive, arguments.forgive_gpu, "", arguments.forgive_why};
+  for (const char* name : {"SUDO_USER", "USER", "LOGNAME"}) {
+    if (request.by.empty()) request.by = word_of(terminal.environment, name);
+  }
+  if (request.by.empty()) request.by = "user " + std::to_string(::getuid());
+  if (const Result<agent::Request> read = agent::read_request(agent::write_request(request));
+      !read.ok()) {
+    return usage_error(terminal, read.error());
+  }
+  RunLoop loop(terminal.monotonic, terminal.wall);
+  const std::string id = fmt::format("{:x}p{}", terminal.wall.now_ns(), ::getpid());
+  int code = 1;
+  const auto asking = agent::Asking::start(
+      loop, folder, id, request, kForgivePatience, [&](const Result<std::string>& said) {
+        if (said.ok()) {
+          terminal.out << text::terminal_safe(*said) << '\n';
+          code = 0;
+        } else {
+          terminal.err << "berth: " << text::terminal_safe(said.error().to_string()) << '\n';
+          if (said.error().code() != Code::kInvalid) terminal.err << kNoAgent;
+        }
+        loop.stop();
+      });
+  loop.run();
+  return code;
 }
 
 int agent_record_command(const AgentArguments& given, Terminal& terminal) {

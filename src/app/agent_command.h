@@ -28,6 +28,8 @@ struct AgentArguments {
   int record_seconds = 10;
   // status
   std::string status_output = "table";
+  // forgive
+  std::string forgive_gpu, forgive_why;
 };
 
 // What the command line left open, from the environment: NODE_NAME, BERTH_SOURCE,
@@ -40,6 +42,8 @@ void fill_from_environment(AgentArguments& arguments,
 int agent_command(const AgentArguments& arguments, Terminal& terminal);
 // Also 10: the node is not ready.
 int agent_status_command(const AgentArguments& arguments, Terminal& terminal);
+// 0 it takes pods, 1 it stays out or nobody heard, 2 the options are wrong.
+int agent_forgive_command(const AgentArguments& arguments, Terminal& terminal);
 int agent_record_command(const AgentArguments& arguments, Terminal& terminal);
 
 }  // namespace berth::app

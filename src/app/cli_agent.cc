@@ -23,6 +23,7 @@ constexpr const char* kAgentFooter =
     "  berth agent --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf\n"
     "  berth agent --source sim=examples/fleets/small.yaml --node-name h100-0 --print-labels\n"
     "  berth agent status\n"
+    "  berth agent forgive 3 --why 'riser replaced'\n"
     "  berth agent record h200.json --seconds 30\n";
 
 void add_agent_places(CLI::App& agent, AgentArguments& args) {
@@ -101,14 +102,26 @@ void add_agent_command(CLI::App& app, CommandContext& context) {
       ->type_name("FORMAT")
       ->check(CLI::IsMember({"table", "json"}));
   status->footer("Exit code: 0 the node is ready, 10 it is not, 1 there is no agent, 2 usage.");
+  CLI::App* forgive = agent->add_subcommand(
+      "forgive", "lets a GPU back in that waits for an operator or for a reset");
+  forgive->add_option("gpu", args.forgive_gpu, "its UUID or index")->type_name("GPU")->required();
+  forgive->add_option("--why", args.forgive_why, "for the log and the Node's events")
+      ->type_name("TEXT");
+  forgive->add_option("--state-dir", args.state_dir, "the agent's (default /var/lib/berth)")
+      ->type_name("DIR");
+  forgive->footer(
+      "Exit code: 0 the GPU takes pods, 1 it stays out or no agent answered, 2 usage.\n"
+      "What readings show is not forgiven: a GPU that the driver calls lost stays out.");
   CLI::App* record = agent->add_subcommand("record", "writes what this machine's GPUs answer");
   record->add_option("file", args.record_file, "to write")->type_name("FILE")->required();
   record->add_option("--seconds", args.record_seconds, "how long (default 10)")
       ->type_name("N")
       ->check(CLI::Range(1, 3'600));
-  agent->callback([held, &context, agent, status, record] {
+  agent->callback([held, &context, agent, status, forgive, record] {
     if (agent->got_subcommand(status)) {
       context.code = agent_status_command(*held, context.terminal);
+    } else if (agent->got_subcommand(forgive)) {
+      context.code = agent_forgive_command(*held, context.terminal);
     } else if (agent->got_subcommand(record)) {
       context.code = agent_record_command(*held, context.terminal);
     } else {

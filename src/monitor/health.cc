@@ -175,9 +175,9 @@ void HealthBook::set_boot(std::string_view boot_id) {
   boot_ = boot_id;
 }
 
-void HealthBook::forgive(std::string_view uuid) {
+std::vector<std::string> HealthBook::forgive(std::string_view uuid) {
   auto found = gpus_.find(uuid);
-  if (found == gpus_.end()) return;
+  if (found == gpus_.end()) return changed();
   Gpu& gpu = found->second;
   gpu.flaps.clear();
   gpu.links = gpu.link_doubts = gpu.link_faults = 0;  // what is up now is what is expected
@@ -186,6 +186,7 @@ void HealthBook::forgive(std::string_view uuid) {
            entry.first == kCodeLinkDown;
   });
   settle(gpu);
+  return changed();
 }
 
 const Verdict& HealthBook::verdict(std::string_view uuid) const {

@@ -79,13 +79,13 @@ class HealthBook {
   void set_inventory(const model::GpuInventory& inventory, std::int64_t now_ns);
   // The machine's boot id: after a restore() with another one every GPU counts as reset.
   void set_boot(std::string_view boot_id);
-  // Both give the UUIDs whose verdict changed since they were last asked, by index: changes by
-  // set_inventory(), set_boot() and forgive() are in the next answer.
+  // These three give the UUIDs whose verdict changed since one was last asked, by index: changes by
+  // set_inventory() and set_boot() are in the next answer.
   std::vector<std::string> event(const model::GpuEvent& event, std::int64_t now_ns);
   std::vector<std::string> readings(const std::vector<model::GpuReading>& readings,
                                     std::int64_t now_ns);
   // Ends what waits for a reset or an operator, and forgets the flaps. What readings show stays.
-  void forgive(std::string_view uuid);
+  std::vector<std::string> forgive(std::string_view uuid);
 
   const Verdict& verdict(std::string_view uuid) const;  // unknown UUIDs: not healthy, not known
   std::vector<Noted> take_noted();                      // since the last call; at most 1,000

@@ -10,8 +10,10 @@
 
 #include <filesystem>
 #include <fstream>
+#include <future>
 #include <sstream>
 
+#include "agent/requests.h"
 #include "base/system_clock.h"
 #include "kubelet/fake_kubelet_for_test.h"
 #include "kubelet/plugin_for_test.h"
@@ -90,6 +92,20 @@ class TestAgent {
       ASSERT_TRUE(config.ok()) << config.error().to_string();
       agent_->set_config(*config);
     });
+  }
+  // What `berth agent forgive` does.
+  Result<std::string> forgive(const std::string& state_dir, const std::string& gpu) {
+    std::promise<Result<std::string>> said;
+    std::unique_ptr<Asking> asking;
+    const Request request{kForgive, gpu, "alice", "a riser was replaced"};
+    thread_.on_loop([&] {
+      asking =
+          Asking::start(thread_.loop(), requests_folder(state_dir), "test", request, kubelet::kLong,
+                        [&](Result<std::string> answer) { said.set_value(std::move(answer)); });
+    });
+    Result<std::string> out = said.get_future().get();
+    thread_.on_loop([&] { asking.reset(); });
+    return out;
   }
   Agent& agent() { return *agent_; }
   // Has the page this text? Asked from another thread, as a scrape does.
@@ -212,6 +228,39 @@ TEST_F(AgentTest, ABrokenGpuLeavesAloneAndComesBackByEvidence) {
   EXPECT_TRUE(kubelet_->wait_until([&] { return agent->page_has("Xid79"); }));
   agent->inject("recover gpu=3");
   ASSERT_TRUE(counts_become({8, 8}));
+}
+
+TEST_F(AgentTest, AFlappingGpuStaysOutUntilAnOperatorForgivesIt) {
+  const std::string state = folder_ / "state";
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  for (int round = 0; round < 3; ++round) {
+    agent->inject("xid gpu=3 code=79");
+    ASSERT_TRUE(counts_become({8, 7}));
+    agent->inject("recover gpu=3");
+    if (round < 2) {
+      ASSERT_TRUE(counts_become({8, 8}));
+    }
+  }
+  // What brought it back before does not any more, nor does a restart of the agent.
+  ASSERT_TRUE(kubelet_->wait_until([&] { return agent->page_has(R"(code="Flapping")"); }));
+  agent.reset();
+  agent = start("b");
+  ASSERT_TRUE(counts_become({8, 7}));
+  const Result<std::string> stranger = agent->forgive(state, "GPU-of-another-node");
+  ASSERT_FALSE(stranger.ok());
+  EXPECT_NE(stranger.error().to_string().find("want one of this node's: 0 (GPU-"),
+            std::string::npos);
+  const Result<std::string> said = agent->forgive(state, "3");
+  ASSERT_TRUE(said.ok()) << said.error().to_string();
+  EXPECT_NE(said->find("was out (Flapping) and takes pods again"), std::string::npos) << *said;
+  ASSERT_TRUE(counts_become({8, 8}));
+  // Readings are not forgiven.
+  agent->inject("gpu-silent gpu=4");
+  ASSERT_TRUE(counts_become({8, 7}));
+  const Result<std::string> silent = agent->forgive(state, "4");
+  ASSERT_FALSE(silent.ok());
+  EXPECT_NE(silent.error().to_string().find("stays out"), std::string::npos);
 }
 
 TEST_F(AgentTest, AnApplicationsErrorTakesNoGpuAway) {
