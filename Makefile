@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test bench soak test-kubernetes asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test bench soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -37,11 +37,11 @@ bench: build-bench  ## all benchmarks
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
 
-test-kubernetes:  ## API suite and clients on a real kube-apiserver, the agent on a real kubelet (half an hour)
+test-kubernetes test-kubernetes-fast:  ## on a real Kubernetes: API, clients, controller, a node (an hour; fast: 4 min)
 	@scripts/install-deps build test kubernetes
 	@scripts/configure release -DBERTH_TESTS=ON
 	ninja -C build/release conformance_server scenario_test berth
-	@test/kubernetes/run-all build/release/test/conformance/conformance_server \
+	@test/kubernetes/run-all $(if $(findstring fast,$@),--fast) build/release/test/conformance/conformance_server \
 	  build/release/test/scenario_runner/scenario_test build/release/berth
 
 asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer

@@ -227,6 +227,14 @@ class Rig:
         self.kubelets.join()
         self.cluster.stop()
 
+    def server_dies(self, seconds=1.0, meanwhile=lambda: None):
+        """kill -9 of the API server; it is back so long afterwards."""
+        self.cluster.kill_api_server()
+        pause(seconds)
+        meanwhile()
+        self.cluster.start_api_server()
+        self.api = Api(self.cluster.kubeconfig)  # its connection ended
+
     def served(self):
         paths = {"kueue": KUEUE, "coscheduling": GROUPS}
         for name in self.crds:

@@ -32,9 +32,7 @@ class ServerTrouble(rig.Test):
             for _ in range(3):
                 done = self.finished(r)
                 r.wait("some more Jobs finish", lambda: self.finished(r) > min(done, JOBS - 1))
-                r.cluster.kill_api_server()
-                rig.pause(2)
-                r.cluster.start_api_server()
+                r.server_dies(2)
                 done = self.finished(r)
                 away.append(r.wait("it goes on", lambda: self.finished(r) > min(done, JOBS - 1)))
             r.wait("all Jobs finish", lambda: self.finished(r) == JOBS)
@@ -50,9 +48,7 @@ class ServerTrouble(rig.Test):
             r.namespace("team")
             first = r.controller("berth")
             second = r.controller("berth-standby", leads=False)
-            r.cluster.kill_api_server()
-            rig.pause(1)
-            r.cluster.start_api_server()
+            r.server_dies(1)
             r.job("team", "after", pods=8, gpus=4)
             took = r.wait("the pods are bound", lambda: len(r.bound("team")) == 8)
             self.assertTrue(first.running() or second.running())
@@ -72,12 +68,10 @@ class ServerTrouble(rig.Test):
             r.job("team", "during", pods=6, gpus=4)
             r.wait("its pods are there", lambda: len(r.pods("team")) == 10)
             gone = r.bound("team")[0]["metadata"]["name"]
-            r.api.delete(f"/apis/batch/v1/namespaces/team/jobs/before?propagationPolicy=Background")
+            r.api.delete("/apis/batch/v1/namespaces/team/jobs/before?propagationPolicy=Background")
             r.wait("the old pods are gone", lambda: all(p["metadata"]["name"] != gone for p in r.pods("team")) and
                    len(r.pods("team")) == 6)
-            r.cluster.kill_api_server()
-            r.cluster.compact()
-            r.cluster.start_api_server()
+            r.server_dies(0, r.cluster.compact)
             for i in range(50):  # so that what it saw last is far behind
                 r.api.merge("/api/v1/namespaces/team", {"metadata": {"annotations": {"n": str(i)}}})
             r.cluster.compact()
