@@ -37,7 +37,9 @@ bench: build-bench  ## all benchmarks
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
 
-test-kubernetes test-kubernetes-fast:  ## on a real Kubernetes: API, clients, controller, a node (an hour; fast: 4 min)
+test-kubernetes:  ## on a real Kubernetes: API suite, clients, controller, scenarios, a node (an hour)
+test-kubernetes-fast:  ## the half of it that a change must pass (4 minutes once its programs are built)
+test-kubernetes test-kubernetes-fast:
 	@scripts/install-deps build test kubernetes
 	@scripts/configure release -DBERTH_TESTS=ON
 	ninja -C build/release conformance_server scenario_test berth
