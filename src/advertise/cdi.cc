@@ -72,6 +72,53 @@ class Nodes {
   std::set<std::string> seen_;  // container paths
 };
 
+using Mounts = std::vector<std::pair<DriverFiles::Mount, bool>>;  // bool: a socket
+
+// Each place in the container once, sorted.
+void write_mounts(Mounts mounts, JsonWriter& out) {
+  std::erase_if(mounts, [](const auto& one) {
+    return !is_plain_path(one.first.host) || !is_plain_path(one.first.container);
+  });
+  std::sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) {
+    return std::tie(a.first.container, a.first.host, a.second) <
+           std::tie(b.first.container, b.first.host, b.second);
+  });
+  mounts.erase(std::unique(mounts.begin(), mounts.end(),
+                           [](const auto& a, const auto& b) {
+                             return a.first.container == b.first.container;
+                           }),
+               mounts.end());
+  if (mounts.empty()) return;
+  out.key("mounts");
+  out.begin_array();
+  for (const auto& [mount, socket] : mounts) {
+    out.begin_object();
+    out.field("hostPath", mount.host);
+    out.field("containerPath", mount.container);
+    out.key("options");
+    out.begin_array();
+    for (const char* option : {"ro", "nosuid", "nodev", "rbind", "rprivate"}) out.value(option);
+    if (socket) out.value("noexec");
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+}
+
+// The lowest that has what is used: an older runtime refuses versions that it does not know.
+const char* lowest_version(bool first_is_digit, bool elsewhere) {
+  return first_is_digit || elsewhere ? "0.5.0" : "0.3.0";
+}
+
+bool starts_with_digit(std::string_view name) {
+  return !name.empty() && name.front() >= '0' && name.front() <= '9';
+}
+
+std::string vendor_kind(const std::string& what) {
+  const std::string_view gpu = kCdiKind;
+  return std::string(gpu.substr(0, gpu.find('/') + 1)) + what;
+}
+
 class Spec {
  public:
   Spec(const model::GpuInventory& inventory, const DriverFiles& files)
@@ -151,8 +198,7 @@ class Spec {
 
   // Never under a name that means something else.
   void add_uuid(const std::string& uuid, const Nodes& nodes) {
-    const bool index = !uuid.empty() && uuid.front() >= '0' && uuid.front() <= '9';
-    if (uuid != "all" && !index) add_device(uuid, nodes);
+    if (uuid != "all" && !starts_with_digit(uuid)) add_device(uuid, nodes);
   }
 
   // A name twice would make a runtime refuse the whole spec.
@@ -161,13 +207,12 @@ class Spec {
     devices_.emplace_back(name, nodes);
   }
 
-  // The lowest that has what is used: an older runtime refuses versions that it does not know.
   const char* version() const {
-    const bool later = std::any_of(devices_.begin(), devices_.end(), [](const auto& device) {
-      const char first = device.first.front();
-      return (first >= '0' && first <= '9') || device.second.elsewhere();
-    });
-    return later || control_.elsewhere() ? "0.5.0" : "0.3.0";
+    const auto digit = [](const auto& device) { return starts_with_digit(device.first); };
+    const auto elsewhere = [](const auto& device) { return device.second.elsewhere(); };
+    return lowest_version(
+        std::any_of(devices_.begin(), devices_.end(), digit),
+        control_.elsewhere() || std::any_of(devices_.begin(), devices_.end(), elsewhere));
   }
 
   void write_common() {
@@ -177,43 +222,19 @@ class Spec {
     out_.value("NVIDIA_VISIBLE_DEVICES=void");  // or NVIDIA's runtime would add its own devices
     out_.end_array();
     if (!control_.empty()) control_.write(out_);
-    write_mounts();
+    write_mounts(mounts(), out_);
     out_.end_object();
   }
 
-  void write_mounts() {
-    std::vector<std::pair<DriverFiles::Mount, bool>> mounts;  // bool: a socket
+  Mounts mounts() const {
+    Mounts out;
     for (const auto* list : {&files_.libraries, &files_.binaries, &files_.firmware, &files_.configs,
                              &files_.sockets}) {
       for (const DriverFiles::Mount& mount : *list) {
-        if (!is_plain_path(mount.host) || !is_plain_path(mount.container)) continue;
-        mounts.emplace_back(mount, list == &files_.sockets);
+        out.emplace_back(mount, list == &files_.sockets);
       }
     }
-    std::sort(mounts.begin(), mounts.end(), [](const auto& a, const auto& b) {
-      return std::tie(a.first.container, a.first.host, a.second) <
-             std::tie(b.first.container, b.first.host, b.second);
-    });
-    mounts.erase(std::unique(mounts.begin(), mounts.end(),
-                             [](const auto& a, const auto& b) {
-                               return a.first.container == b.first.container;
-                             }),
-                 mounts.end());
-    if (mounts.empty()) return;
-    out_.key("mounts");
-    out_.begin_array();
-    for (const auto& [mount, socket] : mounts) {
-      out_.begin_object();
-      out_.field("hostPath", mount.host);
-      out_.field("containerPath", mount.container);
-      out_.key("options");
-      out_.begin_array();
-      for (const char* option : {"ro", "nosuid", "nodev", "rbind", "rprivate"}) out_.value(option);
-      if (socket) out_.value("noexec");
-      out_.end_array();
-      out_.end_object();
-    }
-    out_.end_array();
+    return out;
   }
 
   const model::GpuInventory& inventory_;
@@ -229,6 +250,68 @@ class Spec {
 std::string cdi_spec(const model::GpuInventory& inventory, const DriverFiles& files) {
   if (inventory.gpus.empty()) return {};
   return Spec(inventory, files).write();
+}
+
+std::string cdi_spec(const DriverFiles::Extra& extra) {
+  Nodes nodes;
+  for (const DriverFiles::Mount& node : extra.nodes) nodes.add(node.host, node.container);
+  if (nodes.empty() || !is_device_name(extra.device)) return {};
+  Mounts mounts;
+  for (const DriverFiles::Mount& file : extra.files) mounts.emplace_back(file, false);
+  JsonWriter out{{.indent = 2}};
+  out.begin_object();
+  out.field("cdiVersion", lowest_version(starts_with_digit(extra.device), nodes.elsewhere()));
+  out.field("kind", vendor_kind(extra.what));
+  out.key("devices");
+  out.begin_array();
+  out.begin_object();
+  out.field("name", extra.device);
+  out.key("containerEdits");
+  out.begin_object();
+  nodes.write(out);
+  write_mounts(std::move(mounts), out);
+  out.end_object();
+  out.end_object();
+  out.end_array();
+  out.end_object();
+  return std::move(out).take() + "\n";
+}
+
+Result<Extras> choose_extras(const PluginConfig& config, const DriverFiles& files) {
+  struct Wish {
+    const char *what, *device, *option, *path;
+    bool wanted;
+  };
+  // In the order of NVIDIA's plugin.
+  const Wish wishes[] = {
+      {"imex-channel", "0", "imex.channelIDs", "/dev/nvidia-caps-imex-channels/channel0",
+       !config.imex_channels.empty()},
+      {"gds", "all", "gdsEnabled", "/dev/nvidia-fs*", config.gds},
+      {"mofed", "all", "mofedEnabled", "/dev/infiniband/uverbs*", config.mofed},
+      {"gdrcopy", "all", "gdrcopyEnabled", "/dev/gdrdrv", config.gdrcopy},
+  };
+  Extras out;
+  for (const Wish& wish : wishes) {
+    if (!wish.wanted) continue;
+    const auto found =
+        std::find_if(files.extras.begin(), files.extras.end(), [&](const DriverFiles::Extra& one) {
+          return one.what == wish.what && one.device == wish.device;
+        });
+    if (found != files.extras.end()) {
+      out.served.push_back(*found);
+      continue;
+    }
+    const std::string missing = std::string(wish.option) + ": there is no " + wish.path + " here";
+    if (std::string_view(wish.what) == "imex-channel" && config.imex_required) {
+      return Error(Code::kNotFound, missing + ", and imex.required is set");
+    }
+    out.warnings.push_back(missing + "; containers go without it");
+  }
+  return out;
+}
+
+std::string cdi_name(const DriverFiles::Extra& extra) {
+  return vendor_kind(extra.what) + "=" + extra.device;
 }
 
 std::string cdi_name(const std::string& device) { return std::string(kCdiKind) + "=" + device; }

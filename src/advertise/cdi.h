@@ -9,6 +9,8 @@
 #include <string>
 #include <vector>
 
+#include "advertise/plugin_config.h"
+#include "base/result.h"
 #include "model/device.h"
 
 namespace berth::advertise {
@@ -29,6 +31,14 @@ struct DriverFiles {
     friend bool operator==(const GpuNodes&, const GpuNodes&) = default;
   };
   std::vector<GpuNodes> gpus;  // as the inventory's
+  // What can come with a GPU besides; those that this machine has.
+  struct Extra {
+    std::string what;                 // "gds", "gdrcopy", "mofed", "imex-channel"
+    std::string device;               // "all", or the channel
+    std::vector<Mount> nodes, files;  // by container path; never without nodes
+    friend bool operator==(const Extra&, const Extra&) = default;
+  };
+  std::vector<Extra> extras;
   friend bool operator==(const DriverFiles&, const DriverFiles&) = default;
 };
 
@@ -37,6 +47,19 @@ inline constexpr const char* kCdiKind = "k8s.device-plugin.nvidia.com/gpu";
 // JSON, the same for the same input. MIG GPUs have their instances as devices and not themselves,
 // but under "all". An inventory without GPUs gives an empty text: there is nothing to write.
 std::string cdi_spec(const model::GpuInventory& inventory, const DriverFiles& files);
+
+// The same for one that comes with a GPU: kind "k8s.device-plugin.nvidia.com/gds".
+std::string cdi_spec(const DriverFiles::Extra& extra);
+
+// Of what the configuration wants besides GPUs, what this machine has. What it does not have is a
+// warning, and containers go without it: one configuration serves unlike nodes. An error where the
+// configuration requires it.
+struct Extras {
+  std::vector<DriverFiles::Extra> served;
+  std::vector<std::string> warnings;
+};
+Result<Extras> choose_extras(const PluginConfig& config, const DriverFiles& files);
+std::string cdi_name(const DriverFiles::Extra& extra);
 
 std::string cdi_name(const std::string& device);  // "k8s.device-plugin.nvidia.com/gpu=GPU-..."
 

@@ -363,5 +363,56 @@ TEST(Cdi, IsAlwaysValidAndTheSameForTheSameInput) {
   }
 }
 
+TEST(Cdi, ExtrasHaveSpecsOfTheirOwn) {
+  const DriverFiles::Extra storage{"gds",
+                                   "all",
+                                   {{"/dev/nvidia-fs0", "/dev/nvidia-fs0"}},
+                                   {{"/etc/cufile.json", "/etc/cufile.json"}}};
+  EXPECT_EQ(cdi_name(storage), "k8s.device-plugin.nvidia.com/gds=all");
+  const auto parsed = text::parse_json(cdi_spec(storage));
+  ASSERT_TRUE(parsed.ok());
+  const Value spec = parsed->root();
+  check_fields(spec, "spec");
+  EXPECT_EQ(spec.find("kind")->string(), "k8s.device-plugin.nvidia.com/gds");
+  EXPECT_EQ(spec.find("cdiVersion")->string(), "0.3.0");
+  check_edits(*spec.find("devices")->items().front().find("containerEdits"));
+  EXPECT_EQ(nodes_of(cdi_spec(DriverFiles::Extra{
+                         "imex-channel", "0", {{"/dev/null", "/dev/channel0"}}, {}}),
+                     "0"),
+            std::vector<std::string>{"/dev/channel0"});
+  const DriverFiles::Extra channel{"imex-channel", "0", {{"/dev/c", "/dev/c"}}, {}};
+  EXPECT_NE(cdi_spec(channel).find(R"("cdiVersion": "0.5.0")"), std::string::npos);
+  // Without a node that can be named there is no spec: a device without edits is not valid.
+  EXPECT_EQ(cdi_spec(DriverFiles::Extra{"gds", "all", {}, {}}), "");
+  EXPECT_EQ(cdi_spec(DriverFiles::Extra{"gds", "all", {{"/dev/../x", "/dev/x"}}, {}}), "");
+}
+
+TEST(Cdi, ExtrasAreServedWhereTheMachineHasThem) {
+  DriverFiles files;
+  PluginConfig config;
+  files.extras = {{"gds", "all", {{"/dev/nvidia-fs0", "/dev/nvidia-fs0"}}, {}},
+                  {"imex-channel", "0", {{"/dev/c", "/dev/c"}}, {}}};
+  auto none = choose_extras(config, files);
+  ASSERT_TRUE(none.ok());
+  EXPECT_TRUE(none->served.empty() && none->warnings.empty()) << "nobody asked";
+  config.gds = config.mofed = config.gdrcopy = config.imex_required = true;
+  config.imex_channels = {0};
+  auto some = choose_extras(config, files);
+  ASSERT_TRUE(some.ok());
+  ASSERT_EQ(some->served.size(), 2U);
+  EXPECT_EQ(some->served[0].what, "imex-channel");
+  EXPECT_EQ(some->served[1].what, "gds");
+  EXPECT_EQ(some->warnings,
+            (std::vector<std::string>{
+                "mofedEnabled: there is no /dev/infiniband/uverbs* here; containers go without it",
+                "gdrcopyEnabled: there is no /dev/gdrdrv here; containers go without it"}));
+  files.extras.pop_back();
+  EXPECT_EQ(choose_extras(config, files).error().to_string(),
+            "imex.channelIDs: there is no /dev/nvidia-caps-imex-channels/channel0 here, and "
+            "imex.required is set");
+  config.imex_required = false;
+  EXPECT_EQ(choose_extras(config, files)->warnings.size(), 3U);
+}
+
 }  // namespace
 }  // namespace berth::advertise

@@ -157,23 +157,6 @@ Status apply_row(const FlagRow& row, std::string_view source, std::string_view v
   return {};
 }
 
-// CDI specs hold GPUs. A name of something else would keep containers from starting.
-Status check_cdi(const PluginConfig& config) {
-  const bool by_cdi =
-      std::any_of(config.device_list.begin(), config.device_list.end(), [](DeviceList list) {
-        return list == DeviceList::kCdiCri || list == DeviceList::kCdiAnnotations;
-      });
-  if (!by_cdi) return {};
-  const char* what = nullptr;
-  if (config.gds) what = "gdsEnabled";
-  if (config.gdrcopy) what = "gdrcopyEnabled";
-  if (config.mofed) what = "mofedEnabled";
-  if (!config.imex_channels.empty()) what = "imex.channelIDs";
-  if (what == nullptr) return {};
-  return invalid(std::string(what) +
-                 ": not served by CDI; want it off, or deviceListStrategy envvar or volume-mounts");
-}
-
 }  // namespace
 
 std::string_view name(MigStrategy strategy) {
@@ -250,7 +233,6 @@ Result<PluginConfig> read_plugin_config(std::string_view file,
       BERTH_CHECK(apply_row(row, variable->first, variable->second, out));
     }
   }
-  BERTH_CHECK(check_cdi(out));
   return out;
 }
 

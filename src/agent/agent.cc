@@ -201,10 +201,18 @@ void Agent::State::rebuild() {
     log.error("these GPUs cannot be advertised with this configuration", {{"why", offer_problem}});
     return publish_later();
   }
+  files = find_files();
+  Result<advertise::Extras> besides = advertise::choose_extras(options.config, files);
+  if (!besides.ok()) {
+    offer_problem = besides.error().to_string();
+    log.error("what the configuration requires is not here", {{"why", offer_problem}});
+    return publish_later();
+  }
   offer_problem.clear();
   for (const std::string& warning : made->warnings) log.warn("offer", {{"what", warning}});
+  for (const std::string& warning : besides->warnings) log.warn("offer", {{"what", warning}});
   offer = std::move(*made);
-  files = find_files();
+  extras = std::move(*besides);
   choosers.clear();
   for (const model::OfferedResource& resource : offer.resources) {
     choosers[resource.name] = std::make_unique<allocate::Chooser>(
@@ -219,18 +227,41 @@ void Agent::State::rebuild() {
 // Before the kubelet hears of devices: a container that names one must find it.
 void Agent::State::write_cdi() {
   if (options.cdi_dir.empty()) return;
-  const std::string spec = advertise::cdi_spec(*inventory, files);
-  if (spec.empty() || spec == cdi_written) return;
-  const std::string path = options.cdi_dir + "/berth.dev-gpu.json";
+  const std::string start = options.cdi_dir + "/berth.dev-";
+  const std::string gpus = advertise::cdi_spec(*inventory, files);
+  if (gpus.empty()) return;
+  cdi_problem.clear();
+  std::set<std::string> wanted = {start + "gpu.json"};
+  bool wrote = write_spec(start + "gpu.json", gpus);
+  for (const advertise::DriverFiles::Extra& extra : extras.served) {
+    const std::string path = start + extra.what + ".json";
+    wanted.insert(path);
+    wrote = write_spec(path, advertise::cdi_spec(extra)) && wrote;
+  }
+  if (!wrote) return;
+  // Nothing names these any more, also those of an agent before this one.
+  for (const char* what : {"gdrcopy", "gds", "imex-channel", "mofed"}) {
+    const std::string path = start + what + ".json";
+    if (wanted.contains(path)) continue;
+    host::remove_file(path);
+    cdi_written.erase(path);
+  }
+}
+
+bool Agent::State::write_spec(const std::string& path, const std::string& spec) {
+  if (const auto known = cdi_written.find(path);
+      known != cdi_written.end() && known->second == spec) {
+    return true;
+  }
   const Status wrote = host::write_atomically(path, spec);
   if (!wrote.ok()) {
     cdi_problem = wrote.error().to_string();
     log.error("the CDI spec could not be written", {{"file", path}, {"why", cdi_problem}});
-    return;
+    return false;
   }
-  cdi_problem.clear();
-  cdi_written = spec;
+  cdi_written[path] = spec;
   log.info("CDI spec written", {{"file", path}, {"bytes", spec.size()}});
+  return true;
 }
 
 void Agent::State::say_labels() {

@@ -158,7 +158,13 @@ allocate::GrantRules Agent::State::grant_rules() const {
   out.gdrcopy = config.gdrcopy;
   out.gds = config.gds;
   out.mofed = config.mofed;
-  out.imex_channels = config.imex_channels;
+  for (const advertise::DriverFiles::Extra& extra : extras.served) {
+    out.cdi_extras.push_back(advertise::cdi_name(extra));
+    if (extra.what == "imex-channel") out.imex_channels = config.imex_channels;
+    for (const advertise::DriverFiles::Mount& node : extra.nodes) {
+      if (node.host != node.container) out.host_paths[node.container] = node.host;
+    }
+  }
   out.cdi_annotation_prefix = config.cdi_annotation_prefix;
   out.cdi_kind = advertise::kCdiKind;
   out.control_nodes = files.control_nodes;

@@ -47,8 +47,9 @@ struct Agent::State : std::enable_shared_from_this<State> {
   std::string driver_problem, offer_problem, cdi_problem, config_problem;
   advertise::Offer offer;
   advertise::DriverFiles files;
+  advertise::Extras extras;
   std::map<std::string, std::unique_ptr<allocate::Chooser>> choosers;  // by resource
-  std::string cdi_written;
+  std::map<std::string, std::string> cdi_written;                      // by path
   std::map<std::string, std::string> labels_said;
   std::unique_ptr<Plugins> plugins;
   std::unique_ptr<NodeLink> link;
@@ -63,6 +64,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void rebuild();
   advertise::DriverFiles find_files() const;
   void write_cdi();
+  bool write_spec(const std::string& path, const std::string& spec);
   void say_labels();
   void publish_later();  // soon, once for a burst
   void publish();

@@ -74,7 +74,7 @@ class Desk final : public RequestDesk {
       : loop_(loop), folder_(std::move(folder)), serve_(std::move(serve)), log_(log) {
     for (const std::string& name : host::names_in(folder_)) {
       if (is_request(name, kAsk) || is_request(name, kAnswer)) {
-        ::unlink((folder_ + '/' + name).c_str());
+        host::remove_file(folder_ + '/' + name);
       }
     }
     watch_ = host::FolderWatch::start(loop_, folder_, [this](const std::string&) { look(); });
@@ -132,8 +132,8 @@ class Asker final : public Asking {
   }
   ~Asker() override {
     loop_.cancel(patience_);
-    ::unlink(ask_.c_str());
-    ::unlink(answer_.c_str());
+    host::remove_file(ask_);
+    host::remove_file(answer_);
   }
 
   void start(const std::string& folder, const Request& request, std::int64_t patience_ns) {

@@ -79,15 +79,9 @@ Result<std::vector<Given>> find_devices(const GpuInventory& inventory,
 }
 
 std::vector<std::string> cdi_names(const std::vector<Given>& given, const GrantRules& rules) {
-  const std::string vendor = rules.cdi_kind.substr(0, rules.cdi_kind.find('/'));
   std::vector<std::string> out;
   for (const Given& g : given) out.push_back(rules.cdi_kind + "=" + g.name);
-  for (int channel : rules.imex_channels) {
-    out.push_back(vendor + "/imex-channel=" + std::to_string(channel));
-  }
-  if (rules.gds) out.push_back(vendor + "/gds=all");
-  if (rules.mofed) out.push_back(vendor + "/mofed=all");
-  if (rules.gdrcopy) out.push_back(vendor + "/gdrcopy=all");
+  out.insert(out.end(), rules.cdi_extras.begin(), rules.cdi_extras.end());
   return out;
 }
 

@@ -22,6 +22,7 @@ struct GrantRules {
   std::vector<int> imex_channels;
   std::string cdi_annotation_prefix = "cdi.k8s.io/";
   std::string cdi_kind;                             // "k8s.device-plugin.nvidia.com/gpu"
+  std::vector<std::string> cdi_extras;              // names of what comes with every GPU
   std::vector<std::string> control_nodes;           // that exist: "/dev/nvidiactl"
   std::vector<std::vector<std::string>> gpu_nodes;  // by place in the inventory: "/dev/nvidia0"
   std::vector<std::vector<std::vector<std::string>>> mig_nodes;  // by GPU and instance: caps

@@ -100,21 +100,19 @@ TEST(Grant, Cdi) {
   rules.cdi_cri = rules.cdi_annotations = true;
   rules.pass_device_specs = rules.gds = rules.mofed = rules.gdrcopy = true;
   rules.imex_channels = {0};
+  rules.cdi_extras = {"k8s.device-plugin.nvidia.com/imex-channel=0",
+                      "k8s.device-plugin.nvidia.com/gds=all"};
   rules.cdi_annotation_prefix = "example.com/";
   auto granted = grant(grant_machine(), whole_gpu(), {"GPU-0"}, rules, kAnswer);
   ASSERT_TRUE(granted.ok());
-  EXPECT_EQ(granted->cdi,
-            (Words{"k8s.device-plugin.nvidia.com/gpu=GPU-0",
-                   "k8s.device-plugin.nvidia.com/imex-channel=0",
-                   "k8s.device-plugin.nvidia.com/gds=all", "k8s.device-plugin.nvidia.com/mofed=all",
-                   "k8s.device-plugin.nvidia.com/gdrcopy=all"}));
+  EXPECT_EQ(granted->cdi, (Words{"k8s.device-plugin.nvidia.com/gpu=GPU-0",
+                                 "k8s.device-plugin.nvidia.com/imex-channel=0",
+                                 "k8s.device-plugin.nvidia.com/gds=all"}));
   EXPECT_EQ(granted->annotations,
             (Map{{"example.com/nvidia-device-plugin_11111111-2222-3333-4444-555555555555",
                   "k8s.device-plugin.nvidia.com/gpu=GPU-0,"
                   "k8s.device-plugin.nvidia.com/imex-channel=0,"
-                  "k8s.device-plugin.nvidia.com/gds=all,"
-                  "k8s.device-plugin.nvidia.com/mofed=all,"
-                  "k8s.device-plugin.nvidia.com/gdrcopy=all"}}));
+                  "k8s.device-plugin.nvidia.com/gds=all"}}));
   EXPECT_TRUE(granted->environment.empty() && granted->nodes.empty()) << "the CDI spec has them";
 }
 

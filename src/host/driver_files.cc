@@ -234,6 +234,49 @@ void find_gpu_nodes(const Finder& dev, const SeenAt& seen, const model::GpuInven
   }
 }
 
+// What moves data to and from GPUs besides the driver. Each is there when a node of it is.
+void find_extras(const Finder& root, const Finder& dev, DriverFiles& out) {
+  const auto add = [&](DriverFiles::Extra extra, const std::string& folder,
+                       std::initializer_list<std::string_view> starts) {
+    for (const std::string& name : dev.names(folder)) {
+      const bool ours = std::any_of(starts.begin(), starts.end(), [&](std::string_view start) {
+        return name.starts_with(start);
+      });
+      if (!ours || !plain_name(name)) continue;
+      const std::string path = folder + "/" + name;
+      if (dev.exists(path)) extra.nodes.push_back({dev.on_host(path), path});
+    }
+    if (!extra.nodes.empty()) out.extras.push_back(std::move(extra));
+  };
+  DriverFiles::Extra storage{"gds", "all", {}, {}};
+  for (const auto& [path, type] : {std::pair<const char*, mode_t>{"/etc/cufile.json", S_IFREG},
+                                   std::pair<const char*, mode_t>{"/run/udev", S_IFDIR}}) {
+    if (const auto at = root.find(path, type)) storage.files.push_back({root.on_host(*at), path});
+  }
+  add({"gdrcopy", "all", {}, {}}, "/dev", {"gdrdrv"});
+  add(std::move(storage), "/dev", {"nvidia-fs"});
+  const std::string channel = "/dev/nvidia-caps-imex-channels/channel0";
+  if (dev.exists(channel)) {
+    out.extras.push_back({"imex-channel", "0", {{dev.on_host(channel), channel}}, {}});
+  }
+  add({"mofed", "all", {}, {}}, "/dev/infiniband", {"rdma_cm", "uverbs"});
+}
+
+// The same as stand-ins.
+void pretend_extras(DriverFiles& out) {
+  const auto nodes = [](std::initializer_list<const char*> paths) {
+    std::vector<DriverFiles::Mount> made;
+    for (const char* path : paths) made.push_back({"/dev/null", path});
+    return made;
+  };
+  out.extras = {
+      {"gdrcopy", "all", nodes({"/dev/gdrdrv"}), {}},
+      {"gds", "all", nodes({"/dev/nvidia-fs0"}), {}},
+      {"imex-channel", "0", nodes({"/dev/nvidia-caps-imex-channels/channel0"}), {}},
+      {"mofed", "all", nodes({"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0"}), {}},
+  };
+}
+
 }  // namespace
 
 DriverFiles find_driver_files(const std::string& driver_root, const std::string& dev_root,
@@ -247,6 +290,7 @@ DriverFiles find_driver_files(const std::string& driver_root, const std::string&
       nodes.mig_caps.resize(gpu.mig.size());
       out.gpus.push_back(std::move(nodes));
     }
+    pretend_extras(out);
     return out;
   }
   const Finder root(driver_root, seen.driver_root);
@@ -263,6 +307,7 @@ DriverFiles find_driver_files(const std::string& driver_root, const std::string&
     if (dev.exists(path)) out.control_nodes.push_back(path);
   }
   find_gpu_nodes(dev, seen, inventory, out);
+  find_extras(root, dev, out);
   return out;
 }
 

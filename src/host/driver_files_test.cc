@@ -199,7 +199,45 @@ TEST_F(DriverFilesTest, SimulatedGpusStandOnDevNull) {
   const DriverFiles found = find_driver_files(root_.path(), "", inventory, true);
   DriverFiles want;
   want.gpus = {{{{"/dev/null", "/dev/nvidia3"}}, {{}}}};
+  want.extras = found.extras;
   EXPECT_EQ(found, want);
+  ASSERT_EQ(found.extras.size(), 4U);
+  for (const DriverFiles::Extra& extra : found.extras) {
+    for (const DriverFiles::Mount& node : extra.nodes) EXPECT_EQ(node.host, "/dev/null");
+    EXPECT_FALSE(extra.nodes.empty() || !extra.files.empty()) << extra.what;
+  }
+}
+
+TEST_F(DriverFilesTest, ExtrasAreThoseWhoseNodesExist) {
+  EXPECT_TRUE(find(one_gpu()).extras.empty());
+  for (const char* name :
+       {"dev/nvidia-fs0", "dev/nvidia-fs1", "dev/gdrdrv", "dev/infiniband/uverbs1",
+        "dev/infiniband/uverbs0", "dev/infiniband/rdma_cm", "dev/infiniband/umad0",
+        "dev/nvidia-fs$(rm)", "dev/nvidia-caps-imex-channels/channel0",
+        "dev/nvidia-caps-imex-channels/channel1", "etc/cufile.json"}) {
+    root_.write(name, "");
+  }
+  root_.folder("run/udev");
+  const DriverFiles found = find(one_gpu());
+  std::map<std::string, std::pair<Pairs, Pairs>> extras;
+  for (const DriverFiles::Extra& extra : found.extras) {
+    extras[extra.what + "=" + extra.device] = {pairs(extra.nodes), pairs(extra.files)};
+  }
+  const auto same = [](std::initializer_list<std::string> paths) {
+    Pairs out;
+    for (const std::string& path : paths) out.emplace_back(path, path);
+    return out;
+  };
+  const std::map<std::string, std::pair<Pairs, Pairs>> want = {
+      {"gdrcopy=all", {same({"/dev/gdrdrv"}), {}}},
+      {"gds=all",
+       {same({"/dev/nvidia-fs0", "/dev/nvidia-fs1"}), same({"/etc/cufile.json", "/run/udev"})}},
+      {"imex-channel=0", {same({"/dev/nvidia-caps-imex-channels/channel0"}), {}}},
+      {"mofed=all",
+       {same({"/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0", "/dev/infiniband/uverbs1"}),
+        {}}},
+  };
+  EXPECT_EQ(extras, want);
 }
 
 }  // namespace

@@ -89,6 +89,8 @@ Status write_atomically(const std::string& path, std::string_view content, int m
   return {};
 }
 
+void remove_file(const std::string& path) { ::unlink(path.c_str()); }
+
 std::vector<std::string> names_in(const std::string& folder) {
   std::vector<std::string> names;
   std::error_code failed;

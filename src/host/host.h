@@ -32,7 +32,8 @@ struct SeenAt {
   std::string proc = "/proc", sys = "/sys";
 };
 
-// The driver's libraries, binaries and device nodes. driver_root and dev_root as the plugin's (dev
+// The driver's libraries, binaries and device nodes, and those of GDRCopy, GPUDirect Storage, RDMA
+// and IMEX. driver_root and dev_root as the plugin's (dev
 // root empty: the driver root); simulated: the GPUs have no device nodes, /dev/null stands in for
 // them under their path. Links are followed inside the driver root, as in a chroot: none leads out
 // of it. Device nodes of GPUs and MIG instances are named whether they exist or not, so that a
@@ -47,6 +48,7 @@ bool is_folder(const std::string& path);
 // The whole file or nothing, also after a crash: a temporary file in the same folder (its name
 // begins with a dot and does not end as path does), then a rename. Folders are made.
 Status write_atomically(const std::string& path, std::string_view content, int mode = 0644);
+void remove_file(const std::string& path);  // fine when there is none
 // kNotFound, kExhausted when it is longer, kUnavailable else. Never waits for a writer.
 Result<std::string> read_text(const std::string& path, std::size_t at_most = 16 << 20);
 

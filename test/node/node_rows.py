@@ -334,6 +334,19 @@ def g4d(world):
     equal(world.gpu_nodes("specs"), [f"/dev/nvidia{agent.index_of(world.ids('specs')[0])}"], "device nodes")
 
 
+@row("G4e", "GDS, GDRCopy, RDMA and an IMEX channel come by CDI where the configuration says so")
+def g4e(world):
+    world.agent(1, flags=["--gds-enabled", "--gdrcopy-enabled", "--mofed-enabled", "--imex-channel-ids", "0"])
+    names = ["/dev/gdrdrv", "/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0",
+             "/dev/nvidia-caps-imex-channels/channel0", "/dev/nvidia-fs0"]
+    script = f"for d in {' '.join(names)}; do [ -c $d ] && echo has $d; done; "
+    world.node.create(gpu_pod("moves-data", 1, script + HOLD))
+    world.node.wait_running("moves-data")
+    world.told("moves-data")
+    found = [line[4:] for line in world.node.output("moves-data").splitlines() if line.startswith("has ")]
+    equal(found, names, "device nodes besides the GPU's")
+
+
 @row("G5", "MIG, mixed: an instance is a resource of its own, and its verdict is that of its GPU")
 def g5(world):
     agent = world.agent(2, ready=False, pool={"mig": "1g.10gb"}, flags=["--mig-strategy", "mixed"])
@@ -384,6 +397,31 @@ def g7(world):
     world.node.start_kubelet()
     world.node.wait_kubelet()
     wait("ready again", lambda: status().returncode == 0)
+
+
+@row("G7f", "a GPU that flaps stays out until `berth agent forgive`; the Node's events say who did it")
+def g7f(world):
+    agent = world.agent(2)
+    def forgive(gpu):
+        return subprocess.run([world.berth, "agent", "forgive", gpu, "--why", "a riser was replaced", "--state-dir",
+                               agent.state], capture_output=True, text=True, env={**os.environ, "USER": "alice"})
+    for number in range(3):
+        agent.inject("xid gpu=1 code=79")
+        world.wait_counts(2, 1, agent=agent)
+        agent.inject("recover gpu=1")
+        if number < 2:
+            world.wait_counts(2, 2, agent=agent)
+    wait("it flaps", lambda: any(labels.get("code") == "Flapping" for labels, _ in agent.metrics("berth_gpu_health")))
+    world.stays(5, lambda: world.node.counts(GPU) == (2, 1), "it came back by itself")
+    equal(forgive("7").returncode, 1, "exit code for a GPU that is not here")
+    done = forgive("1")
+    equal((done.returncode, "takes pods again" in done.stdout), (0, True), f"forgiving: {done.stdout}{done.stderr}")
+    world.wait_counts(2, 2, agent=agent)
+    def told():
+        events = world.node.api.get("/apis/events.k8s.io/v1/events")["items"]
+        return [e["note"] for e in events if e["reason"] == "GpuForgiven"]
+    note = wait("an event says it", told)[0]
+    check("forgiven by" in note and "a riser was replaced" in note, f"event: {note}")
 
 
 @row("G8", "the controller's choice of GPUs is what the kubelet takes; where it is not, that is counted")
