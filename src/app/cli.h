@@ -23,6 +23,7 @@ struct Terminal {
   const WallClock& wall;
   const MonotonicClock& monotonic;
   std::map<std::string, std::string> environment = {};  // kubeconfig paths and the like
+  std::string program = "berth";  // how people call it; "kubectl berth" as a plugin
 };
 
 // arguments: without the program's name.

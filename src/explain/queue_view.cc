@@ -18,7 +18,7 @@ bool is_gpu_resource(std::string_view resource) {
          resource.starts_with("nvidia.com/mig-");
 }
 
-std::int64_t asked_milli(const model::WorkloadSpec& workload) {
+std::int64_t gpus_asked(const model::WorkloadSpec& workload) {
   std::int64_t milli = 0;
   for (const model::PodSetSpec& set : workload.pod_sets) {
     const model::GpuDemandSpec& gpu = set.pod->gpu;
@@ -31,7 +31,7 @@ std::int64_t asked_milli(const model::WorkloadSpec& workload) {
 }
 
 // How queues stand before anything is decided.
-model::Decision standing_of(const objects::Inputs& inputs, std::int64_t now_ns) {
+model::Decision queues_before(const objects::Inputs& inputs, std::int64_t now_ns) {
   model::SnapshotBuilder builder;
   for (const model::NodeSpec& node : inputs.nodes) builder.upsert_node(node);
   for (const model::GangSpec& gang : inputs.gangs) builder.upsert_gang(gang);
@@ -82,7 +82,7 @@ class QueueViewer {
   QueueView run(std::int64_t now_ns) {
     QueueView view;
     view.now_ns = now_ns;
-    const model::Decision now = standing_of(inputs_, now_ns);
+    const model::Decision now = queues_before(inputs_, now_ns);
     std::map<std::string, std::size_t> rows;
     for (const model::QueueUse& use : now.queues) {
       rows.emplace(use.name, view.queues.size());
@@ -120,7 +120,7 @@ class QueueViewer {
     if (it == specs_.end()) return line;
     line.owner = it->second->owner;
     line.priority = it->second->priority;
-    line.gpus_milli = asked_milli(*it->second);
+    line.gpus_milli = gpus_asked(*it->second);
     line.since_ns = it->second->created_ns;
     return line;
   }
