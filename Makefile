@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test bench soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -31,6 +31,10 @@ test:  ## all tests, on the release build
 	@scripts/configure release -DBERTH_TESTS=ON -DBERTH_BENCH=OFF
 	ninja -C build/release
 	$(ctest) build/release
+
+test-web: build  ## the web page in a browser, and that web/built is what its sources give
+	@scripts/install-deps web
+	@scripts/test-web build/release/berth
 
 bench: build-bench  ## all benchmarks
 	@for program in build/release/bench/*; do \

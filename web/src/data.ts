@@ -21,11 +21,11 @@ export interface ModelRow extends Counts {
 export interface QueueRow {
   name: string;
   cohort: string;
-  quota: number;
+  quota: number | null; // null: unlimited
   used: number;
   borrowed: number;
   waiting: number;
-  oldestSeconds: number | null;
+  oldest: string | null; // since when
   next: string;
   nextReason: string;
 }
@@ -106,7 +106,7 @@ export interface Page {
   pods: PodRow[];
   health: HealthRow[];
   control: { leading: boolean; cycles: number; bound: number; evicted: number; failedWrites: number; lastDecisionMs: number | null };
-  usage: { since: string; teams: TeamRow[]; total: Omit<TeamRow, 'team'> & { freeHours: number; unhealthyHours: number } };
+  usage: { since: string | null; teams: TeamRow[]; total: Omit<TeamRow, 'team'> & { freeHours: number; unhealthyHours: number } };
   interruptions: Interruption[];
 }
 

@@ -1,6 +1,6 @@
 // The platform engineer's first screen: can the fleet take work now?
 import { useMemo } from 'preact/hooks';
-import { ago, full, plural, since, stateOf, type Counts, type NodeRow, type Page } from './data';
+import { full, plural, since, stateOf, type Counts, type NodeRow, type Page } from './data';
 import { FleetMap, type Colour } from './map';
 import { address, place, with_query } from './state';
 
@@ -91,13 +91,13 @@ function Queues({ page }: { page: Page }) {
               <th scope="row">
                 <a href={address(['jobs'], { queue: q.name })}>{q.name}</a>
               </th>
-              <td class="num">{q.quota}</td>
+              <td class="num">{q.quota ?? 'unlimited'}</td>
               <td class="num">
                 {q.used}
                 {q.borrowed > 0 && <small> +{q.borrowed}</small>}
               </td>
               <td class="num">{q.waiting}</td>
-              <td class="num">{q.oldestSeconds === null ? '' : ago(q.oldestSeconds)}</td>
+              <td class="num">{q.oldest && since(q.oldest, page.time)}</td>
               <td>{q.next && `${q.next}: ${q.nextReason}`}</td>
             </tr>
           ))}

@@ -13,7 +13,7 @@ export async function serve() {
     const url = new URL(request.url, 'http://page');
     const send = (status, type, body) => response.writeHead(status, { 'Content-Type': type, 'Content-Security-Policy': POLICY }).end(body);
     const file = url.pathname === '/' ? 'index.html' : url.pathname.slice(1);
-    if (TYPES[file]) return send(200, TYPES[file], await readFile(new URL(`../dist/${file}`, import.meta.url)));
+    if (TYPES[file]) return send(200, TYPES[file], await readFile(new URL(`../built/${file}`, import.meta.url)));
     if (state.mode === 'broken') return send(500, 'text/plain', 'the store is gone');
     if (state.mode === 'garbage') return send(200, 'application/json', '{"nodes": 7');
     if (state.mode === 'odd') return send(200, 'application/json', '{"nodes": 7}');

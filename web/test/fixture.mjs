@@ -61,8 +61,8 @@ export function makePage({ nodes = 4, revision = 1, time = '2026-11-16T12:00:00Z
     page.models.push({ model, total: of.length * 8, used: count('U'), free: count('F'), unhealthy: count('X'), reserved: 0, unknown: 0, largestBlock: 2, gangs: [{ gpus: 2, pods: Math.floor(count('F') / 2) }] });
   }
   page.queues = [
-    { name: 'team-0', cohort: 'ml', quota: 16, used: 18, borrowed: 2, waiting: 1, oldestSeconds: 7200, next: 'llama-70b', nextReason: 'NeverFits' },
-    { name: 'team-1', cohort: 'ml', quota: 8, used: 8, borrowed: 0, waiting: 1, oldestSeconds: 240, next: '<script>alert(1)</script>', nextReason: 'Fragmented' },
+    { name: 'team-0', cohort: 'ml', quota: 16, used: 18, borrowed: 2, waiting: 1, oldest: '2026-11-16T10:00:00Z', next: 'llama-70b', nextReason: 'NeverFits' },
+    { name: 'team-1', cohort: 'ml', quota: 8, used: 8, borrowed: 0, waiting: 1, oldest: '2026-11-16T11:56:00Z', next: '<script>alert(1)</script>', nextReason: 'Fragmented' },
   ];
   page.pending = [
     { reason: 'Fragmented', workloads: 1, gpus: 4, config: false },

@@ -206,10 +206,10 @@ test('10,000 GPUs: frames while panning, first paint, size', async () => {
   });
   const median = frames[30];
   const paint = await tab.evaluate(() => performance.getEntriesByName('first-contentful-paint')[0]?.startTime ?? -1);
-  const bytes = gzipSync(await readFile(new URL('../dist/page.js', import.meta.url))).length;
+  const bytes = gzipSync(await readFile(new URL('../built/page.js', import.meta.url))).length;
   console.log(`panning 1,250 nodes: median frame ${median.toFixed(1)} ms, worst ${frames.at(-1).toFixed(1)} ms; first paint ${paint.toFixed(0)} ms; page.js ${bytes} bytes gzipped`);
   assert.ok(bytes <= 120 * 1024);
-  assert.ok((await stat(new URL('../dist/page.css', import.meta.url))).size > 0);
+  assert.ok((await stat(new URL('../built/page.css', import.meta.url))).size > 0);
   await shot(tab, 'fleet-10000');
   await done(tab);
 });
