@@ -16,7 +16,7 @@ from world import GPU, HOLD, Sampler, check, equal, gpu_pod
 # Faults of a node
 
 
-@row("A2", "sockets removed, then the whole folder with the kubelet's: registered again without a restart")
+@row("A2", "sockets removed, then the whole folder with the kubelet's: registered again without a restart", ci=True)
 def a2(world):
     agent = world.agent(2)
     for file in os.listdir(kubelet_api.PLUGINS):
@@ -118,7 +118,7 @@ def a3b(world):
         world.node.wait_gone(name)
 
 
-@row("A8", "Xid 79 on one GPU: that one leaves, the others serve; after a reset it returns")
+@row("A8", "Xid 79 on one GPU: that one leaves, the others serve; after a reset it returns", ci=True)
 def a8(world):
     agent = world.agent(4)
     bad = next(gpu["uuid"] for gpu in agent.status()["gpus"] if gpu["index"] == 2)
@@ -211,7 +211,7 @@ def a12(world):
     check(world.node.counts(GPU)[1] <= 0, "something was advertised")
 
 
-@row("A17", "another vendor's plugin serves here: nothing is advertised twice; when it goes, the agent serves")
+@row("A17", "another vendor's plugin serves here: nothing is advertised twice; when it goes, the agent serves", ci=True)
 def a17(world):
     rival = kubelet_api.StandIn(GPU, ["x", "y"], "nvidia-gpu.sock")
     rival.register()
@@ -244,7 +244,7 @@ def a18(world):
 # What a node with an agent shows
 
 
-@row("G1", "labels on the Node: product, count, memory, driver, NVLink; kept when the agent is gone")
+@row("G1", "labels on the Node: product, count, memory, driver, NVLink; kept when the agent is gone", ci=True)
 def g1(world):
     agent = world.agent(4)
     def labels():
@@ -267,7 +267,7 @@ def g1(world):
     world.note(f"{len(found)} labels")
 
 
-@row("G2", "GpuNode: the GPUs, their holders, owned by the Node; it follows pods that come and go")
+@row("G2", "GpuNode: the GPUs, their holders, owned by the Node; it follows pods that come and go", ci=True)
 def g2(world):
     world.agent(2)
     world.run_pod("holder", 1)
@@ -287,7 +287,7 @@ def g2(world):
     wait("the holder is gone", lambda: gone not in holders().get(index, gone))
 
 
-@row("G3", "metrics name pod, namespace and container of a GPU, and nobody for a free one")
+@row("G3", "metrics name pod, namespace and container of a GPU, and nobody for a free one", ci=True)
 def g3(world):
     agent = world.agent(2)
     world.run_pod("named", 1)
@@ -334,7 +334,7 @@ def g4d(world):
     equal(world.gpu_nodes("specs"), [f"/dev/nvidia{agent.index_of(world.ids('specs')[0])}"], "device nodes")
 
 
-@row("G4e", "GDS, GDRCopy, RDMA and an IMEX channel come by CDI where the configuration says so")
+@row("G4e", "GDS, GDRCopy, RDMA and an IMEX channel come by CDI where the configuration says so", ci=True)
 def g4e(world):
     world.agent(1, flags=["--gds-enabled", "--gdrcopy-enabled", "--mofed-enabled", "--imex-channel-ids", "0"])
     names = ["/dev/gdrdrv", "/dev/infiniband/rdma_cm", "/dev/infiniband/uverbs0",
@@ -347,7 +347,7 @@ def g4e(world):
     equal(found, names, "device nodes besides the GPU's")
 
 
-@row("G5", "MIG, mixed: an instance is a resource of its own, and its verdict is that of its GPU")
+@row("G5", "MIG, mixed: an instance is a resource of its own, and its verdict is that of its GPU", ci=True)
 def g5(world):
     agent = world.agent(2, ready=False, pool={"mig": "1g.10gb"}, flags=["--mig-strategy", "mixed"])
     resource = "nvidia.com/mig-1g.10gb"
@@ -361,7 +361,7 @@ def g5(world):
     world.wait_counts(total, total // 2, resource, agent=agent)
 
 
-@row("G6", "time-slicing from the plugin's config file; a changed file counts without a restart")
+@row("G6", "time-slicing from the plugin's config file; a changed file counts without a restart", ci=True)
 def g6(world):
     config = world.node.path("config", "config.yaml")
     os.makedirs(os.path.dirname(config), exist_ok=True)
@@ -384,7 +384,7 @@ def g6(world):
     world.wait_counts(4, 4, agent=agent)
 
 
-@row("G7", "`berth agent status` says ready, and exits with 10 when it is not")
+@row("G7", "`berth agent status` says ready, and exits with 10 when it is not", ci=True)
 def g7(world):
     agent = world.agent(1)
     def status():
@@ -399,7 +399,7 @@ def g7(world):
     wait("ready again", lambda: status().returncode == 0)
 
 
-@row("G7f", "a GPU that flaps stays out until `berth agent forgive`; the Node's events say who did it")
+@row("G7f", "a GPU that flaps stays out until `berth agent forgive`; the Node's events say who did it", ci=True)
 def g7f(world):
     agent = world.agent(2)
     def forgive(gpu):

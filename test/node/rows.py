@@ -3,13 +3,13 @@ import kubelet_api
 from node import wait
 from world import equal
 
-TESTS = []  # (name, promise, function, whether it waits for minutes)
+TESTS = []  # (name, promise, function, whether it waits for minutes, whether every change must pass it)
 OPTIONS = {"quick": False}
 
 
-def row(name, what, slow=False):
+def row(name, what, slow=False, ci=False):
     def add(function):
-        TESTS.append((name, what, function, slow))
+        TESTS.append((name, what, function, slow, ci))
         return function
     return add
 
