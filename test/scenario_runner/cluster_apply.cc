@@ -5,6 +5,7 @@
 #include "text/json.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/rfc3339.h"
 
 namespace berth::scenario {
 
@@ -60,6 +61,21 @@ Prepared configuration(const Object& object) {
 }
 
 }  // namespace
+
+std::string times_moved(const std::string& json, std::int64_t by_ns) {
+  constexpr std::size_t kTimeLength = sizeof "2025-01-01T12:00:00Z" - 1;
+  if (by_ns == 0) return json;
+  std::string out = json;
+  for (std::size_t at = out.find('"'); at != std::string::npos; at = out.find('"', at + 1)) {
+    if (at + kTimeLength + 1 >= out.size() || out[at + kTimeLength + 1] != '"') continue;
+    const auto time = text::parse_rfc3339(std::string_view(out).substr(at + 1, kTimeLength));
+    if (!time.ok()) continue;
+    constexpr std::int64_t kSecondNs = 1'000'000'000;
+    const std::string moved = text::format_rfc3339((*time + by_ns) / kSecondNs * kSecondNs);
+    out.replace(at + 1, kTimeLength, moved);
+  }
+  return out;
+}
 
 kube::Resource resource_of(const std::string& api_version, const std::string& kind,
                            bool namespaced) {

@@ -23,6 +23,8 @@ struct Prepared {
 // A pod gets the scheduler's name, and a class for a bare priority; references to owners that do
 // not exist are dropped.
 Result<Prepared> prepare(const Object& object);
+// Every time in a JSON text, so much later: "an hour ago" holds whenever the scenario is run.
+std::string times_moved(const std::string& json, std::int64_t by_ns);
 
 std::string priority_class_name(int priority);
 std::string priority_class(int priority);  // the manifest

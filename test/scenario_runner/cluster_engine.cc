@@ -202,8 +202,9 @@ struct ClusterEngine::State {
     return write(made);
   }
 
-  Status apply(const Object& object) {
+  Status apply(const Object& object, std::int64_t later_ns) {
     BERTH_TRY(Prepared prepared, prepare(object));
+    prepared.status = times_moved(prepared.status, later_ns);
     BERTH_CHECK(need_namespace(prepared.key.ns));
     for (const int priority : prepared.priorities) {
       if (!classes.insert(priority_class_name(priority)).second) continue;
@@ -221,10 +222,11 @@ struct ClusterEngine::State {
 
   // Everything of a step: what workloads refer to first, then workloads by age.
   Status apply_all(const Step& step) {
+    const std::int64_t later = pump.later_by(step.at_ns);
     std::vector<std::pair<Age, const Object*>> workloads;
     for (const Object& object : step.apply) {
       if (object.kind != "Workload" && object.kind != "Job") {
-        BERTH_CHECK(apply(object));
+        BERTH_CHECK(apply(object, later));
         continue;
       }
       BERTH_TRY(Age age, age_of(object, step.at_ns));
@@ -238,7 +240,8 @@ struct ClusterEngine::State {
       const bool holds = object->json.find(R"("admission":)") != std::string::npos;
       if (!holds || age.first != last) pump.creation(age.first);
       last = age.first;
-      BERTH_CHECK(apply(*object));
+      BERTH_CHECK(apply(*object, later));
+      pump.created();
     }
     return {};
   }

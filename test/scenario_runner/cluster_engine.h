@@ -33,6 +33,9 @@ class Pump {
   virtual void go_to(std::int64_t wall_ns) = 0;  // where time can be chosen
   // What is created next is younger than all before; made at that time where it can be chosen.
   virtual void creation(std::int64_t wall_ns) = 0;
+  virtual void created() = 0;  // and it is there now
+  // How much later than in the scenario it is, in a step of that time.
+  virtual std::int64_t later_by(std::int64_t wall_ns) = 0;
 };
 
 // The part above the transport.

@@ -67,6 +67,8 @@ class EmbeddedEngine final : public Engine, private Pump {
     go_to(std::max(wall_ns, created_ + kSecond));
     created_ = clock_.now_ns();
   }
+  void created() override {}
+  std::int64_t later_by(std::int64_t) override { return 0; }
 
   std::int64_t created_ = 0;
   FakeClock clock_;

@@ -53,8 +53,10 @@ class RealEngine final : public Engine, private Pump {
   void creation(std::int64_t) override {
     const std::int64_t due = created_ + kSecond * 11 / 10;
     wait([&] { return monotonic_.ticks_ns() >= due; }, 2 * kSecond);
-    created_ = monotonic_.ticks_ns();
   }
+  void created() override { created_ = monotonic_.ticks_ns(); }
+
+  std::int64_t later_by(std::int64_t wall_ns) override { return wall_.now_ns() - wall_ns; }
 
   bool wait(const std::function<bool()>& done, std::int64_t at_most_ns) {
     const std::int64_t end = monotonic_.ticks_ns() + at_most_ns;
