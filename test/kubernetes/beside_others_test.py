@@ -133,17 +133,22 @@ class Beside(rig.Test):
             self.job_of_a_user(r, "seen-queue", "q")
             r.wait("what came after runs", lambda: {"seen", "seen-queue"} <= self.running(r))
             r.wait("what was missed runs", lambda: {"missed", "missed-queue"} <= self.running(r))
+            # Whoever bound them: Jobs that name a queue hold quota of it.
+            r.wait("both Jobs of the queue hold quota", lambda: self.holders(r) == {"missed-queue", "seen-queue"})
+            r.wait("and run", lambda: {"missed-queue", "seen-queue"} <= self.running(r))
             r.nothing_wrong()
             by = {}
             for (_, pod), users in r.bindings().items():
                 by.setdefault(pod.rsplit("-", 1)[0], set()).update(users)
             self.assertEqual(by["seen"], {"berth"})
             self.assertEqual(by["seen-queue"], {"berth"})
+            self.assertEqual(by["missed"], {"kube-scheduler"})
             self.figure("bound by: " + ", ".join(f"{job} {'+'.join(sorted(who))}" for job, who in sorted(by.items())))
-            # Whoever bound it: a Job that names a queue holds quota of it.
-            held = {w["metadata"]["ownerReferences"][0]["name"] for w in r.workloads("team")
-                    if rig.is_true(w, "Admitted")}
-            self.assertEqual(held, {"missed-queue", "seen-queue"})
+
+    @staticmethod
+    def holders(r):
+        return {w["metadata"]["ownerReferences"][0]["name"] for w in r.workloads("team")
+                if rig.is_true(w, "Admitted")}
 
     @staticmethod
     def scheduler_of(r):
