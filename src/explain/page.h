@@ -1,0 +1,44 @@
+// What the web page shows, as one JSON text: fleet, queues, what waits and why, what runs, usage.
+//
+// Pure: of the inputs, the plan and views made of them, and what the process knows beside them. The
+// revision and the time are the caller's; everything else is the same bytes for the same facts.
+// docs/page.md names the fields. Lists are bounded (kMaxPageWorkloads; counts tell the rest).
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/fleet.h"
+#include "explain/queue_view.h"
+
+namespace berth::explain {
+
+inline constexpr std::size_t kMaxPageWorkloads = 5'000;
+
+struct PageHours {
+  std::string team;
+  double held = 0, busy = 0, idle = 0, unknown = 0;
+};
+
+struct PageFacts {
+  std::string cluster;  // what to call it
+  std::string trouble;  // why nothing is decided, or empty
+  bool leading = false;
+  std::uint64_t cycles = 0, bound = 0, evicted = 0, failed_writes = 0;
+  std::int64_t last_decision_ns = 0;  // 0: none yet
+  // How busy a GPU is, per cent; -1: nobody measures.
+  std::function<int(std::string_view node, int gpu)> busy;
+  std::int64_t usage_since_ns = 0;
+  std::vector<PageHours> teams;  // by name
+  PageHours all_teams;
+  double free_hours = 0, out_hours = 0;
+};
+
+// The members of the page's object, without braces, revision and time.
+std::string page_members(const objects::Inputs& inputs, const PlanResult& plan,
+                         const PageFacts& facts, std::int64_t now_ns);
+
+}  // namespace berth::explain

@@ -1,0 +1,151 @@
+#!/usr/bin/env python3
+"""The web page as `berth up` serves it: files, headers, facts, waiting for changes, and who may not reach it.
+
+    page_test.py BERTH
+"""
+import http.client
+import json
+import os
+import re
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+import unittest
+
+sys.path.insert(0, os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "conformance"))
+from api_client import Server  # noqa: E402
+
+LIMIT_SECONDS = 120
+
+
+def job(name, pods, gpus, seconds=3600):
+    return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
+            "spec": {"parallelism": pods, "completions": pods,
+                     "template": {"metadata": {"annotations": {"sim.berth.dev/run-seconds": str(seconds)}},
+                                  "spec": {"restartPolicy": "Never", "containers": [
+                                      {"name": "c", "image": "i",
+                                       "resources": {"limits": {"nvidia.com/gpu": gpus}}}]}}}}
+
+
+class PageOfUp(unittest.TestCase):
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        kubeconfig = os.path.join(cls.folder.name, "kubeconfig")
+        cls.up = subprocess.Popen([BERTH, "up", "--in-memory", "--gpus", "16", "--page", "0", "--kubeconfig", kubeconfig],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        cls.printed = ""
+        for line in cls.up.stdout:
+            cls.printed += line
+            if line.startswith("ready"):
+                break
+        found = re.search(r"open http://127\.0\.0\.1:(\d+)", cls.printed)
+        assert found, cls.printed
+        cls.port = int(found[1])
+        cls.server = Server.from_kubeconfig(kubeconfig)
+
+    @classmethod
+    def tearDownClass(cls):
+        cls.up.terminate()
+        cls.up.communicate(timeout=60)
+        cls.folder.cleanup()
+        assert cls.up.returncode == 0, cls.up.returncode
+
+    def get(self, path, method="GET", **headers):
+        connection = http.client.HTTPConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS)
+        try:
+            connection.request(method, path, headers=headers)
+            answer = connection.getresponse()
+            return answer.status, dict(answer.getheaders()), answer.read().decode()
+        finally:
+            connection.close()
+
+    def page(self, after=0):
+        status, headers, text = self.get(f"/api/page?after={after}")
+        self.assertEqual(status, 200, text)
+        self.assertEqual(headers["Content-Type"], "application/json")
+        return json.loads(text)
+
+    def wait_for(self, what, holds):
+        end = time.monotonic() + LIMIT_SECONDS
+        page = self.page()
+        while not holds(page):
+            self.assertLess(time.monotonic(), end, f"no page with {what}: {json.dumps(page)[:3000]}")
+            page = self.page(page["revision"])
+        return page
+
+    def create(self, body):
+        status, _, text = self.server.request("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(body))
+        self.assertLess(status, 300, text)
+
+    def test_files_have_a_strict_policy(self):
+        for path, kind in (("/", "text/html"), ("/page.js", "text/javascript"), ("/page.css", "text/css")):
+            status, headers, text = self.get(path)
+            self.assertEqual(status, 200)
+            self.assertTrue(headers["Content-Type"].startswith(kind))
+            self.assertIn("default-src 'none'", headers["Content-Security-Policy"])
+            self.assertNotIn("unsafe", headers["Content-Security-Policy"])
+            self.assertGreater(len(text), 300)
+        self.assertNotRegex(self.get("/")[2], r"https?://")
+
+    def test_a_foreign_name_is_refused(self):
+        for host in ("evil.example", "evil.example:8080", "127.0.0.1.evil.example", ""):
+            self.assertEqual(self.get("/api/page", Host=host)[0], 403, host)
+        for host in ("localhost", f"localhost:{self.port}", "127.0.0.1", "[::1]:9"):
+            self.assertEqual(self.get("/", Host=host)[0], 200, host)
+
+    def test_bad_requests(self):
+        self.assertEqual(self.get("/api/page", method="POST")[0], 405)
+        self.assertEqual(self.get("/api/page?after=x")[0], 400)
+        self.assertEqual(self.get("/api/page?after=-1")[0], 400)
+        self.assertEqual(self.get("/api/nothing")[0], 404)
+        self.assertEqual(self.get("/../etc/passwd")[0], 400)
+
+    def test_states_sum_up_and_nodes_have_cells(self):
+        page = self.page()
+        self.assertEqual(page["version"], "berth.dev/page/v1")
+        gpus = page["gpus"]
+        self.assertEqual(gpus["total"], 16)
+        self.assertEqual(gpus["total"], sum(gpus[s] for s in ("used", "free", "unhealthy", "reserved", "unknown")))
+        self.assertEqual(sum(len(n["states"]) for n in page["nodes"]), 16)
+        for node in page["nodes"]:
+            self.assertEqual({len(node["states"])}, {len(node["busy"]), len(node["holder"]), len(node["clique"])})
+
+    def test_what_runs_and_what_waits(self):
+        self.create(job("small", 2, 4))
+        self.create(job("huge", 1, 64))
+        page = self.wait_for("the small job and the huge one", lambda p: any(
+            w["name"] == "small" and w["state"] == "running" and w["running"] == 2 for w in p["workloads"]) and any(
+            w["name"] == "huge" and w["state"] == "waiting" for w in p["workloads"]))
+        huge = next(w for w in page["workloads"] if w["name"] == "huge")
+        self.assertEqual((huge["kind"], huge["gpus"]), ("Job", 64))
+        self.assertTrue(huge["reason"])
+        self.assertIn(huge["reason"], {r["reason"] for r in page["pending"]})
+        held = [page["pods"][h]["name"] for n in page["nodes"] for h in n["holder"] if h >= 0]
+        self.assertEqual(len([p for p in held if p.startswith("default/small-")]), 8)
+        self.assertTrue(any(q["waiting"] for q in page["queues"]))
+        page = self.wait_for("hours held", lambda p: any(t["team"] == "default" and t["heldHours"] > 0 for t in p["usage"]["teams"]))
+        total = page["usage"]["total"]
+        self.assertAlmostEqual(total["heldHours"], total["busyHours"] + total["idleHours"] + total["unknownHours"])
+
+    def test_a_reader_waits_for_news(self):
+        page = self.page()
+        while True:  # until nothing changes by itself for a moment
+            begin = time.monotonic()
+            following = self.page(page["revision"])
+            if time.monotonic() - begin > 5 or following["revision"] == page["revision"]:
+                break
+            page = following
+        answers = []
+        reader = threading.Thread(target=lambda: answers.append(self.page(following["revision"])))
+        reader.start()
+        self.create(job("news", 1, 1))
+        reader.join(LIMIT_SECONDS)
+        self.assertGreater(answers[0]["revision"], following["revision"])
+
+
+if __name__ == "__main__":
+    BERTH = os.path.abspath(sys.argv.pop(1))
+    unittest.main(verbosity=2)
