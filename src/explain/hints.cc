@@ -1,6 +1,6 @@
 #include "explain/hints.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 

@@ -15,7 +15,7 @@ constexpr ReasonFacts kRegistry[] = {
     {Reason::kNone, Stage::kBind, Standing::kWaiting, "nothing is in the way", ""},
     {Reason::kNodeNotReady, Stage::kHealth, Standing::kFault,
      "the nodes that could take it are not Ready", "bring the nodes back, or add nodes"},
-    {Reason::kNodeNameNotFound, Stage::kConstraints, Standing::kMisconfigured,
+    {Reason::kNodeNameNotFound, Stage::kGate, Standing::kMisconfigured,
      "the pod names a node that does not exist", "correct or remove spec.nodeName"},
     {Reason::kNodeUnschedulable, Stage::kConstraints, Standing::kWaiting,
      "the nodes that could take it are cordoned", "kubectl uncordon one of them"},
@@ -68,7 +68,7 @@ constexpr ReasonFacts kRegistry[] = {
     {Reason::kGpuUnhealthy, Stage::kHealth, Standing::kFault,
      "it would fit if unhealthy or reserved GPUs could be used",
      "repair the GPUs, or lift the reservation"},
-    {Reason::kNumaMisaligned, Stage::kConstraints, Standing::kWaiting,
+    {Reason::kNumaMisaligned, Stage::kNodeAdmission, Standing::kWaiting,
      "the kubelet's Topology Manager would refuse it: the free GPUs span NUMA nodes",
      "free GPUs on one NUMA node, or ask for fewer in a container"},
     {Reason::kNoNodes, Stage::kCapacity, Standing::kWaiting, "there is no node at all",
@@ -87,10 +87,10 @@ constexpr ReasonFacts kRegistry[] = {
     {Reason::kTopologyDomainTooSmall, Stage::kGang, Standing::kWaiting,
      "it fits the cluster, but no single domain of the required level",
      "free room in one domain, or prefer the level instead of requiring it"},
-    {Reason::kVolumeMissing, Stage::kConstraints, Standing::kWaiting,
+    {Reason::kVolumeMissing, Stage::kGate, Standing::kMisconfigured,
      "a claim is not in the input, or not bound",
      "add pvc and pv to the input, or create or bind the claim"},
-    {Reason::kResourceClaimNotRead, Stage::kConstraints, Standing::kMisconfigured,
+    {Reason::kResourceClaimNotRead, Stage::kGate, Standing::kMisconfigured,
      "it asks for devices by a ResourceClaim, which is not read",
      "ask for nvidia.com/gpu instead, or place it by hand"},
     {Reason::kGated, Stage::kGate, Standing::kWaiting, "it has scheduling gates",
@@ -105,7 +105,7 @@ constexpr ReasonFacts kRegistry[] = {
     {Reason::kExceedsMaxQuota, Stage::kQuota, Standing::kNever,
      "it asks for more than its queue could ever get, borrowing included",
      "ask for less, or raise nominalQuota or borrowingLimit"},
-    {Reason::kNoMatchingFlavor, Stage::kQuota, Standing::kNever,
+    {Reason::kNoMatchingFlavor, Stage::kQuota, Standing::kMisconfigured,
      "no flavor of its queue takes its pods, or no quota covers a resource",
      "add the toleration or selector that the flavor wants, or cover the resource"},
     {Reason::kTopologyPlacementFailed, Stage::kGang, Standing::kWaiting,
@@ -116,10 +116,10 @@ constexpr ReasonFacts kRegistry[] = {
      "nothing: it starts when they are gone"},
     {Reason::kPreemptionGated, Stage::kQuota, Standing::kWaiting,
      "it would have to make room, and a preemption gate is closed", "open the gate"},
-    {Reason::kWaitingForPodsReady, Stage::kGate, Standing::kWaiting,
+    {Reason::kWaitingForPodsReady, Stage::kQuota, Standing::kWaiting,
      "admission is blocked until the pods of all admitted workloads are ready",
      "bring those pods up, or set blockAdmission false"},
-    {Reason::kMisconfigured, Stage::kGate, Standing::kMisconfigured,
+    {Reason::kMisconfigured, Stage::kQuota, Standing::kMisconfigured,
      "its queue does not exist or cannot admit it",
      "correct the queue, the flavor or the selector that the message names"},
     {Reason::kOnHold, Stage::kGate, Standing::kWaiting,
@@ -129,7 +129,7 @@ constexpr ReasonFacts kRegistry[] = {
      "somebody else holds it back by an annotation", "remove the annotation when it may go"},
     {Reason::kDeactivated, Stage::kGate, Standing::kWaiting, "its spec.active is false",
      "set spec.active true"},
-    {Reason::kUnsatisfiedAdmissionChecks, Stage::kQuota, Standing::kWaiting,
+    {Reason::kUnsatisfiedAdmissionChecks, Stage::kGate, Standing::kWaiting,
      "it holds quota; an admission check is not ready", "wait for the controller of the check"},
     {Reason::kSuspended, Stage::kGate, Standing::kWaiting,
      "the Job is suspended, so it has no pods", "set spec.suspend false, or let its queue do it"},
@@ -169,6 +169,21 @@ int exit_code(Standing standing) { return static_cast<int>(standing) * 10; }
 const ReasonFacts& facts_of(Reason reason) {
   const auto index = static_cast<std::size_t>(reason);
   return kRegistry[index < std::size(kRegistry) ? index : 0];
+}
+
+Standing standing_of(Reason reason, bool never) {
+  const Standing usual = facts_of(reason).standing;
+  if (!never || usual != Standing::kWaiting) return usual;
+  switch (reason) {
+    case Reason::kTaintNotTolerated:
+    case Reason::kNodeSelectorMismatch:
+    case Reason::kNodeAffinityMismatch:
+    case Reason::kVolumeUnreachable:
+    case Reason::kGpuModelMismatch:
+      return Standing::kMisconfigured;
+    default:
+      return Standing::kNever;
+  }
 }
 
 std::string anchor_of(Reason reason) {

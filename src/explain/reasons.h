@@ -43,11 +43,14 @@ int exit_code(Standing standing);  // 0, 10, 20, 30, 40
 struct ReasonFacts {
   model::Reason reason;
   Stage stage;
-  Standing standing;  // of a workload whose first reason it is, unless the decision says never
+  Standing standing;  // of a workload whose first reason it is, where it may fit one day
   std::string_view means;
   std::string_view what_to_do;
 };
 const ReasonFacts& facts_of(model::Reason reason);
+// never: it is proven that it would not fit the empty cluster. A rule that no node can meet is
+// then a mistake, what is too large is too large.
+Standing standing_of(model::Reason reason, bool never);
 std::string anchor_of(model::Reason reason);  // "docs/reasons.md#fragmented"
 
 }  // namespace berth::explain

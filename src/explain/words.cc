@@ -1,6 +1,6 @@
 #include "explain/words.h"
 
-#include <fmt/core.h>
+#include <fmt/format.h>
 
 #include <algorithm>
 #include <cctype>

@@ -1,0 +1,150 @@
+#include "explain/cause.h"
+
+#include <algorithm>
+#include <bit>
+#include <map>
+
+#include "model/fit.h"
+#include "schedule/rule_memo.h"
+
+namespace berth::explain {
+
+using model::Constraint;
+using schedule::bit;
+using schedule::Blockers;
+
+namespace {
+
+constexpr Blockers between(Constraint first, Constraint last) {
+  Blockers out = 0;
+  for (int c = static_cast<int>(first); c <= static_cast<int>(last); ++c) out |= Blockers{1} << c;
+  return out;
+}
+constexpr Blockers kRoom = between(Constraint::kCpu, Constraint::kNumaPolicy);
+constexpr Blockers kRules = between(Constraint::kTaints, Constraint::kGpuMemory);
+
+// A node as it would be with no pod on it and every device healthy.
+bool too_small(const model::NodeInfo& info, const model::Demand& demand) {
+  model::NodeState empty = model::empty_state(info);
+  if (info.usable == info.devices && info.mig_usable == info.mig) {
+    return schedule::capacity_blockers(info, empty, demand) != 0;
+  }
+  const int slots = info.extended_column(demand.mig);
+  const int lost = info.extended_column(demand.mig_unusable);
+  if (demand.kind == model::GpuDemandSpec::Kind::kMig && slots >= 0 && lost >= 0) {
+    auto& broken = empty.extended[static_cast<std::size_t>(lost)];
+    empty.extended[static_cast<std::size_t>(slots)] += broken;
+    broken = 0;
+  }
+  model::NodeInfo repaired = info;
+  repaired.usable = info.devices;
+  repaired.mig_usable = info.mig;
+  return schedule::capacity_blockers(repaired, empty, demand) != 0;
+}
+
+int free_on(const model::NodeInfo& info, const model::NodeState& state,
+            const model::Demand& demand) {
+  const bool whole = demand.kind == model::GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1;
+  if (!whole) return std::max(0, model::free_milli(state, info.usable));
+  return std::popcount(static_cast<unsigned>(state.whole & info.usable)) * model::kMilliPerGpu;
+}
+
+// Nodes alike in what blocks them.
+using Patterns = std::map<Blockers, int>;
+
+Constraint binding_of(const Patterns& patterns, int& only_count) {
+  std::array<int, model::kConstraints> only{}, removed{};
+  for (const auto& [mask, nodes] : patterns) {
+    for (std::size_t c = 0; c < removed.size(); ++c) {
+      if ((mask >> c & 1) != 0) removed[c] += nodes;
+    }
+    if (std::has_single_bit(mask)) only[static_cast<std::size_t>(std::countr_zero(mask))] += nodes;
+  }
+  const auto largest = [](const auto& counts) {
+    return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) -
+                                    counts.begin());
+  };
+  const std::size_t by_only = largest(only);
+  only_count = only[by_only];
+  if (only[by_only] > 0) return static_cast<Constraint>(by_only);
+  const std::size_t by_removed = largest(removed);
+  return removed[by_removed] > 0 ? static_cast<Constraint>(by_removed) : Constraint::kCount;
+}
+
+// The fewest constraints beside the binding one that keep some node away, of most nodes.
+std::vector<Constraint> others_of(const Patterns& patterns, Constraint binding) {
+  Blockers best = 0;
+  int best_nodes = 0;
+  for (const auto& [mask, nodes] : patterns) {
+    if ((mask & bit(binding)) == 0) continue;
+    const int bits = std::popcount(mask), least = std::popcount(best);
+    if (best == 0 || bits < least || (bits == least && nodes > best_nodes)) {
+      best = mask;
+      best_nodes = nodes;
+    }
+  }
+  std::vector<Constraint> out;
+  for (int c = 0; c < model::kConstraints; ++c) {
+    const auto constraint = static_cast<Constraint>(c);
+    if ((best & bit(constraint)) != 0 && constraint != binding) out.push_back(constraint);
+  }
+  return out;
+}
+
+}  // namespace
+
+bool NodePicture::counts(const NodeView& view) const {
+  return !view.small && (never || view.lasting == 0);
+}
+
+NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& state,
+                       model::ShapeRef shape) {
+  NodePicture out;
+  const std::vector<Blockers> blockers = placer.blockers(state, shape);
+  const model::Demand& demand = *shape->demand;
+  out.never = true;
+  for (std::size_t slot = 0; slot < blockers.size(); ++slot) {
+    const model::NodeInfo& info = state.info(slot);
+    NodeView view{.slot = static_cast<std::uint32_t>(slot), .blockers = blockers[slot]};
+    view.lasting = schedule::rule_blockers(state.inventory(), info, *shape->rules, true) & kRules;
+    // The taints that come with a cordon or a lost node are the same thing told twice.
+    const bool down = !info.ready || info.unschedulable;
+    if (down && (view.lasting & bit(Constraint::kTaints)) == 0) {
+      view.blockers &= ~bit(Constraint::kTaints);
+    }
+    view.small = too_small(info, demand);
+    view.free_milli = free_on(info, state.node(slot), demand);
+    view.gpus = static_cast<int>(info.gpus.size());
+    if ((view.blockers & ~kRoom) == 0) {
+      ++out.eligible;
+      out.free_milli += view.free_milli;
+      out.largest_milli = std::max(out.largest_milli, view.free_milli);
+    }
+    out.with_room += view.blockers == 0 ? 1 : 0;
+    out.never &= view.small || view.lasting != 0;
+    out.nodes.push_back(view);
+  }
+  Patterns patterns, now;
+  for (const NodeView& view : out.nodes) {
+    if (!out.counts(view)) continue;
+    ++out.blamed;
+    ++patterns[out.never ? view.lasting : view.blockers];
+    ++now[view.blockers];
+  }
+  out.binding = binding_of(patterns, out.blamed_only);
+  if (out.binding != Constraint::kCount) out.also = others_of(now, out.binding);
+  return out;
+}
+
+model::Reason reason_of(const NodePicture& picture, Constraint binding,
+                        const model::Demand& demand) {
+  if (binding != Constraint::kGpus) return model::reason_of(binding);
+  std::int64_t asked = std::int64_t{demand.count} * model::kMilliPerGpu;
+  if (demand.kind == model::GpuDemandSpec::Kind::kFraction) {
+    asked = std::int64_t{demand.count} * demand.milli;
+  }
+  return picture.free_milli >= asked && asked > 0 ? model::Reason::kFragmented
+                                                  : model::Reason::kInsufficientGpus;
+}
+
+}  // namespace berth::explain

@@ -1,0 +1,538 @@
+#include "explain/details.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <bit>
+#include <limits>
+#include <map>
+
+#include "explain/words.h"
+#include "schedule/rule_memo.h"
+#include "text/quantity.h"
+
+namespace berth::explain {
+
+using model::Constraint;
+using model::GpuDemandSpec;
+using model::PodSpec;
+using model::Reason;
+using schedule::bit;
+
+namespace {
+
+constexpr std::size_t kMostNodes = 32, kMostNames = 8, kMostHolders = 16;
+
+std::int64_t asked_milli(const GpuDemandSpec& demand) {
+  switch (demand.kind) {
+    case GpuDemandSpec::Kind::kWhole:
+      return std::int64_t{demand.count} * model::kMilliPerGpu;
+    case GpuDemandSpec::Kind::kFraction:
+      return std::int64_t{demand.count} * demand.milli;
+    default:
+      return 0;  // depends on the node
+  }
+}
+
+std::string amount_text(const std::string& resource, std::int64_t amount) {
+  if (amount == std::numeric_limits<std::int64_t>::max()) return "unlimited";
+  if (resource == "cpu") return text::Quantity::from_milli(amount).to_string();
+  const bool bytes = resource == "memory" || resource == "ephemeral-storage";
+  return text::Quantity::from_units(amount,
+                                    bytes ? text::Format::kBinarySI : text::Format::kDecimalSI)
+      .to_string();
+}
+
+}  // namespace
+
+Need need_of(const objects::Inputs&, const Unit& unit) {
+  Need out;
+  const PodSpec* sample = unit.sample();
+  if (sample == nullptr) return out;
+  out.each = show_demand(sample->gpu);
+  out.each_milli = asked_milli(sample->gpu);
+  for (const std::string& model : sample->gpu_models) {
+    out.model += (out.model.empty() ? "" : " or ") + short_model(model);
+  }
+  const auto product = sample->node_selector.find("nvidia.com/gpu.product");
+  if (out.model.empty() && product != sample->node_selector.end()) {
+    out.model = short_model(product->second);
+  }
+  out.priority = sample->priority;
+  if (unit.queued != nullptr) {
+    out.queue = unit.queued->queue;
+    out.priority = unit.queued->priority;
+    for (const model::PodSetSpec& set : unit.queued->pod_sets) {
+      out.pods += set.count;
+      out.all_milli += asked_milli(set.pod->gpu) * set.count;
+      if (out.topology.empty()) out.topology = short_key(set.topology.level);
+    }
+    return out;
+  }
+  const auto& pods = unit.pending.empty() ? unit.running : unit.pending;
+  out.pods = static_cast<int>(pods.size());
+  for (const PodSpec* pod : pods) out.all_milli += asked_milli(pod->gpu);
+  if (unit.gang != nullptr) out.topology = short_key(unit.gang->required_topology);
+  return out;
+}
+
+std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit) {
+  std::vector<std::string> out;
+  const model::ClusterState& state = trials.before();
+  for (const PodSpec* pod : unit.running) {
+    if (out.size() >= kMostHolders) break;
+    const auto slot = state.inventory().slot(pod->node_name);
+    if (!slot) continue;
+    std::string where = pod->node_name;
+    state.for_each_pod_on(*slot, [&](model::PodId id) {
+      const model::PodEntry& entry = state.pod(id);
+      if (entry.info->name != pod->ns + '/' + pod->name || entry.gpus.empty()) return;
+      where += ", GPU " + show_ranges(entry.gpus.indices());
+    });
+    out.push_back(std::move(where));
+  }
+  return out;
+}
+
+PodSpec queued_sample(const objects::Inputs& inputs, const Unit& unit) {
+  PodSpec out;
+  if (const PodSpec* sample = unit.sample()) out = *sample;
+  out.name = "\x01sample";  // no pod has such a name
+  out.ns = unit.ns;
+  out.node_name.clear();
+  out.gang.clear();
+  if (unit.queued == nullptr) return out;
+  const model::QueueInputs& queues = inputs.queues;
+  const model::QueueSpec* found = nullptr;
+  for (const model::LocalQueueSpec& local : queues.local_queues) {
+    if (local.ns != unit.queued->ns || local.name != unit.queued->queue) continue;
+    for (const model::QueueSpec& queue : queues.queues) {
+      if (queue.name == local.queue) found = &queue;
+    }
+  }
+  if (found == nullptr || found->groups.empty() || found->groups.front().flavors.size() != 1) {
+    return out;
+  }
+  for (const model::FlavorSpec& flavor : queues.flavors) {
+    if (flavor.name != found->groups.front().flavors.front().flavor) continue;
+    for (const auto& [key, value] : flavor.node_labels) out.node_selector.emplace(key, value);
+    out.tolerations.insert(out.tolerations.end(), flavor.tolerations.begin(),
+                           flavor.tolerations.end());
+  }
+  return out;
+}
+
+namespace {
+
+// The untolerated taints of the nodes that count, by how many nodes have them.
+std::string taints_in_the_way(const NodePicture& picture, const model::ClusterState& state,
+                              const PodSpec& pod) {
+  std::map<std::string, int> nodes;
+  for (const NodeView& view : picture.nodes) {
+    if (!picture.counts(view)) continue;
+    for (const model::Taint& taint : state.info(view.slot).taints) {
+      const bool tolerated = taint.effect == model::TaintEffect::kPreferNoSchedule ||
+                             std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
+                                         [&](const auto& t) { return tolerates(t, taint); });
+      if (tolerated) continue;
+      ++nodes[taint.key + (taint.value.empty() ? "" : '=' + taint.value)];
+    }
+  }
+  const auto most = std::max_element(
+      nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == nodes.end()) return "a taint is not tolerated";
+  return fmt::format("it does not tolerate the taint {} of {}", most->first,
+                     show_count(most->second, "node"));
+}
+
+std::string selector_in_the_way(const NodePicture& picture, const model::ClusterState& state,
+                                const PodSpec& pod) {
+  std::string worst;
+  int most = 0;
+  for (const auto& [key, value] : pod.node_selector) {
+    int missing = 0;
+    for (const NodeView& view : picture.nodes) {
+      if (!picture.counts(view)) continue;
+      const auto has = state.inventory().label(state.info(view.slot), key);
+      missing += !has || *has != value ? 1 : 0;
+    }
+    if (missing > most) {
+      most = missing;
+      worst = key + '=' + value;
+    }
+  }
+  return fmt::format("no node that is large enough has the label {}", worst);
+}
+
+}  // namespace
+
+std::string message_of(const NodePicture& picture, const model::ClusterState& state,
+                       const PodSpec& pod, Reason reason, const std::string& otherwise) {
+  const std::string could = show_count(picture.blamed, "node") + " that could take it";
+  const std::string each = show_demand(pod.gpu);
+  switch (reason) {
+    case Reason::kTaintNotTolerated:
+      return taints_in_the_way(picture, state, pod);
+    case Reason::kNodeSelectorMismatch:
+      return selector_in_the_way(picture, state, pod);
+    case Reason::kFragmented:
+      return fmt::format(
+          "{} on one node, and no node has that free; {} are free in total, at most {} on a node",
+          each, show_milli(picture.free_milli), show_milli(picture.largest_milli));
+    case Reason::kInsufficientGpus:
+      if (pod.gpu.kind != GpuDemandSpec::Kind::kWhole) break;
+      return fmt::format("needs {} on one node; {} free on {}", each,
+                         show_milli(picture.free_milli), could);
+    case Reason::kGpuUnhealthy:
+      return fmt::format("it would fit {} but for GPUs that are unhealthy or reserved",
+                         show_count(picture.blamed_only, "node"));
+    default:
+      break;
+  }
+  if (picture.binding == Constraint::kCount) return otherwise;
+  if (model::reason_of(picture.binding) != reason) return otherwise;
+  const int blocked = picture.blamed_only > 0 ? picture.blamed_only : picture.blamed;
+  return fmt::format("{} of {}: {}", blocked, could, model::sentence(picture.binding));
+}
+
+void show_nodes(const NodePicture& picture, const model::ClusterState& state, const PodSpec& pod,
+                Answer& out) {
+  Have have{.nodes = static_cast<int>(picture.nodes.size()),
+            .eligible = picture.eligible,
+            .with_room = picture.with_room,
+            .free_milli = picture.free_milli,
+            .largest_milli = picture.largest_milli,
+            .free_by_node = {}};
+  constexpr schedule::Blockers kRoom =
+      ~((schedule::Blockers{1} << static_cast<int>(Constraint::kCpu)) - 1);
+  for (const NodeView& view : picture.nodes) {
+    if ((view.blockers & ~kRoom) != 0 || view.free_milli <= 0) continue;
+    have.free_by_node.push_back({state.info(view.slot).name, view.free_milli});
+  }
+  std::stable_sort(have.free_by_node.begin(), have.free_by_node.end(),
+                   [](const auto& a, const auto& b) { return a.free_milli > b.free_milli; });
+  if (have.free_by_node.size() > kMostNodes) have.free_by_node.resize(kMostNodes);
+  out.have = std::move(have);
+  const std::int64_t needed = asked_milli(pod.gpu);
+  if (out.reason == Reason::kFragmented) {
+    out.fragmentation = {.free_milli = picture.free_milli,
+                         .largest_milli = picture.largest_milli,
+                         .needed_milli = needed,
+                         .stranded_milli = picture.free_milli};
+  }
+  int left = static_cast<int>(picture.nodes.size());
+  schedule::Blockers before = 0;
+  for (int c = 0; c < model::kConstraints; ++c) {
+    FunnelStep step{.constraint = static_cast<Constraint>(c)};
+    const schedule::Blockers mask = bit(step.constraint);
+    for (const NodeView& view : picture.nodes) {
+      if ((view.blockers & mask) == 0) continue;
+      ++step.removed;
+      step.only += view.blockers == mask ? 1 : 0;
+      left -= (view.blockers & before) == 0 ? 1 : 0;
+      if (step.nodes.size() < kMostNames) step.nodes.push_back(state.info(view.slot).name);
+    }
+    before |= mask;
+    step.left = left;
+    if (step.removed > 0) out.funnel.push_back(std::move(step));
+  }
+  std::vector<const NodeView*> order;
+  for (const NodeView& view : picture.nodes) order.push_back(&view);
+  std::stable_sort(order.begin(), order.end(), [&](const NodeView* a, const NodeView* b) {
+    return std::tuple(!picture.counts(*a), std::popcount(a->blockers)) <
+           std::tuple(!picture.counts(*b), std::popcount(b->blockers));
+  });
+  for (const NodeView* view : order) {
+    if (out.nodes.size() >= kMostNodes) break;
+    BlockedNode node{
+        .name = state.info(view->slot).name, .free_milli = view->free_milli, .blockers = {}};
+    for (int c = 0; c < model::kConstraints; ++c) {
+      if ((view->blockers >> c & 1) != 0) node.blockers.push_back(static_cast<Constraint>(c));
+    }
+    out.nodes.push_back(std::move(node));
+  }
+  out.nodes_more = static_cast<int>(order.size() - out.nodes.size());
+}
+
+namespace {
+
+const text::Value* at_path(const text::Value& root, std::initializer_list<const char*> keys) {
+  const text::Value* at = &root;
+  for (const char* key : keys) at = at == nullptr ? nullptr : at->find(key);
+  return at;
+}
+
+// How long it says that it runs, in seconds; 0: it does not.
+double declared_seconds(const text::Value& object) {
+  if (const text::Value* limit = at_path(object, {"spec", "activeDeadlineSeconds"})) {
+    return limit->as_double();
+  }
+  const text::Value* notes = at_path(object, {"metadata", "annotations"});
+  const text::Value* run = notes == nullptr ? nullptr : notes->find("sim.berth.dev/run-seconds");
+  if (run == nullptr) return 0;
+  double seconds = 0;
+  for (const char c : run->string()) {
+    if (c == '.') break;
+    if (c < '0' || c > '9' || seconds > 1e9) return 0;
+    seconds = seconds * 10 + (c - '0');
+  }
+  return seconds;
+}
+
+std::optional<std::int64_t> end_of(const model::PodInfo& pod, const ObjectSource* objects) {
+  if (objects == nullptr || pod.started_ns == 0) return std::nullopt;
+  const std::size_t slash = pod.name.find('/');
+  const std::string ns = pod.name.substr(0, slash), name = pod.name.substr(slash + 1);
+  const auto raw = objects->find("Pod", ns, name);
+  double seconds = raw ? declared_seconds(*raw->value) : 0;
+  if (seconds <= 0 && pod.shape != nullptr) {
+    const std::size_t job = pod.shape->owner.find("/Job/");
+    const auto owner = job == std::string::npos
+                           ? std::nullopt
+                           : objects->find("Job", ns, pod.shape->owner.substr(job + 5));
+    seconds = owner ? declared_seconds(*owner->value) : 0;
+  }
+  if (seconds <= 0) return std::nullopt;
+  return pod.started_ns + static_cast<std::int64_t>(seconds * 1e9);
+}
+
+}  // namespace
+
+void show_holders(const NodePicture& picture, const model::ClusterState& state,
+                  const ObjectSource* objects, Answer& out) {
+  std::vector<const NodeView*> nodes;
+  for (const NodeView& view : picture.nodes) {
+    if (view.lasting == 0 && view.gpus > 0) nodes.push_back(&view);
+    const model::NodeInfo& info = state.info(view.slot);
+    if (!picture.counts(view)) continue;
+    if (!info.ready) out.health.push_back({info.name, -1, "the node is not Ready"});
+    if ((view.blockers & bit(Constraint::kGpuHealth)) == 0) continue;
+    for (const model::GpuSpec& gpu : info.gpus) {
+      if (gpu.health == model::Health::kHealthy && !gpu.reserved) continue;
+      out.health.push_back({info.name, gpu.index,
+                            gpu.reserved                ? "reserved"
+                            : gpu.health_reason.empty() ? "unhealthy"
+                                                        : gpu.health_reason});
+    }
+  }
+  if (out.health.size() > kMostNodes) out.health.resize(kMostNodes);
+  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
+    return a->free_milli > b->free_milli;
+  });
+  for (const NodeView* view : nodes) {
+    std::vector<HolderView> held;
+    state.for_each_pod_on(view->slot, [&](model::PodId id) {
+      const model::PodEntry& pod = state.pod(id);
+      if (pod.gpus.empty()) return;
+      if (out.holders.size() + held.size() >= kMostHolders) {
+        ++out.holders_more;
+        return;
+      }
+      held.push_back({.node = state.info(view->slot).name,
+                      .pod = pod.info->name,
+                      .milli = pod.gpus.milli(),
+                      .priority = pod.info->priority,
+                      .ends_ns = end_of(*pod.info, objects)});
+    });
+    std::sort(held.begin(), held.end(), [](const HolderView& a, const HolderView& b) {
+      return a.milli != b.milli ? a.milli > b.milli : a.pod < b.pod;
+    });
+    out.holders.insert(out.holders.end(), held.begin(), held.end());
+  }
+}
+
+std::optional<Quota> quota_of(const model::Decision& decision, const objects::Inputs&,
+                              const Unit& unit, const model::Outcome& no) {
+  if (unit.queued == nullptr || no.queue.empty()) return std::nullopt;
+  model::Amounts wanted;
+  for (const model::PodSetSpec& set : unit.queued->pod_sets) {
+    for (const auto& [resource, amount] : set.requests) wanted[resource] += amount * set.count;
+  }
+  for (const model::QueueUse& use : decision.queues) {
+    if (use.name != no.queue) continue;
+    Quota out{.queue = use.name, .cohort = use.cohort, .cells = {}};
+    for (const model::QueueUse::Cell& cell : use.cells) {
+      const bool unlimited = cell.potential == std::numeric_limits<std::int64_t>::max();
+      const std::int64_t more =
+          unlimited ? cell.potential : std::max<std::int64_t>(0, cell.potential - cell.nominal);
+      const auto asked = wanted.find(cell.resource);
+      out.cells.push_back({.flavor = cell.flavor,
+                           .resource = cell.resource,
+                           .nominal = amount_text(cell.resource, cell.nominal),
+                           .used = amount_text(cell.resource, cell.used),
+                           .available = amount_text(cell.resource, cell.available),
+                           .borrowable = amount_text(cell.resource, more),
+                           .short_of = asked != wanted.end() && asked->second > cell.available});
+    }
+    return out;
+  }
+  return std::nullopt;
+}
+
+std::optional<Ahead> ahead_of(const Trials& trials, const Unit& unit, const model::Outcome& no) {
+  Ahead out;
+  const model::Decision& decision = trials.decision();
+  if (no.queued) {
+    if (no.position == 0) return std::nullopt;
+    out.position = no.position;
+    std::set<std::string> before;
+    for (const model::Outcome& other : decision.outcomes) {
+      const bool ahead = other.queued && other.queue == no.queue && other.position > 0 &&
+                         other.position < no.position;
+      if (ahead) before.insert(other.workload);
+    }
+    out.workloads = static_cast<int>(before.size());
+    for (const model::WorkloadSpec& spec : trials.inputs().queues.workloads) {
+      if (!before.contains(spec.ns + '/' + spec.name)) continue;
+      for (const model::PodSetSpec& set : spec.pod_sets) {
+        out.gpus_milli += asked_milli(set.pod->gpu) * set.count;
+      }
+    }
+    return out;
+  }
+  std::set<std::string> before;
+  for (const model::Outcome& other : decision.outcomes) {
+    if (other.workload == no.workload) break;
+    if (!other.queued && other.verdict != model::Verdict::kPlaced) before.insert(other.workload);
+  }
+  for (const PodSpec* pod : unit.pending) before.erase(pod->ns + '/' + pod->name);
+  out.position = static_cast<int>(before.size()) + 1;
+  out.workloads = static_cast<int>(before.size());
+  for (const PodSpec& pod : trials.inputs().pods) {
+    if (!pod.node_name.empty() || before.empty()) continue;
+    const bool ahead = before.contains(pod.ns + '/' + pod.name) ||
+                       (!pod.gang.empty() && before.contains(pod.ns + '/' + pod.gang));
+    if (ahead) out.gpus_milli += asked_milli(pod.gpu);
+  }
+  return out;
+}
+
+Refusal refusal_of(const Unit& unit) {
+  Refusal out;
+  for (const RawObject& object : unit.objects) {
+    if (object.kind != "Pod") continue;
+    const text::Value* reason = at_path(*object.value, {"status", "reason"});
+    const text::Value* message = at_path(*object.value, {"status", "message"});
+    if (reason != nullptr && !reason->string().empty()) {
+      out.message = reason->string();
+      if (message != nullptr) out.message += ": " + std::string(message->string());
+      return out;
+    }
+    out.started = true;
+    const text::Value* containers = at_path(*object.value, {"status", "containerStatuses"});
+    for (const text::Value& each :
+         containers == nullptr ? std::span<const text::Value>() : containers->items()) {
+      const text::Value* why = at_path(each, {"state", "waiting", "reason"});
+      const text::Value* name = each.find("name");
+      if (why == nullptr || name == nullptr) continue;
+      out.message = fmt::format("container {}: {}", name->string(), why->string());
+      const text::Value* more = at_path(each, {"state", "waiting", "message"});
+      if (more != nullptr) out.message += fmt::format(": {}", more->string());
+      return out;
+    }
+  }
+  return out;
+}
+
+Start start_of(const Situation& s, const Answer& answer) {
+  Start out{.at_ns = std::nullopt,
+            .because = "no running pod that is in its way says how long it runs"};
+  if (s.unit.queued != nullptr) {
+    out.because = "its queue decides, and no workload says when it ends";
+    return out;
+  }
+  if (s.state == nullptr || facts_of(answer.reason).stage != Stage::kCapacity) {
+    if (facts_of(answer.reason).stage != Stage::kGang) {
+      out.because = "it does not wait for time";
+      return out;
+    }
+  }
+  std::vector<std::pair<std::int64_t, std::string>> ends;
+  std::size_t looked = 0;
+  for (const NodeView& view : s.picture == nullptr ? std::vector<NodeView>() : s.picture->nodes) {
+    if (view.lasting != 0 || looked > 2048) continue;
+    s.state->for_each_pod_on(view.slot, [&](model::PodId id) {
+      ++looked;
+      const model::PodInfo& info = *s.state->pod(id).info;
+      const auto end = end_of(info, s.objects());
+      if (end && *end > s.options.plan.now_ns) ends.emplace_back(*end, info.name);
+    });
+  }
+  if (ends.empty()) return out;
+  std::sort(ends.begin(), ends.end());
+  const auto fits_after = [&](std::size_t count) {
+    Draft draft;
+    for (std::size_t i = 0; i < count; ++i) draft.gone_pods.insert(ends[i].second);
+    return s.trials.run(draft, s.unit).starts;
+  };
+  if (!fits_after(ends.size())) {
+    out.because = "it would not fit when all pods that say how long they run have ended";
+    return out;
+  }
+  std::size_t low = 0, high = ends.size();  // low does not suffice, high does
+  while (high - low > 1) {
+    const std::size_t middle = (low + high) / 2;
+    (fits_after(middle) ? high : low) = middle;
+  }
+  out.at_ns = ends[high - 1].first;
+  out.because = "when " + ends[high - 1].second + " ends, as it declares";
+  return out;
+}
+
+bool mend(const Situation& s, Reason reason, Draft& draft) {
+  const auto queues = [&]() -> model::QueueInputs& {
+    if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+    return *draft.queues;
+  };
+  const auto nothing = [](Tree&, Tree&) {};
+  const auto own = [&](const std::function<void(model::WorkloadSpec&)>& edit) {
+    for (model::WorkloadSpec& spec : queues().workloads) {
+      if (spec.ns + '/' + spec.name == s.unit.decided) edit(spec);
+    }
+    return s.unit.queued != nullptr;
+  };
+  switch (reason) {
+    case Reason::kGated:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, nothing);
+    case Reason::kVolumeMissing:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, nothing);
+    case Reason::kResourceClaimNotRead:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, nothing);
+    case Reason::kGangIncomplete: {
+      if (s.unit.gang == nullptr) return false;
+      model::GangSpec gang = *s.unit.gang;
+      gang.min_member = 1;
+      gang.subgroups.clear();
+      draft.gangs[s.unit.decided] = gang;
+      return true;
+    }
+    case Reason::kDeactivated:
+      return own([](model::WorkloadSpec& spec) { spec.active = true; });
+    case Reason::kAdmissionGated:
+      return own([](model::WorkloadSpec& spec) { spec.held_by.clear(); });
+    case Reason::kOnHold:
+      for (model::QueueSpec& queue : queues().queues) queue.stop = model::StopPolicy::kNone;
+      for (model::LocalQueueSpec& queue : queues().local_queues) {
+        queue.stop = model::StopPolicy::kNone;
+      }
+      return own([](model::WorkloadSpec& spec) { spec.requeue_at_ns = 0; });
+    case Reason::kWaitingForQuota:
+    case Reason::kExceedsMaxQuota:
+      if (s.unit.queued == nullptr) return false;
+      for (model::QueueSpec& queue : queues().queues) {
+        for (model::ResourceGroup& group : queue.groups) {
+          for (model::FlavorQuota& flavor : group.flavors) {
+            for (model::ResourceQuota& cell : flavor.resources) {
+              cell.nominal = std::numeric_limits<std::int64_t>::max() / 4;
+              cell.lending_limit.reset();
+            }
+          }
+        }
+      }
+      return true;
+    default:
+      return false;
+  }
+}
+
+}  // namespace berth::explain

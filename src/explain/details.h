@@ -1,0 +1,45 @@
+// The parts of an answer beside its reason and its fixes: arithmetic, nodes, holders, quota, time.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "explain/answer.h"
+#include "explain/cause.h"
+#include "explain/fixes.h"
+#include "explain/trial.h"
+
+namespace berth::explain {
+
+Need need_of(const objects::Inputs& inputs, const Unit& unit);
+std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit);
+
+// A pod as its queue would make it: with the labels and tolerations of the only flavor.
+model::PodSpec queued_sample(const objects::Inputs& inputs, const Unit& unit);
+
+// One sentence with the numbers, of a reason that nodes give. otherwise: what the decision said.
+std::string message_of(const NodePicture& picture, const model::ClusterState& state,
+                       const model::PodSpec& pod, model::Reason reason,
+                       const std::string& otherwise);
+
+void show_nodes(const NodePicture& picture, const model::ClusterState& state,
+                const model::PodSpec& pod, Answer& out);
+void show_holders(const NodePicture& picture, const model::ClusterState& state,
+                  const ObjectSource* objects, Answer& out);
+std::optional<Quota> quota_of(const model::Decision& decision, const objects::Inputs& inputs,
+                              const Unit& unit, const model::Outcome& no);
+std::optional<Ahead> ahead_of(const Trials& trials, const Unit& unit, const model::Outcome& no);
+
+struct Refusal {
+  std::string message;
+  bool started = false;  // admitted by the kubelet, containers do not start
+};
+Refusal refusal_of(const Unit& unit);
+
+// When it would start by what running pods say of their end; or why that is not known.
+Start start_of(const Situation& s, const Answer& answer);
+
+// Takes the reason away in the model, to see what would hold the unit next; false: no way.
+bool mend(const Situation& s, model::Reason reason, Draft& draft);
+
+}  // namespace berth::explain

@@ -1,0 +1,173 @@
+#include "explain/fixes.h"
+
+#include <algorithm>
+
+#include "objects/quota_requests.h"
+
+namespace berth::explain {
+
+namespace {
+
+// How many trials one answer may cost, so that its time has a bound.
+constexpr int kMostTrials = 48;
+constexpr int kMostPairTrials = 40;
+
+Tree* below_path(Tree* at, const std::vector<std::string>& path) {
+  for (const std::string& token : path) {
+    if (at == nullptr) return nullptr;
+    const bool index = !token.empty() && token.find_first_not_of("0123456789") == std::string::npos;
+    if (!index) {
+      at = at->find(token);
+      continue;
+    }
+    const std::size_t place = std::stoul(token);
+    std::vector<Tree>& items = at->items();
+    at = place < items.size() ? &items[place] : nullptr;
+  }
+  return at;
+}
+
+void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
+                 const ObjectEdit& edit) {
+  Tree* tree = draft.edit(s.objects(), place.kind, place.ns, place.name);
+  Tree* at = below_path(tree, place.path);
+  if (at == nullptr) return;
+  edit((*at)["metadata"], (*at)["spec"]);
+  if ((*at)["metadata"].is_null()) at->erase("metadata");
+}
+
+// Objects made from a template that has changed: whoever made them makes them anew.
+void drop_made(const Situation& s, Draft& draft) {
+  const bool by_job = std::any_of(s.unit.places.begin(), s.unit.places.end(),
+                                  [](const TemplatePlace& p) { return p.kind == "Job"; });
+  if (!by_job) return;
+  for (const model::PodSpec* pod : s.unit.pending) {
+    draft.remove(s.objects(), "Pod", pod->ns, pod->name);
+  }
+  if (s.unit.queued != nullptr) {
+    draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
+  }
+}
+
+bool works(const Situation& s, const Draft& draft, int& restarts) {
+  const TrialOutcome outcome = s.trials.run(draft, s.unit);
+  restarts = outcome.victims;
+  return outcome.starts;
+}
+
+// What people are told to change; nothing that stays the same.
+std::vector<ObjectChange> changes_of(Draft draft) {
+  std::erase_if(draft.objects,
+                [](const ObjectChange& c) { return c.before && c.after && *c.before == *c.after; });
+  return std::move(draft.objects);
+}
+
+class FixSearch {
+ public:
+  explicit FixSearch(const Situation& s) : s_(s) {}
+
+  std::vector<Fix> run(std::vector<std::string>& in_vain) {
+    propose_gates(s_, proposals_);
+    propose_rules(s_, proposals_);
+    propose_sizes(s_, proposals_);
+    propose_queues(s_, proposals_);
+    propose_nodes(s_, proposals_);
+    propose_holders(s_, proposals_);
+    std::stable_sort(proposals_.begin(), proposals_.end(),
+                     [](const auto& a, const auto& b) { return a.disturbance < b.disturbance; });
+    const int start = s_.trials.count();
+    std::map<std::string, int> found;  // by kind
+    for (const Proposal& proposal : proposals_) {
+      if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
+      if (found[proposal.kind] >= 2) continue;
+      if (try_one({&proposal})) {
+        ++found[proposal.kind];
+      } else {
+        in_vain.push_back(proposal.title);
+      }
+    }
+    if (fixes_.empty()) try_pairs();
+    std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
+      return std::pair(a.disturbance, a.restarts) < std::pair(b.disturbance, b.restarts);
+    });
+    return std::move(fixes_);
+  }
+
+ private:
+  bool try_one(const std::vector<const Proposal*>& parts) {
+    Draft draft;
+    Fix fix;
+    fix.disturbance = 0;
+    for (const Proposal* part : parts) {
+      if (!part->apply(draft)) return false;
+      fix.title += (fix.title.empty() ? "" : ", and ") + part->title;
+      fix.kind += (fix.kind.empty() ? "" : "+") + part->kind;
+      fix.disturbance += part->disturbance;
+      fix.restarts += part->restarts;
+    }
+    const bool objects_only =
+        std::any_of(parts.begin(), parts.end(), [](const Proposal* p) { return p->objects_only; });
+    if (objects_only && !s_.options.second_look) return false;
+    int victims = 0;
+    if (!objects_only && !works(s_, draft, victims)) return false;
+    fix.restarts += victims;
+    fix.changes = changes_of(std::move(draft));
+    if (s_.options.second_look && !s_.options.second_look(fix.changes, s_.unit)) return false;
+    fixes_.push_back(std::move(fix));
+    return true;
+  }
+
+  // Two changes at once, where no single one works.
+  void try_pairs() {
+    const int start = s_.trials.count();
+    std::vector<std::pair<const Proposal*, const Proposal*>> pairs;
+    for (std::size_t i = 0; i < proposals_.size(); ++i) {
+      for (std::size_t j = i + 1; j < proposals_.size(); ++j) {
+        if (proposals_[i].kind == proposals_[j].kind) continue;
+        pairs.emplace_back(&proposals_[i], &proposals_[j]);
+      }
+    }
+    std::stable_sort(pairs.begin(), pairs.end(), [](const auto& a, const auto& b) {
+      return a.first->disturbance + a.second->disturbance <
+             b.first->disturbance + b.second->disturbance;
+    });
+    for (const auto& [first, second] : pairs) {
+      if (fixes_.size() >= 2 || s_.trials.count() - start >= kMostPairTrials) return;
+      try_one({first, second});
+    }
+  }
+
+  const Situation& s_;
+  Proposals proposals_;
+  std::vector<Fix> fixes_;
+};
+
+}  // namespace
+
+bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object) {
+  if (s.unit.queued != nullptr) {
+    if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+    for (model::WorkloadSpec& spec : draft.queues->workloads) {
+      if (spec.ns + '/' + spec.name != s.unit.decided) continue;
+      for (model::PodSetSpec& set : spec.pod_sets) {
+        model::PodSpec pod = *set.pod;
+        model(pod);
+        set.requests = objects::quota_requests(pod, draft.queues->config);
+        set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
+      }
+    }
+  }
+  for (const model::PodSpec* pod : s.unit.pending) {
+    const std::string name = pod->ns + '/' + pod->name;
+    model(draft.pods.try_emplace(name, *pod).first->second);
+  }
+  for (const TemplatePlace& place : s.unit.places) edit_object(s, draft, place, object);
+  drop_made(s, draft);
+  return true;
+}
+
+std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain) {
+  return FixSearch(s).run(in_vain);
+}
+
+}  // namespace berth::explain

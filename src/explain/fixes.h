@@ -1,0 +1,56 @@
+// Changes that could let a workload start, least disturbance first, and the search among them.
+#pragma once
+
+#include <functional>
+#include <string>
+#include <vector>
+
+#include "explain/answer.h"
+#include "explain/cause.h"
+#include "explain/trial.h"
+#include "explain/why.h"
+
+namespace berth::explain {
+
+struct Proposal {
+  std::string title, kind;
+  int disturbance = 1;
+  int restarts = 0;
+  bool objects_only = false;          // the draft has objects alone: only a second look can tell
+  std::function<bool(Draft&)> apply;  // false: does not go with what is there
+};
+
+// What the search looks at.
+struct Situation {
+  const WhyOptions& options;
+  Trials& trials;
+  const Unit& unit;
+  const model::PodSpec& sample;          // the pod that waits
+  const NodePicture* picture = nullptr;  // of it; null where it was not looked at
+  const model::ClusterState* state = nullptr;
+  model::Reason reason = model::Reason::kNone;
+  std::string message;
+
+  const objects::Inputs& inputs() const { return trials.inputs(); }
+  const ObjectSource* objects() const { return options.objects; }
+};
+
+using Proposals = std::vector<Proposal>;
+
+// Generators, by what they change.
+void propose_rules(const Situation& s, Proposals& out);    // taints, selectors, affinity, ports
+void propose_sizes(const Situation& s, Proposals& out);    // GPUs, cpu, memory, gangs, topology
+void propose_nodes(const Situation& s, Proposals& out);    // uncordon, repair, taints, more nodes
+void propose_holders(const Situation& s, Proposals& out);  // who would have to go
+void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
+void propose_gates(const Situation& s, Proposals& out);    // gates, suspension, claims
+
+// Edits every template of the unit, in the model and in the objects. object may be null.
+using ModelEdit = std::function<void(model::PodSpec&)>;
+using ObjectEdit = std::function<void(Tree& meta, Tree& spec)>;
+bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object);
+
+// The fixes that work, at most options.most_fixes; what was tried in vain goes to in_vain.
+std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain);
+
+}  // namespace berth::explain

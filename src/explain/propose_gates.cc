@@ -1,0 +1,295 @@
+// Fixes of what holds a workload back before anything is counted: gates, suspension, claims,
+// queues that do not exist or are stopped.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "explain/fixes.h"
+#include "explain/words.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::PodSpec;
+using model::Reason;
+
+void add(Proposals& out, std::string title, const char* kind, int disturbance,
+         std::function<bool(Draft&)> apply) {
+  out.push_back({.title = std::move(title),
+                 .kind = kind,
+                 .disturbance = disturbance,
+                 .objects_only = true,
+                 .apply = std::move(apply)});
+}
+
+void gates(const Situation& s, Proposals& out) {
+  const bool gated = s.sample.gated || std::any_of(s.unit.pending.begin(), s.unit.pending.end(),
+                                                   [](const PodSpec* pod) { return pod->gated; });
+  if (!gated) return;
+  out.push_back(
+      {.title = "remove its scheduling gates", .kind = "remove-gate", .apply = [&s](Draft& draft) {
+         return edit_pods(
+             s, draft, [](PodSpec& pod) { pod.gated = false; },
+             [](Tree&, Tree& spec) { spec.erase("schedulingGates"); });
+       }});
+}
+
+// Takes the volumes of these claims out of the pods.
+void drop_claims(Tree& spec, const std::vector<std::string>& claims) {
+  Tree* volumes = spec.find("volumes");
+  if (volumes == nullptr) return;
+  std::vector<std::string> gone;
+  std::erase_if(volumes->items(), [&](const Tree& volume) {
+    const Tree* source = volume.find("persistentVolumeClaim");
+    const Tree* claim = source == nullptr ? nullptr : source->find("claimName");
+    const bool drop = claim != nullptr &&
+                      std::find(claims.begin(), claims.end(), claim->string()) != claims.end();
+    if (drop && volume.find("name") != nullptr) gone.push_back(volume.find("name")->string());
+    return drop;
+  });
+  if (volumes->items().empty()) spec.erase("volumes");
+  for (const char* list : {"containers", "initContainers"}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) {
+      Tree* mounts = container.find("volumeMounts");
+      if (mounts == nullptr) continue;
+      std::erase_if(mounts->items(), [&](const Tree& mount) {
+        const Tree* name = mount.find("name");
+        return name != nullptr && std::find(gone.begin(), gone.end(), name->string()) != gone.end();
+      });
+      if (mounts->items().empty()) container.erase("volumeMounts");
+    }
+  }
+}
+
+std::vector<std::string> class_names(const Situation& s) {
+  std::vector<std::string> out;
+  for (const RawObject& raw : s.objects()->of_kind("StorageClass")) out.push_back(raw.name);
+  return out;
+}
+
+void claims(const Situation& s, Proposals& out) {
+  std::string missing = s.sample.volume_missing;
+  for (const PodSpec* pod : s.unit.pending) {
+    if (missing.empty()) missing = pod->volume_missing;
+  }
+  if (!missing.empty() && s.objects() != nullptr) {
+    const bool exists = s.objects()->find("PersistentVolumeClaim", s.unit.ns, missing).has_value();
+    for (const std::string& storage : class_names(s)) {
+      add(out,
+          exists ? fmt::format("storage class {} for the claim {}", storage, missing)
+                 : fmt::format("create the claim {} of storage class {}", missing, storage),
+          "claim", 2, [&s, storage, missing, exists](Draft& draft) {
+            if (exists) {
+              Tree* claim = draft.edit(s.objects(), "PersistentVolumeClaim", s.unit.ns, missing);
+              if (claim == nullptr) return false;
+              (*claim)["spec"]["storageClassName"] = Tree::of_text(storage);
+              return true;
+            }
+            Tree claim;
+            claim["apiVersion"] = Tree::of_text("v1");
+            claim["kind"] = Tree::of_text("PersistentVolumeClaim");
+            claim["metadata"]["name"] = Tree::of_text(missing);
+            claim["metadata"]["namespace"] = Tree::of_text(s.unit.ns);
+            claim["spec"]["accessModes"].items().push_back(Tree::of_text("ReadWriteOnce"));
+            claim["spec"]["resources"]["requests"]["storage"] = Tree::of_text("100Gi");
+            claim["spec"]["storageClassName"] = Tree::of_text(storage);
+            draft.create(std::move(claim));
+            return true;
+          });
+    }
+    out.push_back({.title = "do without the volume of claim " + missing,
+                   .kind = "drop-volume",
+                   .disturbance = 2,
+                   .apply = [&s, missing](Draft& draft) {
+                     return edit_pods(
+                         s, draft,
+                         [&](PodSpec& pod) {
+                           if (pod.volume_missing == missing) pod.volume_missing.clear();
+                         },
+                         [&](Tree&, Tree& spec) { drop_claims(spec, {missing}); });
+                   }});
+  }
+  std::vector<std::string> limited;
+  for (const model::VolumeLimit& volume : s.sample.volumes) {
+    if (!volume.node_terms.empty()) limited.push_back(volume.claim);
+  }
+  for (const std::string& claim : limited) {
+    out.push_back({.title = "do without the volume of claim " + claim,
+                   .kind = "drop-volume",
+                   .disturbance = 2,
+                   .apply = [&s, claim](Draft& draft) {
+                     return edit_pods(
+                         s, draft,
+                         [&](PodSpec& pod) {
+                           std::erase_if(pod.volumes,
+                                         [&](const auto& v) { return v.claim == claim; });
+                         },
+                         [&](Tree&, Tree& spec) { drop_claims(spec, {claim}); });
+                   }});
+  }
+  if (!s.sample.unread_claims) return;
+  out.push_back({.title = "ask for no devices by resource claims",
+                 .kind = "drop-resource-claims",
+                 .disturbance = 2,
+                 .apply = [&s](Draft& draft) {
+                   return edit_pods(
+                       s, draft, [](PodSpec& pod) { pod.unread_claims = false; },
+                       [](Tree&, Tree& spec) {
+                         spec.erase("resourceClaims");
+                         for (Tree& container : spec["containers"].items()) {
+                           Tree* resources = container.find("resources");
+                           if (resources != nullptr) resources->erase("claims");
+                         }
+                       });
+                 }});
+}
+
+void node_name(const Situation& s, Proposals& out) {
+  if (s.reason != Reason::kNodeNameNotFound) return;
+  add(out, "remove spec.nodeName", "drop-node-name", 1, [&s](Draft& draft) {
+    for (const PodSpec* pod : s.unit.running) {
+      Tree* object = draft.edit(s.objects(), "Pod", pod->ns, pod->name);
+      if (object == nullptr) return false;
+      (*object)["spec"].erase("nodeName");
+      object->erase("status");
+    }
+    return true;
+  });
+}
+
+void suspended(const Situation& s, Proposals& out) {
+  if (s.reason != Reason::kSuspended) return;
+  add(out, "set spec.suspend false", "unsuspend", 1, [&s](Draft& draft) {
+    Tree* job = draft.edit(s.objects(), "Job", s.unit.ns, s.unit.name);
+    if (job == nullptr) return false;
+    (*job)["spec"].erase("suspend");
+    return true;
+  });
+}
+
+// Of a Workload object.
+void workload(const Situation& s, Proposals& out) {
+  if (s.unit.queued == nullptr) return;
+  const std::string& name = s.unit.queued->name;
+  const auto edit = [&s, name](Draft& draft) {
+    return draft.edit(s.objects(), "Workload", s.unit.ns, name);
+  };
+  if (s.reason == Reason::kDeactivated) {
+    add(out, "set spec.active true", "activate", 1, [edit](Draft& draft) {
+      Tree* object = edit(draft);
+      return object != nullptr && (*object)["spec"].erase("active");
+    });
+  }
+  if (s.reason == Reason::kAdmissionGated) {
+    add(out, "remove the annotation that holds it", "remove-gate", 1, [edit, &s](Draft& draft) {
+      Tree* object = edit(draft);
+      if (object == nullptr) object = draft.edit(s.objects(), "Job", s.unit.ns, s.unit.name);
+      Tree* meta = object == nullptr ? nullptr : object->find("metadata");
+      Tree* notes = meta == nullptr ? nullptr : meta->find("annotations");
+      return notes != nullptr && notes->erase("kueue.x-k8s.io/admission-gated-by");
+    });
+  }
+  if (s.reason == Reason::kPreemptionGated) {
+    add(out, "open its preemption gates", "remove-gate", 2, [edit](Draft& draft) {
+      Tree* object = edit(draft);
+      return object != nullptr && (*object)["spec"].erase("preemptionGates");
+    });
+  }
+}
+
+void stopped(const Situation& s, Proposals& out) {
+  if (s.unit.queued == nullptr || s.reason != Reason::kOnHold) return;
+  const auto& queues = s.inputs().queues;
+  for (const model::LocalQueueSpec& local : queues.local_queues) {
+    if (local.ns != s.unit.queued->ns || local.name != s.unit.queued->queue) continue;
+    const bool cluster =
+        std::any_of(queues.queues.begin(), queues.queues.end(), [&](const auto& queue) {
+          return queue.name == local.queue && queue.stop != model::StopPolicy::kNone;
+        });
+    add(out, "let the queue " + local.name + " go on", "resume-queue", 3,
+        [&s, local, cluster](Draft& draft) {
+          bool changed = false;
+          if (local.stop != model::StopPolicy::kNone) {
+            Tree* object = draft.edit(s.objects(), "LocalQueue", local.ns, local.name);
+            changed |= object != nullptr && (*object)["spec"].erase("stopPolicy");
+          }
+          if (cluster) {
+            Tree* object = draft.edit(s.objects(), "ClusterQueue", "", local.queue);
+            changed |= object != nullptr && (*object)["spec"].erase("stopPolicy");
+          }
+          return changed;
+        });
+  }
+  for (const RawObject& raw :
+       s.objects() == nullptr ? std::vector<RawObject>() : s.objects()->of_kind("Queue")) {
+    if (raw.name != s.unit.queued->queue) continue;
+    add(out, "open the queue " + raw.name, "resume-queue", 3, [&s, name = raw.name](Draft& draft) {
+      Tree* object = draft.edit(s.objects(), "Queue", "", name);
+      if (object == nullptr) return false;
+      (*object)["status"]["state"] = Tree::of_text("Open");
+      return true;
+    });
+  }
+}
+
+// A LocalQueue that does not exist, or one of a ClusterQueue that cannot admit.
+void queue_objects(const Situation& s, Proposals& out) {
+  if (s.unit.queued == nullptr || s.reason != Reason::kMisconfigured || s.objects() == nullptr) {
+    return;
+  }
+  const std::string ns = s.unit.queued->ns, name = s.unit.queued->queue;
+  const bool exists = s.objects()->find("LocalQueue", ns, name).has_value();
+  for (const RawObject& raw : s.objects()->of_kind("ClusterQueue")) {
+    if (exists || name.empty() || out.size() > 64) break;
+    add(out, fmt::format("create the LocalQueue {} for {}", name, raw.name), "create-queue", 3,
+        [ns, name, raw](Draft& draft) {
+          Tree queue;
+          queue["apiVersion"] = Tree::of_text(raw.api_version);
+          queue["kind"] = Tree::of_text("LocalQueue");
+          queue["metadata"]["name"] = Tree::of_text(name);
+          queue["metadata"]["namespace"] = Tree::of_text(ns);
+          queue["spec"]["clusterQueue"] = Tree::of_text(raw.name);
+          draft.create(std::move(queue));
+          return true;
+        });
+  }
+  for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
+    if (local.ns != ns || local.name != name) continue;
+    const std::string cluster = local.queue;
+    add(out, "let " + cluster + " take every namespace", "open-queue", 3,
+        [&s, cluster](Draft& draft) {
+          Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
+          if (object == nullptr) return false;
+          Tree everything;
+          everything["all"];
+          everything.erase("all");
+          (*object)["spec"]["namespaceSelector"] = everything;
+          return true;
+        });
+    add(out, "take the admission checks off " + cluster, "drop-checks", 4,
+        [&s, cluster](Draft& draft) {
+          Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
+          if (object == nullptr) return false;
+          Tree& spec = (*object)["spec"];
+          const bool strategy = spec.erase("admissionChecksStrategy");
+          return spec.erase("admissionChecks") || strategy;
+        });
+  }
+}
+
+}  // namespace
+
+void propose_gates(const Situation& s, Proposals& out) {
+  gates(s, out);
+  claims(s, out);
+  if (s.objects() == nullptr) return;
+  node_name(s, out);
+  suspended(s, out);
+  workload(s, out);
+  stopped(s, out);
+  queue_objects(s, out);
+}
+
+}  // namespace berth::explain

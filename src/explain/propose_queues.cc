@@ -1,0 +1,314 @@
+// Fixes of queues: quota, limits, another queue, priority, who holds the quota.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <limits>
+#include <set>
+
+#include "explain/fixes.h"
+#include "explain/words.h"
+#include "model/amounts.h"
+#include "text/quantity.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::QueueSpec;
+using model::WorkloadSpec;
+
+constexpr const char* kQueueNameLabel = "kueue.x-k8s.io/queue-name";
+constexpr const char* kPriorityLabel = "kueue.x-k8s.io/priority-class";
+constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
+
+model::QueueInputs& edit_queues(const Situation& s, Draft& draft) {
+  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+  return *draft.queues;
+}
+
+std::string quantity(const std::string& resource, std::int64_t amount) {
+  if (resource == "cpu") return text::Quantity::from_milli(amount).to_string();
+  const bool bytes = resource == "memory" || resource == "ephemeral-storage";
+  return text::Quantity::from_units(amount,
+                                    bytes ? text::Format::kBinarySI : text::Format::kDecimalSI)
+      .to_string();
+}
+
+const model::LocalQueueSpec* local_queue(const Situation& s) {
+  for (const model::LocalQueueSpec& queue : s.inputs().queues.local_queues) {
+    if (queue.ns == s.unit.queued->ns && queue.name == s.unit.queued->queue) return &queue;
+  }
+  return nullptr;
+}
+
+const QueueSpec* cluster_queue(const Situation& s) {
+  const model::LocalQueueSpec* local = local_queue(s);
+  for (const QueueSpec& queue : s.inputs().queues.queues) {
+    if (local != nullptr && queue.name == local->queue) return &queue;
+  }
+  return nullptr;
+}
+
+// What all its pods ask of quota.
+model::Amounts asked(const WorkloadSpec& spec) {
+  model::Amounts out;
+  for (const model::PodSetSpec& set : spec.pod_sets) {
+    for (const auto& [resource, amount] : set.requests) out[resource] += amount * set.count;
+    out["pods"] += set.count;
+  }
+  return out;
+}
+
+const model::QueueUse* use_of(const Situation& s, const std::string& queue) {
+  for (const model::QueueUse& use : s.trials.decision().queues) {
+    if (use.name == queue) return &use;
+  }
+  return nullptr;
+}
+
+struct QuotaRaise {
+  std::string resource;
+  std::int64_t nominal = 0, borrowing = 0;  // to be; borrowing 0: not set
+};
+
+// How a ClusterQueue object spells the quota of a flavor and resource.
+Tree* quota_of(Tree& queue, const std::string& flavor, const std::string& resource) {
+  for (Tree& group : queue["spec"]["resourceGroups"].items()) {
+    for (Tree& each : group["flavors"].items()) {
+      if (each["name"].string() != flavor) continue;
+      for (Tree& quota : each["resources"].items()) {
+        if (quota["name"].string() == resource) return &quota;
+      }
+    }
+  }
+  return nullptr;
+}
+
+void raise(const Situation& s, const QueueSpec& queue, const std::string& flavor,
+           const std::vector<QuotaRaise>& raises, bool borrow, Proposals& out) {
+  std::string list;
+  for (const QuotaRaise& each : raises) {
+    list +=
+        fmt::format("{}{} {}", list.empty() ? "" : ", ",
+                    quantity(each.resource, borrow ? each.borrowing : each.nominal), each.resource);
+  }
+  out.push_back(
+      {.title = fmt::format("{} of {} ({}): {}", borrow ? "borrowingLimit" : "nominalQuota",
+                            queue.name, flavor, list),
+       .kind = borrow ? "raise-borrowing-limit" : "raise-quota",
+       .disturbance = 3,
+       .apply = [&s, name = queue.name, flavor, raises, borrow](Draft& draft) {
+         for (QueueSpec& spec : edit_queues(s, draft).queues) {
+           if (spec.name != name) continue;
+           for (model::ResourceGroup& group : spec.groups) {
+             for (model::FlavorQuota& quota : group.flavors) {
+               if (quota.flavor != flavor) continue;
+               for (model::ResourceQuota& cell : quota.resources) {
+                 for (const QuotaRaise& each : raises) {
+                   if (cell.resource != each.resource) continue;
+                   if (borrow) {
+                     cell.borrowing_limit = each.borrowing;
+                   } else {
+                     cell.nominal = each.nominal;
+                   }
+                 }
+               }
+             }
+           }
+         }
+         Tree* object = draft.edit(s.objects(), "ClusterQueue", "", name);
+         if (object == nullptr) return s.objects() == nullptr;
+         for (const QuotaRaise& each : raises) {
+           Tree* quota = quota_of(*object, flavor, each.resource);
+           if (quota == nullptr) return false;
+           (*quota)[borrow ? "borrowingLimit" : "nominalQuota"] =
+               Tree::of_text(quantity(each.resource, borrow ? each.borrowing : each.nominal));
+         }
+         return true;
+       }});
+}
+
+void quotas(const Situation& s, Proposals& out) {
+  const QueueSpec* queue = cluster_queue(s);
+  const model::QueueUse* use = queue == nullptr ? nullptr : use_of(s, queue->name);
+  if (use == nullptr) return;
+  const model::Amounts wanted = asked(*s.unit.queued);
+  std::set<std::string> flavors;
+  for (const model::QueueUse::Cell& cell : use->cells) {
+    if (!flavors.insert(cell.flavor).second || flavors.size() > 3) continue;
+    std::vector<QuotaRaise> nominal, borrowing;
+    for (const model::QueueUse::Cell& each : use->cells) {
+      const auto it = wanted.find(each.resource);
+      if (each.flavor != cell.flavor || it == wanted.end() || it->second <= each.available)
+        continue;
+      if (each.nominal == kNoLimit) continue;
+      const std::int64_t lacking = it->second - each.available;
+      nominal.push_back(
+          {each.resource, std::max(each.nominal + lacking, each.used + it->second), 0});
+      borrowing.push_back(
+          {each.resource, 0, std::max<std::int64_t>(1, each.used + it->second - each.nominal)});
+    }
+    if (nominal.empty()) continue;
+    raise(s, *queue, cell.flavor, nominal, false, out);
+    if (!queue->cohort.empty()) raise(s, *queue, cell.flavor, borrowing, true, out);
+  }
+}
+
+// The object that names the queue: the Job, the Workload or the pods.
+void name_queue(const Situation& s, Draft& draft, const std::string& queue) {
+  for (const TemplatePlace& place : s.unit.places) {
+    Tree* object = draft.edit(s.objects(), place.kind, place.ns, place.name);
+    if (object == nullptr) continue;
+    if (place.kind == "Workload") {
+      (*object)["spec"]["queueName"] = Tree::of_text(queue);
+    } else {
+      (*object)["metadata"]["labels"][kQueueNameLabel] = Tree::of_text(queue);
+    }
+  }
+  const bool by_job = !s.unit.places.empty() && s.unit.places.front().kind == "Job";
+  if (by_job) draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
+}
+
+void other_queues(const Situation& s, Proposals& out) {
+  int proposed = 0;
+  for (const model::LocalQueueSpec& queue : s.inputs().queues.local_queues) {
+    if (queue.ns != s.unit.queued->ns || queue.name == s.unit.queued->queue) continue;
+    if (++proposed > 4) break;
+    out.push_back({.title = "use the queue " + queue.name,
+                   .kind = "other-queue",
+                   .apply = [&s, name = queue.name](Draft& draft) {
+                     for (WorkloadSpec& spec : edit_queues(s, draft).workloads) {
+                       if (spec.ns + '/' + spec.name == s.unit.decided) spec.queue = name;
+                     }
+                     name_queue(s, draft, name);
+                     return true;
+                   }});
+  }
+}
+
+void drop_workload(const Situation& s, Draft& draft, const WorkloadSpec& victim) {
+  std::erase_if(edit_queues(s, draft).workloads, [&](const WorkloadSpec& spec) {
+    return spec.ns == victim.ns && spec.name == victim.name;
+  });
+  draft.remove(s.objects(), "Workload", victim.ns, victim.name);
+  if (victim.owner.starts_with("Job/")) {
+    draft.remove(s.objects(), "Job", victim.ns, victim.owner.substr(4));
+  }
+  std::set<std::string> members;
+  for (const model::PodSetSpec& set : victim.pod_sets) {
+    members.insert(set.pods.begin(), set.pods.end());
+  }
+  for (const model::PodSpec& pod : s.inputs().pods) {
+    const std::string name = pod.ns + '/' + pod.name;
+    const bool owned = !victim.owner.empty() && pod.ns == victim.ns && pod.owner == victim.owner;
+    if (!owned && !members.contains(name)) continue;
+    draft.gone_pods.insert(name);
+    draft.remove(s.objects(), "Pod", pod.ns, pod.name);
+  }
+}
+
+// Who holds quota, those of the own queue first, then the smallest.
+void holders(const Situation& s, Proposals& out) {
+  const QueueSpec* queue = cluster_queue(s);
+  if (queue == nullptr) return;
+  struct Candidate {
+    bool foreign = false;
+    std::int64_t gpus = 0;
+    const WorkloadSpec* spec = nullptr;
+  };
+  std::vector<Candidate> found;
+  for (const WorkloadSpec& spec : s.inputs().queues.workloads) {
+    if (!spec.admission || spec.finished || &spec == s.unit.queued) continue;
+    const model::Amounts amounts = asked(spec);
+    const auto gpus = amounts.find("nvidia.com/gpu");
+    found.push_back(
+        {spec.admission->queue != queue->name, gpus == amounts.end() ? 0 : gpus->second, &spec});
+  }
+  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.foreign, a.gpus) < std::pair(b.foreign, b.gpus);
+  });
+  for (std::size_t i = 0; i < found.size() && i < 6; ++i) {
+    const WorkloadSpec& victim = *found[i].spec;
+    const int pods = victim.pod_sets.empty() ? 1 : victim.pod_sets.front().count;
+    out.push_back({.title = fmt::format("stop {}/{}, which holds {}", victim.ns, victim.name,
+                                        show_count(found[i].gpus, "GPU")),
+                   .kind = "stop-workload",
+                   .disturbance = 4,
+                   .restarts = pods,
+                   .apply = [&s, &victim](Draft& draft) {
+                     drop_workload(s, draft, victim);
+                     return true;
+                   }});
+  }
+}
+
+struct PriorityValue {
+  std::int64_t value = 0;
+  std::string name;
+};
+
+std::vector<PriorityValue> classes_above(const Situation& s, const char* kind, int priority) {
+  std::vector<PriorityValue> out;
+  if (s.objects() == nullptr) return out;
+  for (const RawObject& raw : s.objects()->of_kind(kind)) {
+    const text::Value* value = raw.value->find("value");
+    const auto number = value == nullptr ? std::nullopt : value->as_int64();
+    if (number && *number > priority && *number <= 1'000'000'000)
+      out.push_back({*number, raw.name});
+  }
+  std::stable_sort(out.begin(), out.end(),
+                   [](const auto& a, const auto& b) { return a.value < b.value; });
+  if (out.size() > 3) out.resize(3);
+  return out;
+}
+
+void priorities(const Situation& s, Proposals& out) {
+  if (s.unit.queued != nullptr) {
+    for (const PriorityValue& each :
+         classes_above(s, "WorkloadPriorityClass", s.unit.queued->priority)) {
+      out.push_back({.title = fmt::format("priority {} ({})", each.name, each.value),
+                     .kind = "raise-priority",
+                     .disturbance = 3,
+                     .objects_only = true,
+                     .apply = [&s, each](Draft& draft) {
+                       for (const TemplatePlace& place : s.unit.places) {
+                         Tree* object = draft.edit(s.objects(), place.kind, place.ns, place.name);
+                         if (object == nullptr || place.kind == "Workload") return false;
+                         (*object)["metadata"]["labels"][kPriorityLabel] = Tree::of_text(each.name);
+                       }
+                       return true;
+                     }});
+    }
+    return;
+  }
+  for (const PriorityValue& each : classes_above(s, "PriorityClass", s.sample.priority)) {
+    out.push_back({.title = fmt::format("priority class {} ({})", each.name, each.value),
+                   .kind = "raise-priority",
+                   .disturbance = 3,
+                   .apply = [&s, each](Draft& draft) {
+                     return edit_pods(
+                         s, draft,
+                         [&](model::PodSpec& pod) {
+                           pod.priority = static_cast<int>(each.value);
+                           pod.priority_class = each.name;
+                         },
+                         [&](Tree&, Tree& spec) {
+                           spec["priorityClassName"] = Tree::of_text(each.name);
+                           spec.erase("priority");
+                           spec.erase("preemptionPolicy");
+                         });
+                   }});
+  }
+}
+
+}  // namespace
+
+void propose_queues(const Situation& s, Proposals& out) {
+  priorities(s, out);
+  if (s.unit.queued == nullptr) return;
+  other_queues(s, out);
+  quotas(s, out);
+  holders(s, out);
+}
+
+}  // namespace berth::explain

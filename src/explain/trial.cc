@@ -1,0 +1,139 @@
+#include "explain/trial.h"
+
+#include <algorithm>
+
+namespace berth::explain {
+
+namespace {
+
+bool has_queues(const model::QueueInputs& queues) {
+  return !queues.queues.empty() || !queues.workloads.empty();
+}
+
+std::string spec_name(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; }
+
+// The same list with the draft's changes; by name.
+std::vector<model::NodeSpec> nodes_with(const std::vector<model::NodeSpec>& nodes,
+                                        const Draft& draft) {
+  std::map<std::string, model::NodeSpec> fresh = draft.nodes;
+  std::vector<model::NodeSpec> out;
+  for (const model::NodeSpec& node : nodes) {
+    const auto it = fresh.find(node.name);
+    out.push_back(it == fresh.end() ? node : it->second);
+    if (it != fresh.end()) fresh.erase(it);
+  }
+  for (auto& [name, node] : fresh) out.push_back(std::move(node));
+  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
+  return out;
+}
+
+std::vector<model::PodSpec> pods_with(const std::vector<model::PodSpec>& pods, const Draft& draft) {
+  std::map<std::string, model::PodSpec> fresh = draft.pods;
+  std::vector<model::PodSpec> out;
+  for (const model::PodSpec& pod : pods) {
+    const std::string name = spec_name(pod);
+    const auto it = fresh.find(name);
+    if (it != fresh.end()) {
+      out.push_back(it->second);
+      fresh.erase(it);
+    } else if (!draft.gone_pods.contains(name)) {
+      out.push_back(pod);
+    }
+  }
+  for (auto& [name, pod] : fresh) out.push_back(std::move(pod));
+  return out;
+}
+
+}  // namespace
+
+Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
+    : inputs_(inputs), options_(options), base_(schedule::keeps_apart(options.policy)) {
+  for (const model::NodeSpec& node : inputs.nodes) base_.upsert_node(node);
+  for (const model::GangSpec& gang : inputs.gangs) base_.upsert_gang(gang);
+  for (const model::PodSpec& pod : inputs.pods) base_.upsert_pod(pod);
+  base_.set_budgets(inputs.budgets);
+  base_.state();
+  after_ = base_;
+  const decide::QueueSetting queues{.inputs = inputs.queues,
+                                    .nodes = inputs.nodes,
+                                    .pods = inputs.pods,
+                                    .quota_only = options.quota_only,
+                                    .policy = options.queue_policy};
+  run_ = decide::run(after_, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles),
+                     {}, has_queues(inputs.queues) ? &queues : nullptr);
+}
+
+TrialOutcome Trials::run(const Draft& draft, const Unit& unit) const {
+  ++count_;
+  model::SnapshotBuilder builder = base_;
+  for (const auto& [name, node] : draft.nodes) builder.upsert_node(node);
+  for (const std::string& name : draft.gone_pods) builder.remove_pod(name);
+  for (const std::string& name : draft.gone_gangs) builder.remove_gang(name);
+  for (const auto& [name, gang] : draft.gangs) builder.upsert_gang(gang);
+  for (const auto& [name, pod] : draft.pods) builder.upsert_pod(pod);
+  std::set<std::string> names = draft.own_pods;
+  for (const model::PodSpec* pod : unit.pending) {
+    if (!draft.gone_pods.contains(spec_name(*pod))) names.insert(spec_name(*pod));
+  }
+  const model::QueueInputs& queues = draft.queues ? *draft.queues : inputs_.queues;
+  const bool queued = has_queues(queues);
+  const std::vector<model::NodeSpec> nodes = queued && !draft.nodes.empty()
+                                                 ? nodes_with(inputs_.nodes, draft)
+                                                 : std::vector<model::NodeSpec>();
+  const bool pods_change = !draft.pods.empty() || !draft.gone_pods.empty();
+  const std::vector<model::PodSpec> changed =
+      queued && pods_change ? pods_with(inputs_.pods, draft) : std::vector<model::PodSpec>();
+  const decide::QueueSetting setting{.inputs = queues,
+                                     .nodes = draft.nodes.empty() ? inputs_.nodes : nodes,
+                                     .pods = pods_change ? changed : inputs_.pods,
+                                     .quota_only = options_.quota_only,
+                                     .policy = options_.queue_policy};
+  const decide::Run run =
+      decide::run(builder, options_.policy, options_.now_ns, options_.cycles.value_or(kMaxCycles),
+                  {.certificates = false}, queued ? &setting : nullptr);
+  return outcome_of(run.decision, unit, names);
+}
+
+TrialOutcome outcome_of(const model::Decision& decision, const Unit& unit,
+                        const std::set<std::string>& names) {
+  TrialOutcome out;
+  bool seen = false, waits = false;
+  const auto ours = [&unit, &names](const model::Outcome& outcome) {
+    if (unit.form == Unit::Form::kQueued) return outcome.queued && outcome.workload == unit.decided;
+    if (unit.form == Unit::Form::kGang) {
+      return !outcome.queued && outcome.gang && outcome.workload == unit.decided;
+    }
+    return !outcome.queued && !outcome.gang && names.contains(outcome.workload);
+  };
+  for (const model::Outcome& outcome : decision.outcomes) {
+    if (!ours(outcome)) continue;
+    seen = true;
+    if (outcome.verdict == model::Verdict::kPlaced) {
+      out.placed += std::max(1, outcome.placed);
+      continue;
+    }
+    const bool asked = !unit.asked_pod.empty() && outcome.workload == unit.asked_pod;
+    if (!waits || asked) out.no = outcome;
+    waits = true;
+  }
+  for (const model::Preemption& victim : decision.preemptions) {
+    out.victims +=
+        (!unit.decided.empty() && victim.by == unit.decided) || names.contains(victim.by) ? 1 : 0;
+  }
+  for (const model::Eviction& eviction : decision.evictions) {
+    if (!unit.decided.empty() && eviction.by == unit.decided) {
+      out.victims += static_cast<int>(std::max<std::size_t>(1, eviction.pods.size()));
+    }
+  }
+  for (const model::Placement& placement : decision.placements) {
+    if (!out.node.empty()) break;
+    if ((!unit.decided.empty() && placement.gang == unit.decided) || names.contains(placement.pod))
+      out.node = placement.node;
+  }
+  out.starts =
+      seen && !waits &&
+      (unit.form != Unit::Form::kPods || static_cast<std::size_t>(out.placed) >= names.size());
+  return out;
+}
+
+}  // namespace berth::explain

@@ -1,0 +1,52 @@
+// The decision on a copy of the cluster: as it is, and with changes.
+//
+// The snapshot is built once; a trial copies it, which costs a pointer a page, applies a Draft and
+// runs the whole decision, so that what it says is what a plan of the changed objects says. Pure:
+// the same inputs, options and draft give the same outcome. Not thread-safe.
+#pragma once
+
+#include <set>
+#include <string>
+#include <vector>
+
+#include "decide/decide.h"
+#include "explain/draft.h"
+#include "explain/plan.h"
+#include "explain/unit.h"
+
+namespace berth::explain {
+
+struct TrialOutcome {
+  bool starts = false;  // everything of the unit that waits is placed
+  int placed = 0;
+  int victims = 0;    // running pods that are evicted for it
+  model::Outcome no;  // of the first that is not placed
+  std::string node;   // of the first placement
+};
+
+class Trials {
+ public:
+  Trials(const objects::Inputs& inputs, const PlanOptions& options);
+
+  const objects::Inputs& inputs() const { return inputs_; }
+  const PlanOptions& options() const { return options_; }
+  const model::Decision& decision() const { return run_.decision; }
+  const model::ClusterState& before() { return base_.state(); }  // nothing pending is placed
+  model::SnapshotBuilder& after() { return after_; }             // once the decision is carried out
+
+  TrialOutcome run(const Draft& draft, const Unit& unit) const;
+  int count() const { return count_; }  // trials so far
+
+ private:
+  const objects::Inputs& inputs_;
+  PlanOptions options_;
+  model::SnapshotBuilder base_, after_;
+  decide::Run run_;
+  mutable int count_ = 0;
+};
+
+// What of a decision concerns the unit. names: of its pods that are to be placed ("ns/name").
+TrialOutcome outcome_of(const model::Decision& decision, const Unit& unit,
+                        const std::set<std::string>& names);
+
+}  // namespace berth::explain

@@ -1,0 +1,368 @@
+#include "explain/unit.h"
+
+#include <algorithm>
+#include <map>
+
+#include "text/escape.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::PodSpec;
+
+std::string qualified_name(const PodSpec& pod) { return pod.ns + '/' + pod.name; }
+
+// "Job/train": the part after the kind.
+std::string_view owner_name(std::string_view owner) { return owner.substr(owner.find('/') + 1); }
+std::string_view owner_kind(std::string_view owner) { return owner.substr(0, owner.find('/')); }
+
+const text::Value* value_at(const text::Value& root, std::initializer_list<const char*> keys) {
+  const text::Value* at = &root;
+  for (const char* key : keys) {
+    at = at == nullptr ? nullptr : at->find(key);
+  }
+  return at;
+}
+
+class UnitFinder {
+ public:
+  UnitFinder(const objects::Inputs& inputs, const ObjectSource* source, const Subject& subject)
+      : inputs_(inputs), source_(source), subject_(subject) {}
+
+  Result<Unit> run() {
+    const std::string& kind = subject_.kind;
+    if (kind.empty() || kind == "job") find_owned("Job");
+    if (kind.empty() || kind == "workload" || kind == "podgroup") find_queued();
+    if (kind.empty() || kind == "podgroup" || kind == "workload") find_gangs();
+    if (kind.empty() || kind == "pod") find_pods();
+    if (units_.empty() && (kind.empty() || kind == "workload")) find_any_owner();
+    if (units_.empty()) find_others();
+    if (units_.size() == 1) return std::move(units_.begin()->second);
+    if (units_.empty()) return not_found();
+    std::string list;
+    for (const auto& [key, unit] : units_) {
+      list += (list.empty() ? " " : ", ") + unit.kind + ' ' + unit.full();
+    }
+    return Error(Code::kInvalid,
+                 text::terminal_safe(subject_.name) +
+                     " is the name of several things, say which:" + text::terminal_safe(list));
+  }
+
+ private:
+  bool named(std::string_view ns, std::string_view name) const {
+    return name == subject_.name && (subject_.ns.empty() || ns == subject_.ns);
+  }
+
+  Error not_found() const {
+    const std::string what = subject_.kind.empty() ? "nothing" : "no " + subject_.kind;
+    const std::string where = subject_.ns.empty() ? "" : " in namespace " + subject_.ns;
+    return {Code::kNotFound,
+            what + " named " + text::terminal_safe(subject_.name) + text::terminal_safe(where)};
+  }
+
+  // One unit per thing that is decided, however often it is found.
+  Unit* open(const std::string& key) {
+    const auto [it, fresh] = units_.try_emplace(key);
+    return fresh ? &it->second : nullptr;
+  }
+
+  void find_owned(std::string_view kind) {
+    const std::string owner = std::string(kind) + '/' + subject_.name;
+    for (const PodSpec& pod : inputs_.pods) {
+      if (pod.owner == owner && named(pod.ns, subject_.name)) take_pod(pod, kind, "");
+    }
+    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+      if (spec.owner == owner && named(spec.ns, subject_.name)) take_queued(spec, kind);
+    }
+  }
+
+  void find_any_owner() {
+    for (const PodSpec& pod : inputs_.pods) {
+      if (pod.owner.empty() || !named(pod.ns, owner_name(pod.owner))) continue;
+      take_pod(pod, owner_kind(pod.owner), "");
+    }
+  }
+
+  void find_queued() {
+    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+      if (named(spec.ns, spec.name)) take_queued(spec, "Workload");
+    }
+  }
+
+  void find_gangs() {
+    for (const model::GangSpec& gang : inputs_.gangs) {
+      if (named(gang.ns, gang.name)) take_gang(gang, "PodGroup");
+    }
+  }
+
+  void find_pods() {
+    for (const PodSpec& pod : inputs_.pods) {
+      if (named(pod.ns, pod.name)) take_pod(pod, "Pod", qualified_name(pod));
+    }
+  }
+
+  void take_pod(const PodSpec& pod, std::string_view kind, const std::string& asked) {
+    const std::string name = qualified_name(pod);
+    if (pod.queued) {
+      for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+        for (const model::PodSetSpec& set : spec.pod_sets) {
+          if (!std::binary_search(set.pods.begin(), set.pods.end(), name)) continue;
+          return take_queued(spec, kind, asked);
+        }
+      }
+    }
+    for (const model::GangSpec& gang : inputs_.gangs) {
+      if (!pod.gang.empty() && gang.ns == pod.ns && gang.name == pod.gang) {
+        return take_gang(gang, kind, asked);
+      }
+    }
+    Unit* unit = open(pod.owner.empty() ? "pod " + name : "owner " + pod.ns + ' ' + pod.owner);
+    if (unit == nullptr) return;
+    unit->kind = kind;
+    unit->ns = pod.ns;
+    unit->name = subject_.name;
+    unit->asked_pod = asked;
+    for (const PodSpec& each : inputs_.pods) {
+      const bool same = pod.owner.empty() ? &each == &pod
+                                          : each.ns == pod.ns && each.owner == pod.owner &&
+                                                each.gang.empty() && !each.queued;
+      if (same) (each.node_name.empty() ? unit->pending : unit->running).push_back(&each);
+    }
+    if (!asked.empty() && !pod.node_name.empty()) {  // this one runs, whatever the others do
+      unit->pending.clear();
+      unit->running = {&pod};
+    }
+    settle(*unit);
+  }
+
+  void take_gang(const model::GangSpec& gang, std::string_view kind,
+                 const std::string& asked = "") {
+    const std::string name = gang.ns + '/' + gang.name;
+    Unit* unit = open("gang " + name);
+    if (unit == nullptr) return;
+    unit->form = Unit::Form::kGang;
+    unit->kind = kind;
+    unit->ns = gang.ns;
+    unit->name = subject_.name;
+    unit->decided = name;
+    unit->gang = &gang;
+    unit->asked_pod = asked;
+    for (const PodSpec& pod : inputs_.pods) {
+      if (pod.ns != gang.ns || pod.gang != gang.name) continue;
+      (pod.node_name.empty() ? unit->pending : unit->running).push_back(&pod);
+    }
+    settle(*unit);
+  }
+
+  void take_queued(const model::WorkloadSpec& spec, std::string_view kind,
+                   const std::string& asked = "") {
+    const std::string name = spec.ns + '/' + spec.name;
+    Unit* unit = open("queued " + name);
+    if (unit == nullptr) return;
+    unit->form = Unit::Form::kQueued;
+    unit->kind = kind;
+    unit->ns = spec.ns;
+    unit->name = subject_.name;
+    unit->decided = name;
+    unit->queued = &spec;
+    unit->asked_pod = asked;
+    std::map<std::string_view, bool> members;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      for (const std::string& pod : set.pods) members.emplace(pod, true);
+    }
+    for (const PodSpec& pod : inputs_.pods) {
+      const bool member = members.contains(qualified_name(pod)) ||
+                          (!spec.owner.empty() && pod.ns == spec.ns && pod.owner == spec.owner);
+      if (member) (pod.node_name.empty() ? unit->pending : unit->running).push_back(&pod);
+    }
+    settle(*unit);
+    if (spec.admitted && unit->pending.empty() && !unit->running.empty()) {
+      unit->state = Unit::State::kRunning;
+    } else {
+      unit->state = Unit::State::kPending;
+    }
+  }
+
+  void settle(Unit& unit) {
+    if (unit.pending.empty() && !unit.running.empty()) unit.state = Unit::State::kRunning;
+    add_objects(unit);
+    if (unit.state == Unit::State::kRunning) look_for_refusal(unit);
+  }
+
+  // The subject's own object, then those that describe its pods.
+  void add_objects(Unit& unit) {
+    if (source_ == nullptr) return;
+    if (auto own = source_->find(unit.kind, unit.ns, unit.name)) unit.objects.push_back(*own);
+    const std::string owner = unit.queued != nullptr     ? unit.queued->owner
+                              : unit.sample() != nullptr ? unit.sample()->owner
+                                                         : "";
+    const bool job = owner.starts_with("Job/");
+    bool described = false;
+    if (job) {
+      if (auto raw = source_->find("Job", unit.ns, owner_name(owner))) {
+        described = add_job(unit, *raw);
+      }
+    }
+    if (unit.queued != nullptr && !described) {
+      if (auto raw = source_->find("Workload", unit.ns, unit.queued->name)) {
+        for (std::size_t i = 0; i < unit.queued->pod_sets.size(); ++i) {
+          unit.places.push_back({"Workload",
+                                 unit.ns,
+                                 raw->name,
+                                 {"spec", "podSets", std::to_string(i), "template"},
+                                 i});
+        }
+        described = true;
+      } else if (auto other = source_->find("Job", unit.ns, unit.queued->name)) {
+        described = add_job(unit, *other);
+      }
+    }
+    if (described) return;
+    for (const PodSpec* pod : unit.pending) {
+      if (source_->find("Pod", pod->ns, pod->name)) {
+        unit.places.push_back({"Pod", pod->ns, pod->name, {}, set_of(unit, *pod)});
+      }
+    }
+  }
+
+  static std::size_t set_of(const Unit& unit, const PodSpec& pod) {
+    if (unit.queued == nullptr) return 0;
+    const auto& sets = unit.queued->pod_sets;
+    const std::string name = qualified_name(pod);
+    for (std::size_t i = 0; i < sets.size(); ++i) {
+      if (std::binary_search(sets[i].pods.begin(), sets[i].pods.end(), name)) return i;
+    }
+    return 0;
+  }
+
+  bool add_job(Unit& unit, const RawObject& raw) {
+    const bool known = std::any_of(unit.objects.begin(), unit.objects.end(),
+                                   [&](const RawObject& o) { return o.value == raw.value; });
+    if (!known) unit.objects.push_back(raw);
+    if (const text::Value* tasks = value_at(*raw.value, {"spec", "tasks"})) {  // Volcano's
+      for (std::size_t i = 0; i < tasks->size(); ++i) {
+        unit.places.push_back(
+            {"Job", raw.ns, raw.name, {"spec", "tasks", std::to_string(i), "template"}, i});
+      }
+      return tasks->size() > 0;
+    }
+    unit.places.push_back({"Job", raw.ns, raw.name, {"spec", "template"}, 0});
+    return true;
+  }
+
+  // Bound, and the kubelet refused it or does not start it.
+  void look_for_refusal(Unit& unit) const {
+    if (source_ == nullptr) return;
+    for (const PodSpec* pod : unit.running) {
+      const auto raw = source_->find("Pod", pod->ns, pod->name);
+      const text::Value* phase = raw ? value_at(*raw->value, {"status", "phase"}) : nullptr;
+      if (phase == nullptr || phase->string() != "Pending") continue;
+      const text::Value* started = value_at(*raw->value, {"status", "containerStatuses"});
+      if (started == nullptr || started->size() == 0) continue;  // on its way
+      unit.state = Unit::State::kRefused;
+      if (unit.objects.empty() || unit.objects.front().kind != "Pod") unit.objects.push_back(*raw);
+      return;
+    }
+  }
+
+  // Things that are not in the model: refused, ended or suspended objects.
+  void find_others() {
+    constexpr std::pair<const char*, const char*> kKinds[] = {
+        {"pod", "Pod"}, {"job", "Job"}, {"workload", "Workload"}, {"podgroup", "PodGroup"}};
+    for (const auto& [asked, kind] : kKinds) {
+      if (!subject_.kind.empty() && subject_.kind != asked) continue;
+      find_invalid(kind);
+      if (source_ == nullptr || !units_.empty()) continue;
+      for (const RawObject& raw : source_->of_kind(kind)) {
+        if (named(raw.ns, raw.name)) take_raw(raw);
+      }
+    }
+  }
+
+  void find_invalid(std::string_view kind) {
+    for (const objects::Note& note : inputs_.invalid) {
+      const std::size_t blank = note.object.find(' ');
+      if (blank == std::string::npos || note.object.substr(0, blank) != kind) continue;
+      const std::string_view full = std::string_view(note.object).substr(blank + 1);
+      const std::size_t slash = full.find('/');
+      const std::string_view ns = slash == std::string_view::npos ? "" : full.substr(0, slash);
+      const std::string_view name = slash == std::string_view::npos ? full : full.substr(slash + 1);
+      if (!named(ns, name)) continue;
+      Unit& unit = units_[note.object];
+      unit.state = Unit::State::kInvalid;
+      unit.kind = kind;
+      unit.ns = ns;
+      unit.name = name;
+      unit.complaints.push_back(&note);
+      if (unit.objects.empty() && source_ != nullptr) {
+        if (auto raw = source_->find(kind, ns, name)) unit.objects.push_back(*raw);
+      }
+    }
+  }
+
+  void take_raw(const RawObject& raw) {
+    Unit unit;
+    unit.kind = raw.kind;
+    unit.ns = raw.ns;
+    unit.name = raw.name;
+    unit.objects.push_back(raw);
+    unit.state = Unit::State::kEnded;
+    if (raw.kind == "Job") {
+      const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
+      if (suspend != nullptr && suspend->as_bool() && !has_ended(*raw.value)) {
+        unit.state = Unit::State::kSuspended;
+        add_job(unit, raw);
+      }
+    } else if (raw.kind == "Pod") {
+      const text::Value* phase = value_at(*raw.value, {"status", "phase"});
+      const text::Value* reason = value_at(*raw.value, {"status", "reason"});
+      const bool failed = phase != nullptr && phase->string() == "Failed";
+      if (failed && reason != nullptr && is_refusal(reason->string())) {
+        unit.state = Unit::State::kRefused;
+      }
+    }
+    units_.emplace(raw.kind + ' ' + unit.full(), std::move(unit));
+  }
+
+  static bool has_ended(const text::Value& job) {
+    const text::Value* conditions = value_at(job, {"status", "conditions"});
+    if (conditions == nullptr) return false;
+    const auto items = conditions->items();
+    return std::any_of(items.begin(), items.end(), [](const text::Value& each) {
+      const text::Value* type = each.find("type");
+      const text::Value* status = each.find("status");
+      return type != nullptr && status != nullptr && status->string() == "True" &&
+             (type->string() == "Complete" || type->string() == "Failed");
+    });
+  }
+
+  // What a kubelet writes when it does not admit a pod.
+  static bool is_refusal(std::string_view reason) {
+    return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" ||
+           reason == "NodeAffinity" || reason == "AdmissionError" || reason.starts_with("OutOf");
+  }
+
+  const objects::Inputs& inputs_;
+  const ObjectSource* source_;
+  const Subject& subject_;
+  std::map<std::string, Unit> units_;
+};
+
+}  // namespace
+
+const model::PodSpec* Unit::sample() const {
+  for (const PodSpec* pod : pending) {
+    if (asked_pod.empty() || qualified_name(*pod) == asked_pod) return pod;
+  }
+  if (!pending.empty()) return pending.front();
+  if (queued != nullptr && !queued->pod_sets.empty()) return queued->pod_sets.front().pod.get();
+  return running.empty() ? nullptr : running.front();
+}
+
+Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,
+                       const Subject& subject) {
+  return UnitFinder(inputs, source, subject).run();
+}
+
+}  // namespace berth::explain

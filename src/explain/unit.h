@@ -1,0 +1,60 @@
+// What is asked about: a pod, the pods of an owner, a gang or a workload of a queue, and where the
+// objects behind it stand.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/result.h"
+#include "explain/draft.h"
+#include "objects/manifest.h"
+
+namespace berth::explain {
+
+// As people ask. kind: "pod", "job", "workload", "podgroup", or empty for anything of that name.
+struct Subject {
+  std::string kind;
+  std::string ns;  // empty: any
+  std::string name;
+};
+
+// Where a pod template stands in an object.
+struct TemplatePlace {
+  std::string kind, ns, name;
+  std::vector<std::string> path;  // to what has metadata and spec; empty: the object itself
+  std::size_t pod_set = 0;        // of a queued workload
+};
+
+struct Unit {
+  enum class Form : std::uint8_t { kPods, kGang, kQueued };
+  enum class State : std::uint8_t {
+    kPending,    // something of it is to be decided
+    kRunning,    // all of it is bound
+    kEnded,      // finished
+    kSuspended,  // a Job that makes no pods
+    kInvalid,    // an object of it was refused
+    kRefused,    // bound, and it does not run
+  };
+  Form form = Form::kPods;
+  State state = State::kPending;
+  std::string kind, ns, name;  // shown: "Job", "vision", "resnet"
+  std::string decided;         // what the decision calls it: "ns/name" of the gang or workload
+  std::vector<const model::PodSpec*> pending, running;  // its pods, by name
+  const model::GangSpec* gang = nullptr;
+  const model::WorkloadSpec* queued = nullptr;
+  std::string asked_pod;                         // when one pod of several was asked about
+  std::vector<const objects::Note*> complaints;  // kInvalid: what is wrong with it
+  std::vector<TemplatePlace> places;             // where its pods are described
+  std::vector<RawObject> objects;                // it consists of, the first is the subject's
+
+  std::string full() const { return ns + '/' + name; }
+  const model::PodSpec* sample() const;  // of what waits, else of what runs; may be null
+};
+
+// Not found, or several of that name: an error that says so.
+Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,
+                       const Subject& subject);
+
+}  // namespace berth::explain

@@ -1,0 +1,50 @@
+// Why a workload stands where it stands, and what would let it start.
+//
+// An Examiner is built once from the objects of a cluster (that costs as much as a plan) and then
+// answers for any number of workloads. Every fix in an answer was tried: the decision ran on a copy
+// of the cluster with it, and the workload started. Pure: the same inputs, options and subject give
+// the same Answer. Not thread-safe.
+#pragma once
+
+#include <functional>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "explain/answer.h"
+#include "explain/plan.h"
+#include "explain/unit.h"
+
+namespace berth::explain {
+
+struct WhyOptions {
+  PlanOptions plan;
+  const ObjectSource* objects = nullptr;  // without it fixes name no objects
+  std::vector<std::string> unseen;        // what the caller may not see
+  std::string digest, replay;
+  bool live = false;  // the objects are of a cluster that runs
+  std::size_t most_fixes = 5;
+  // Reads the objects anew with these changes and says whether the subject starts then: a second
+  // look, by the way a plan takes. Empty: the model's word is enough.
+  std::function<bool(const std::vector<ObjectChange>&, const Unit&)> second_look;
+};
+
+class Examiner {
+ public:
+  Examiner(const objects::Inputs& inputs, WhyOptions options);
+  ~Examiner();
+  Examiner(Examiner&&) noexcept;
+
+  // An error when nothing, or more than one thing, has the name.
+  Result<Answer> why(const Subject& subject);
+
+ private:
+  struct State;
+  std::unique_ptr<State> state_;
+};
+
+// Whether a plan of the inputs places all of the subject.
+bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject,
+               const ObjectSource* objects);
+
+}  // namespace berth::explain

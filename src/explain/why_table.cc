@@ -1,0 +1,235 @@
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "explain/answer.h"
+#include "explain/words.h"
+#include "text/escape.h"
+#include "text/rfc3339.h"
+
+namespace berth::explain {
+
+namespace {
+
+constexpr std::size_t kColumns = 80;
+constexpr std::size_t kHang = 11;  // "  need     "
+constexpr std::string_view kGlue = "\u00a0";
+
+std::string clean(std::string_view text) { return text::terminal_safe(text); }
+
+// Keeps a name and its number on one line; printed as a blank.
+std::string glued(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    if (c == ' ') {
+      out += kGlue;
+    } else {
+      out += c;
+    }
+  }
+  return out;
+}
+
+std::string unglued(std::string word) {
+  for (std::size_t at = word.find(kGlue); at != std::string::npos; at = word.find(kGlue)) {
+    word.replace(at, kGlue.size(), " ");
+  }
+  return word;
+}
+
+// Wraps at blanks; the first line begins with head, later ones with hang blanks.
+void wrap(std::string head, std::size_t hang, const std::string& body, std::string& out) {
+  std::string line = std::move(head);
+  std::size_t width = width_of(line);
+  bool fresh = true;
+  for (std::size_t at = 0; at < body.size();) {
+    const std::size_t end = std::min(body.find(' ', at), body.size());
+    const std::string word = body.substr(at, end - at);
+    at = end + 1;
+    if (word.empty()) continue;
+    if (!fresh && width + 1 + width_of(word) > kColumns) {
+      out += line + '\n';
+      line = std::string(hang, ' ');
+      width = hang;
+      fresh = true;
+    }
+    if (!fresh) line += ' ';
+    width += width_of(word) + (fresh ? 0 : 1);
+    line += unglued(word);
+    fresh = false;
+  }
+  out += line + '\n';
+}
+
+void row(std::string_view label, const std::string& body, std::string& out) {
+  wrap("  " + padded(std::string(label), kHang - 2), kHang, body, out);
+}
+
+std::string clock_of(std::int64_t ns) {
+  const std::string text = text::format_rfc3339(ns);
+  return text.size() >= 16 ? text.substr(11, 5) : text;
+}
+
+std::string span_of(std::int64_t ns) {
+  const std::int64_t minutes = ns / 60'000'000'000;
+  if (minutes < 1) return fmt::format("{} s", std::max<std::int64_t>(0, ns / 1'000'000'000));
+  if (minutes < 120) return fmt::format("{} min", minutes);
+  return minutes < 2880 ? fmt::format("{} h", minutes / 60) : fmt::format("{} d", minutes / 1440);
+}
+
+void say_need(const Answer& a, std::string& out) {
+  if (!a.need || a.need->pods == 0) return;
+  std::string text = fmt::format("{} x {}", show_count(a.need->pods, "pod"), a.need->each);
+  if (!a.need->model.empty()) text += " (" + a.need->model + ')';
+  if (!a.need->topology.empty()) text += ", all in one " + a.need->topology;
+  text += fmt::format("; priority {}", a.need->priority);
+  if (!a.need->queue.empty()) text += "; queue " + a.need->queue;
+  row("need", clean(text), out);
+}
+
+void say_quota(const Answer& a, std::string& out) {
+  if (!a.quota) return;
+  std::string text;
+  bool lacking = false;
+  for (const QuotaCell& cell : a.quota->cells) {
+    if (!cell.short_of && cell.resource != "nvidia.com/gpu") continue;
+    lacking |= cell.short_of;
+    text += fmt::format("{}{} of {} {} used ({}){}", text.empty() ? "" : ", ", cell.used,
+                        cell.nominal, cell.resource, cell.flavor,
+                        cell.borrowable == "0" ? "" : ", " + cell.borrowable + " to borrow");
+  }
+  if (text.empty()) text = "enough of everything it asks for";
+  if (!lacking) text += ": quota is not the problem";
+  row("quota", clean(a.quota->queue + ": " + text), out);
+}
+
+void say_have(const Answer& a, std::string& out) {
+  if (!a.have) return;
+  std::string text = fmt::format("{} free", show_milli(a.have->free_milli));
+  for (std::size_t i = 0; i < a.have->free_by_node.size() && i < 8; ++i) {
+    const NodeFree& node = a.have->free_by_node[i];
+    text += (i == 0 ? ": " : " · ") +
+            glued(text::elide_middle(clean(node.node), 20) + ' ' + show_milli(node.free_milli));
+  }
+  if (a.have->free_by_node.size() > 8) {
+    text += fmt::format(" · +{} nodes", a.have->free_by_node.size() - 8);
+  }
+  if (a.need && a.need->each_milli > 0) row("have", text, out);
+  if (a.fragmentation) {
+    row("",
+        fmt::format(
+            "enough in total ({}), but the largest block is {} of {}; stranded: {}",
+            show_milli(a.fragmentation->free_milli), show_milli(a.fragmentation->largest_milli),
+            show_milli(a.fragmentation->needed_milli), show_milli(a.fragmentation->stranded_milli)),
+        out);
+  }
+  std::string funnel = std::to_string(a.have->nodes);
+  for (const FunnelStep& step : a.funnel) {
+    funnel += glued(fmt::format(" -> {} by {}", step.left, model::name(step.constraint)));
+  }
+  row("nodes", funnel, out);
+  std::size_t shown = 0;
+  for (const BlockedNode& node : a.nodes) {
+    if (++shown > 4) break;
+    std::string list;
+    for (const model::Constraint c : node.blockers) {
+      list += (list.empty() ? "" : ", ") + std::string(model::name(c));
+    }
+    row("", clean(node.name) + ": " + (list.empty() ? "takes it" : list), out);
+  }
+  const std::size_t more = a.nodes.size() + static_cast<std::size_t>(a.nodes_more);
+  if (more > 4) row("", fmt::format("+{} nodes: -o json", more - 4), out);
+}
+
+void say_others(const Answer& a, std::string& out) {
+  std::string text;
+  std::string last;
+  for (std::size_t i = 0; i < a.holders.size() && i < 8; ++i) {
+    const HolderView& holder = a.holders[i];
+    if (holder.node != last) {
+      text += (text.empty() ? "" : " · ") + clean(holder.node) + ": ";
+    } else {
+      text += ", ";
+    }
+    last = holder.node;
+    text += glued(fmt::format("{} ({})", clean(holder.pod), show_milli(holder.milli)));
+  }
+  const std::size_t all = a.holders.size() + static_cast<std::size_t>(a.holders_more);
+  if (all > 8) text += fmt::format(" · +{} pods", all - 8);
+  if (!text.empty()) row("holders", text, out);
+  text.clear();
+  for (const HealthView& health : a.health) {
+    if (text.size() > 300) break;
+    text += (text.empty() ? "" : " · ") + clean(health.node);
+    if (health.gpu >= 0) text += fmt::format(" GPU {}", health.gpu);
+    text += ": " + clean(health.reason);
+  }
+  if (!text.empty()) row("health", text, out);
+  if (a.ahead && a.ahead->workloads == 0) row("ahead", "nobody", out);
+  if (a.ahead && a.ahead->workloads > 0) {
+    row("ahead",
+        fmt::format("{} with {} GPUs; it is number {}", show_count(a.ahead->workloads, "workload"),
+                    show_milli(a.ahead->gpus_milli), a.ahead->position),
+        out);
+  }
+}
+
+void say_fixes(const Answer& a, std::string& out) {
+  if (a.standing == Standing::kRunning) return;
+  if (a.fixes.empty()) {
+    const std::string tried =
+        a.in_vain.empty() ? ""
+                          : fmt::format(" ({} were tried)",
+                                        show_count(static_cast<int>(a.in_vain.size()), "change"));
+    row("fixes", "no single change works, nor two" + tried, out);
+    row("next", std::string(facts_of(a.reason).what_to_do), out);
+    return;
+  }
+  out += "\n  FIXES, each tried on a copy of the cluster, least disturbance first\n";
+  int number = 0;
+  for (const Fix& fix : a.fixes) {
+    std::string text = clean(fix.title);
+    text += fix.restarts == 0
+                ? ": starts now"
+                : fmt::format(": starts now, restarts {}", show_count(fix.restarts, "pod"));
+    wrap(fmt::format("  {}  ", ++number), 5, text, out);
+  }
+}
+
+}  // namespace
+
+std::string why_table(const Answer& a) {
+  std::string out;
+  wrap("", 2, clean(a.line), out);
+  out += '\n';
+  for (const Cause& cause : a.also) {
+    row("also", clean(cause.message) + " (" + std::string(model::name(cause.reason)) + ')', out);
+  }
+  if (a.since_ns) {
+    row("since", clock_of(*a.since_ns) + ", " + span_of(a.evaluated_ns - *a.since_ns) + " ago",
+        out);
+  }
+  say_need(a, out);
+  for (std::size_t i = 0; i < a.where.size(); ++i)
+    row(i == 0 ? "where" : "", clean(a.where[i]), out);
+  say_quota(a, out);
+  say_have(a, out);
+  say_others(a, out);
+  if (a.standing != Standing::kRunning) {
+    row("starts",
+        a.start.at_ns
+            ? fmt::format("about {}, {}", clock_of(*a.start.at_ns), clean(a.start.because))
+            : "unknown: " + clean(a.start.because),
+        out);
+  }
+  say_fixes(a, out);
+  out += '\n';
+  for (const std::string& unseen : a.evidence.partial) {
+    row("partial", "you may not see " + clean(unseen) + ": the answer may be wrong", out);
+  }
+  if (a.reason != model::Reason::kNone) row("docs", anchor_of(a.reason), out);
+  if (!a.evidence.replay.empty()) row("replay", glued(clean(a.evidence.replay)), out);
+  return out;
+}
+
+}  // namespace berth::explain
