@@ -75,6 +75,7 @@ void Agent::State::held_came(Result<std::vector<model::HeldDevices>> came) {
     if (!wrote.ok()) log.warn("journal", {{"error", wrote.error().to_string()}});
   }
   join();
+  if (mig) mig->use_changed();
   publish_later();
 }
 
@@ -93,7 +94,11 @@ void Agent::State::join() {
   holders = monitor::holders_of(held, offer.resources);
   if (!link) return;
   std::map<std::pair<std::string, std::string>, std::string> uids;
-  for (const auto& [uid, pod] : link->pods()) uids[{pod.ns, pod.name}] = uid;
+  container_names.clear();
+  for (const auto& [uid, pod] : link->pods()) {
+    uids[{pod.ns, pod.name}] = uid;
+    container_names.insert(pod.containers.begin(), pod.containers.end());
+  }
   for (auto& [device, list] : holders) {
     for (monitor::Holder& holder : list) {
       const auto found = uids.find({holder.ns, holder.pod});
@@ -107,13 +112,11 @@ void Agent::State::find_processes() {
   processes.clear();
   for (const model::GpuReading& reading : readings) {
     for (const model::GpuProcess& process : reading.processes) {
-      const auto where = host::container_of(options.host_root, process.pid);
-      if (!where) continue;
-      for (const auto& [device, list] : holders) {
-        for (const monitor::Holder& holder : list) {
-          if (holder.pod_uid == where->pod_uid) processes[process.pid] = holder;
-        }
-      }
+      const std::vector<model::ContainerPlace> places =
+          host::containers_of(options.host_root, process.pid);
+      if (places.empty()) continue;
+      const monitor::Holder* holder = monitor::holder_at(holders, places, container_names);
+      if (holder != nullptr) processes[process.pid] = *holder;
     }
   }
 }
@@ -193,6 +196,12 @@ Result<model::ContainerGrant> Agent::State::allocate(const std::string& resource
   if (found == nullptr || !inventory) {
     allocations.with({resource, "refused"}).add();
     return Error(Code::kNotFound, resource + " is not offered by this node any more");
+  }
+  for (const model::OfferedDevice& device : found->devices) {
+    if (std::find(ids.begin(), ids.end(), device.id) == ids.end()) continue;
+    if (!mig_withheld(device.gpu, device.uuid)) continue;
+    allocations.with({resource, "refused"}).add();
+    return Error(Code::kUnavailable, device.id + ": the GPU's MIG layout is being changed");
   }
   Result<model::ContainerGrant> made =
       allocate::grant(*inventory, *found, ids, grant_rules(), uuid4(random));

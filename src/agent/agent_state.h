@@ -14,6 +14,7 @@
 #include "advertise/labels.h"
 #include "advertise/resources.h"
 #include "agent/agent.h"
+#include "agent/mig_keeper.h"
 #include "agent/node_link.h"
 #include "agent/requests.h"
 #include "allocate/grant.h"
@@ -103,6 +104,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   std::set<std::string> differing;  // pods whose difference was counted
   monitor::Holders holders;
   std::map<int, monitor::Holder> processes;
+  std::map<std::string, std::string> container_names;  // of this node's pods, by id
 
   void start_pods();
   void list_pods();
@@ -121,6 +123,16 @@ struct Agent::State : std::enable_shared_from_this<State> {
   std::string health_path() const { return options.state_dir + "/health.json"; }
   void keep_status(const monitor::NodeSights& seen, const monitor::NodeState& judged,
                    const std::string& json);
+
+  // ---- MIG layouts (mig_agent.cc)
+  std::unique_ptr<MigKeeper> mig;  // absent: they are left alone
+
+  void start_mig();
+  void declare_mig();
+  void follow_mig();
+  std::optional<discover::MigUse> mig_use() const;
+  bool mig_withheld(int gpu, const std::string& uuid) const;
+  std::optional<NodeCondition> mig_condition() const;
 
   // ---- for other threads
   mutable Mutex mutex;

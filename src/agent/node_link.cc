@@ -73,6 +73,17 @@ allocate::NodePod read_pod(const Value& root) {
   out.gpus = read_hint(text_in(root, {"metadata", "annotations", objects::kGpusAnnotation}));
   const std::string phase = text_in(root, {"status", "phase"});
   out.finished = phase == "Succeeded" || phase == "Failed";
+  for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
+    const Value* statuses = find_in(root, {"status", list});
+    if (statuses == nullptr) continue;
+    for (const Value& one : statuses->items()) {
+      // "containerd://<id>"
+      const std::string id = text_in(one, {"containerID"});
+      const std::size_t start = id.find("://");
+      if (start == std::string::npos || out.containers.size() >= kMaxAsks) continue;
+      out.containers[id.substr(start + 3)] = text_in(one, {"name"});
+    }
+  }
   for (const char* list : {"initContainers", "containers"}) {
     const Value* containers = find_in(root, {"spec", list});
     if (containers == nullptr) continue;
@@ -148,7 +159,16 @@ std::string status_body(const objects::GpuNode& node) {
 }  // namespace
 
 struct NodeLink::State : std::enable_shared_from_this<State> {
-  enum Part { kHostLabels, kGpuLabels, kConditions, kGpuNode, kGpuStatus, kTaint, kParts };
+  enum Part {
+    kHostLabels,
+    kGpuLabels,
+    kMigLabels,
+    kConditions,
+    kGpuNode,
+    kGpuStatus,
+    kTaint,
+    kParts
+  };
 
   // One thing to write. wanted empty: nothing.
   struct Slot {
@@ -186,7 +206,7 @@ struct NodeLink::State : std::enable_shared_from_this<State> {
   kube::Informer nodes, pods_informer;
   std::array<Slot, kParts> slots;
   std::string node_uid;
-  std::map<std::string, std::string> node_labels, host_labels, gpu_labels;
+  std::map<std::string, std::string> node_labels, host_labels, gpu_labels, mig_labels;
   std::vector<NodeCondition> conditions;
   std::map<std::string, std::pair<std::string, std::string>> seen_conditions;  // status and since
   std::map<std::string, std::int64_t> allocatable;
@@ -212,8 +232,9 @@ struct NodeLink::State : std::enable_shared_from_this<State> {
 };
 
 namespace {
-constexpr std::array<const char*, 6> kPartNames = {
-    "host-labels", "gpu-labels", "conditions", "gpunode", "gpunode-status", "startup-taint"};
+constexpr std::array<const char*, 7> kPartNames = {"host-labels",  "gpu-labels", "mig-labels",
+                                                   "conditions",   "gpunode",    "gpunode-status",
+                                                   "startup-taint"};
 }
 
 void NodeLink::State::start() {
@@ -268,6 +289,7 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
   };
   if (missing(host_labels)) slots[kHostLabels].written.clear();
   if (missing(gpu_labels)) slots[kGpuLabels].written.clear();
+  if (missing(mig_labels)) slots[kMigLabels].written.clear();
   seen_conditions.clear();
   if (const Value* list = find_in(root, {"status", "conditions"})) {
     for (const Value& one : list->items()) {
@@ -384,7 +406,8 @@ void NodeLink::State::send(Part part, std::string body, kube::Client::Done done)
   options.manager = "berth-agent";
   switch (part) {
     case kHostLabels:
-      options.manager = "berth-agent-host";
+    case kMigLabels:
+      options.manager = part == kHostLabels ? "berth-agent-host" : "berth-agent-mig";
       [[fallthrough]];
     case kGpuLabels:
       options.force = true;
@@ -458,6 +481,12 @@ void NodeLink::want_gpu_labels(const std::map<std::string, std::string>& labels)
   if (!labels.empty()) state_->want(State::kGpuLabels, labels_body(state_->node, labels));
 }
 
+void NodeLink::want_mig_labels(const std::map<std::string, std::string>& labels) {
+  if (labels.empty() && state_->mig_labels.empty()) return;  // nothing was ever said
+  state_->mig_labels = labels;
+  state_->want(State::kMigLabels, labels_body(state_->node, labels));
+}
+
 void NodeLink::want_conditions(const std::vector<NodeCondition>& conditions) {
   if (state_->conditions == conditions) return;
   state_->conditions = conditions;
@@ -496,6 +525,7 @@ bool NodeLink::heard() const { return !state_->node_uid.empty(); }
 const std::map<std::string, std::int64_t>& NodeLink::allocatable() const {
   return state_->allocatable;
 }
+const std::map<std::string, std::string>& NodeLink::labels() const { return state_->node_labels; }
 const std::map<std::string, allocate::NodePod>& NodeLink::pods() const { return state_->pods; }
 
 }  // namespace berth::agent

@@ -25,9 +25,10 @@ struct NodePod {
     friend bool operator==(const Ask&, const Ask&) = default;
   };
   std::string uid, ns, name;
-  std::vector<int> gpus;  // berth.dev/gpus; empty: no hint
-  std::vector<Ask> asks;  // for resources that the node offers
-  bool finished = false;  // phase Succeeded or Failed: it holds nothing
+  std::vector<int> gpus;                          // berth.dev/gpus; empty: no hint
+  std::vector<Ask> asks;                          // for resources that the node offers
+  bool finished = false;                          // phase Succeeded or Failed: it holds nothing
+  std::map<std::string, std::string> containers;  // names by the runtime's id
   friend bool operator==(const NodePod&, const NodePod&) = default;
 };
 

@@ -12,6 +12,7 @@
 #include "advertise/cdi.h"
 #include "base/loop.h"
 #include "base/result.h"
+#include "model/allocation.h"
 #include "model/device.h"
 
 namespace berth::host {
@@ -73,11 +74,8 @@ class KernelLog {
   virtual ~KernelLog() = default;
 };
 
-// The UID of the pod and the id of the container that a process runs in, from /proc/PID/cgroup (v1
-// and v2, systemd and cgroupfs names); nothing for others.
-struct ContainerOf {
-  std::string pod_uid, container_id;
-};
-std::optional<ContainerOf> container_of(const std::string& root, int pid);
+// The pods and containers that a process runs in, from /proc/PID/cgroup (v1 and v2, systemd and
+// cgroupfs names), the innermost first: a cluster in a pod has several. Nothing for others.
+std::vector<model::ContainerPlace> containers_of(const std::string& root, int pid);
 
 }  // namespace berth::host

@@ -3,9 +3,12 @@
 #include <algorithm>
 #include <charconv>
 #include <cstdint>
+#include <utility>
 
 namespace berth::host {
 namespace {
+
+using model::ContainerPlace;
 
 bool is_hex(char c) {
   return (c >= '0' && c <= '9') || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
@@ -57,15 +60,17 @@ std::string container_id_of(std::string_view part) {
   return part.size() == 64 && all_hex(part) ? std::string(part) : std::string();
 }
 
-ContainerOf container_of_path(std::string_view path) {
-  ContainerOf found;
+// From the outermost to the innermost. The first container below a pod is the pod's own.
+std::vector<ContainerPlace> places_on(std::string_view path) {
+  std::vector<ContainerPlace> found;
+  std::string uid;
   for (const std::string_view folder : split(path, '/')) {
     // containerd without systemd's help writes "POD.slice:cri-containerd:ID" as one name.
     for (const std::string_view part : split(folder, ':')) {
-      if (std::string uid = pod_uid_of(part); !uid.empty()) {
-        found = {std::move(uid), {}};
-      } else if (found.container_id.empty() && !found.pod_uid.empty()) {
-        found.container_id = container_id_of(part);
+      if (std::string pod = pod_uid_of(part); !pod.empty()) {
+        uid = std::move(pod);
+      } else if (std::string id = container_id_of(part); !uid.empty() && !id.empty()) {
+        found.push_back({std::exchange(uid, {}), std::move(id)});
       }
     }
   }
@@ -147,17 +152,19 @@ std::optional<std::string> kernel_message(std::string_view record) {
   return std::string(text.substr(0, text.find('\n')));
 }
 
-std::optional<ContainerOf> container_of_cgroups(std::string_view text) {
+std::vector<ContainerPlace> containers_of_cgroups(std::string_view text) {
   for (const std::string_view line : lines_of(text)) {
     // "hierarchy:controllers:path", and the path may hold colons.
     const std::size_t first = line.find(':');
     if (first == std::string_view::npos) continue;
     const std::size_t second = line.find(':', first + 1);
     if (second == std::string_view::npos) continue;
-    ContainerOf found = container_of_path(line.substr(second + 1));
-    if (!found.pod_uid.empty() && !found.container_id.empty()) return found;
+    std::vector<ContainerPlace> found = places_on(line.substr(second + 1));
+    if (found.empty()) continue;
+    std::reverse(found.begin(), found.end());
+    return found;
   }
-  return std::nullopt;
+  return {};
 }
 
 std::map<std::string, std::string> os_release_of(std::string_view text) {

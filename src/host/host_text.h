@@ -17,8 +17,8 @@ namespace berth::host {
 // (facility 0): any program may write to the log.
 std::optional<std::string> kernel_message(std::string_view record);
 
-// /proc/PID/cgroup.
-std::optional<ContainerOf> container_of_cgroups(std::string_view text);
+// /proc/PID/cgroup: as host.h says.
+std::vector<model::ContainerPlace> containers_of_cgroups(std::string_view text);
 
 // os-release(5): KEY=value, in shell quotes.
 std::map<std::string, std::string> os_release_of(std::string_view text);

@@ -47,12 +47,36 @@ TEST(HostText, FindsTheContainerOfAProcess) {
       {"no colons", "kubepods/pod" + kUid + "/" + kId, false},
   };
   for (const auto& c : cases) {
-    const auto found = container_of_cgroups(c.text);
-    EXPECT_EQ(found.has_value(), c.found) << c.what;
-    if (!found) continue;
-    EXPECT_EQ(found->pod_uid, c.uid) << c.what;
-    EXPECT_EQ(found->container_id, kId) << c.what;
+    const auto found = containers_of_cgroups(c.text);
+    EXPECT_EQ(found.size(), c.found ? 1U : 0U) << c.what;
+    if (found.empty()) continue;
+    EXPECT_EQ(found[0].pod_uid, c.uid) << c.what;
+    EXPECT_EQ(found[0].container_id, kId) << c.what;
   }
+}
+
+TEST(HostText, ContainersInContainers) {
+  const std::string outer(64, 'b'), docker(64, 'd');
+  const std::string outer_uid = "9f9f9f9f-0001-4002-8003-aabbccddeeff";
+  using Places = std::vector<model::ContainerPlace>;
+  const Places one = {{kUid, kId}}, both = {{kUid, kId}, {outer_uid, outer}};
+  // A cluster in a container of docker: kind, with systemd inside and without.
+  EXPECT_EQ(containers_of_cgroups(
+                "0::/system.slice/docker-" + docker +
+                ".scope/kubelet.slice/kubelet-kubepods.slice/kubelet-kubepods-besteffort.slice/"
+                "kubelet-kubepods-besteffort-pod" +
+                kScoredUid + ".slice/cri-containerd-" + kId + ".scope"),
+            one);
+  EXPECT_EQ(containers_of_cgroups("11:memory:/docker/" + docker +
+                                  "/kubelet/kubepods/burstable/pod" + kUid + "/" + kId),
+            one);
+  // A cluster in a pod: the process is in the pods of both.
+  EXPECT_EQ(containers_of_cgroups("0::/kubepods/pod" + outer_uid + "/" + outer +
+                                  "/kubelet/kubepods/pod" + kUid + "/" + kId + "/init"),
+            both);
+  // Docker in a pod: its containers are the pod's container.
+  EXPECT_EQ(containers_of_cgroups("0::/kubepods/pod" + kUid + "/" + kId + "/docker/" + docker),
+            one);
 }
 
 TEST(HostText, ReadsKernelRecords) {

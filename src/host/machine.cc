@@ -178,10 +178,10 @@ void place_on_bus(const std::string& root, model::GpuInventory& inventory,
   }
 }
 
-std::optional<ContainerOf> container_of(const std::string& root, int pid) {
+std::vector<model::ContainerPlace> containers_of(const std::string& root, int pid) {
   const auto text =
       read_text(below(root, "/proc/" + std::to_string(pid) + "/cgroup"), kMostOfAttribute);
-  return text.ok() ? container_of_cgroups(*text) : std::nullopt;
+  return text.ok() ? containers_of_cgroups(*text) : std::vector<model::ContainerPlace>();
 }
 
 }  // namespace berth::host

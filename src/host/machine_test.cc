@@ -142,12 +142,47 @@ TEST(Machine, FindsTheContainerOfAProcess) {
   const std::string id(64, 'c');
   root.write("proc/17/cgroup", "0::/kubepods/pod1b2c3d4e-0001-4002-8003-aabbccddeeff/" + id + "\n");
   root.write("proc/18/cgroup", "0::/init.scope\n");
-  const auto found = container_of(root.path(), 17);
-  ASSERT_TRUE(found.has_value());
-  EXPECT_EQ(found->pod_uid, "1b2c3d4e-0001-4002-8003-aabbccddeeff");
-  EXPECT_EQ(found->container_id, id);
-  EXPECT_FALSE(container_of(root.path(), 18).has_value());
-  EXPECT_FALSE(container_of(root.path(), 19).has_value());
+  const auto found = containers_of(root.path(), 17);
+  ASSERT_EQ(found.size(), 1U);
+  EXPECT_EQ(found[0].pod_uid, "1b2c3d4e-0001-4002-8003-aabbccddeeff");
+  EXPECT_EQ(found[0].container_id, id);
+  EXPECT_TRUE(containers_of(root.path(), 18).empty());
+  EXPECT_TRUE(containers_of(root.path(), 19).empty());
+}
+
+// Files as machines have them, in full: /proc/PID/cgroup of a container's process.
+TEST(Machine, FindsTheContainerOnEveryKindOfMachine) {
+  const std::string id = "7d1e0c9b8a7f6e5d4c3b2a190817161514131211100f0e0d0c0b0a0908070605";
+  const std::string uid = "1b2c3d4e-0001-4002-8003-aabbccddeeff";
+  const std::string scored = "1b2c3d4e_0001_4002_8003_aabbccddeeff";
+  const auto on_all = [](const std::string& path) {  // v1: the same path in every hierarchy
+    std::string out;
+    int number = 12;
+    for (const char* controllers :
+         {"pids", "hugetlb", "net_cls,net_prio", "perf_event", "memory", "cpu,cpuacct", "devices",
+          "blkio", "freezer", "cpuset", "rdma", "name=systemd"}) {
+      out += std::to_string(number--) + ':' + controllers + ':' + path + '\n';
+    }
+    return out;
+  };
+  const std::string slice = "/kubepods.slice/kubepods-besteffort.slice/kubepods-besteffort-pod" +
+                            scored + ".slice/cri-containerd-" + id + ".scope";
+  const std::map<int, std::string> machines = {
+      {1, on_all("/kubepods/besteffort/pod" + uid + "/" + id)},    // v1, cgroupfs
+      {2, on_all(slice)},                                          // v1, systemd
+      {3, on_all(slice) + "0::" + slice + "\n"},                   // hybrid
+      {4, "0::/kubepods/besteffort/pod" + uid + "/" + id + "\n"},  // v2, cgroupfs
+      {5, "0::" + slice + "\n"},                                   // v2, systemd
+      {6, "9:name=systemd:/\n8:pids:/berth/kubepods/besteffort/pod" + uid + "/" + id +
+              "\n4:memory:/berth/kubepods/besteffort/pod" + uid + "/" + id + "\n0::/\n"},
+  };
+  const TestFolder root;
+  for (const auto& [pid, text] : machines) {
+    root.write("proc/" + std::to_string(pid) + "/cgroup", text);
+    const auto found = containers_of(root.path(), pid);
+    ASSERT_EQ(found.size(), 1U) << text;
+    EXPECT_EQ(found[0], (model::ContainerPlace{uid, id})) << text;
+  }
 }
 
 }  // namespace

@@ -24,6 +24,12 @@ struct ContainerGrant {
   friend bool operator==(const ContainerGrant&, const ContainerGrant&) = default;
 };
 
+// Where a process runs.
+struct ContainerPlace {
+  std::string pod_uid, container_id;
+  friend bool operator==(const ContainerPlace&, const ContainerPlace&) = default;
+};
+
 // Who holds what, as the kubelet says it (pod-resources).
 struct HeldDevices {
   std::string ns, pod, container, resource;

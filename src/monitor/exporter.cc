@@ -364,6 +364,27 @@ Holders holders_of(const std::vector<model::HeldDevices>& held,
   return out;
 }
 
+const Holder* holder_at(const Holders& holders, const std::vector<model::ContainerPlace>& places,
+                        const std::map<std::string, std::string>& containers) {
+  for (const model::ContainerPlace& place : places) {
+    const auto named = containers.find(place.container_id);
+    const Holder* found = nullptr;
+    bool several = false;
+    for (const auto& [device, list] : holders) {
+      for (const Holder& holder : list) {
+        if (holder.pod_uid != place.pod_uid) continue;
+        if (named != containers.end() && named->second == holder.container) return &holder;
+        several = several || (found != nullptr && found->container != holder.container);
+        if (found == nullptr) found = &holder;
+      }
+    }
+    if (found == nullptr) continue;
+    // A container that is known and holds nothing uses what another of its pod holds.
+    return several || named != containers.end() ? nullptr : found;
+  }
+  return nullptr;
+}
+
 void export_metrics(const ExportInput& input, const ExportOptions& options, std::string& out) {
   out.clear();
   static const model::GpuInventory kNoInventory;

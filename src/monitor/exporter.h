@@ -52,6 +52,12 @@ using Holders = std::map<std::string, std::vector<Holder>>;
 Holders holders_of(const std::vector<model::HeldDevices>& held,
                    const std::vector<model::OfferedResource>& resources);
 
+// The holder that a process belongs to, by where it runs, innermost first: the first of these pods
+// that holds a device. Of several containers of that pod the one whose name containers (by id) has;
+// nullptr: none, or it cannot be told.
+const Holder* holder_at(const Holders& holders, const std::vector<model::ContainerPlace>& places,
+                        const std::map<std::string, std::string>& containers);
+
 struct ExportInput {
   const model::GpuInventory* inventory = nullptr;
   const std::vector<model::GpuReading>* readings = nullptr;

@@ -497,6 +497,25 @@ TEST(Holders, OfEveryKindOfResource) {
   EXPECT_EQ(holders_of(held, resources), expected);
 }
 
+TEST(Holders, OfAProcess) {
+  const Holders holders = {
+      {"GPU-0", {{"a", "one", "main", "u1", "GPU-0::0"}, {"a", "two", "left", "u2", "GPU-0::1"}}},
+      {"GPU-1", {{"a", "two", "right", "u2", "GPU-1::0"}, {"a", "one", "main", "u1", "GPU-1::1"}}},
+  };
+  const std::map<std::string, std::string> names = {{"c2", "right"}, {"c3", "logs"}};
+  const auto container = [&](const std::vector<model::ContainerPlace>& places) -> std::string {
+    const Holder* found = holder_at(holders, places, names);
+    return found == nullptr ? "" : found->pod + "/" + found->container;
+  };
+  EXPECT_EQ(container({{"u1", "unheard"}}), "one/main");  // only this one of the pod holds anything
+  EXPECT_EQ(container({{"u2", "c2"}}), "two/right");
+  EXPECT_EQ(container({{"u2", "unheard"}}), "") << "either of two";
+  EXPECT_EQ(container({{"u2", "c3"}}), "") << "a container that holds nothing";
+  EXPECT_EQ(container({{"of-a-cluster-inside", "x"}, {"u1", "y"}}), "one/main");
+  EXPECT_EQ(container({{"u3", "z"}}), "");
+  EXPECT_EQ(container({}), "");
+}
+
 TEST(Counters, FileIsReadAsTheExportersOwn) {
   auto rows = parse_counters_csv(
       "# Format\r\n"

@@ -13,19 +13,19 @@ bool is_hex(char c) {
 
 void check_container(std::string_view input) {
   using berth::fuzz::check;
-  const auto found = berth::host::container_of_cgroups(input);
-  if (!found) return;
-  check(found->container_id.size() == 64 &&
-            std::all_of(found->container_id.begin(), found->container_id.end(), is_hex),
-        "an id has 64 digits");
-  check(found->pod_uid.size() == 32 || found->pod_uid.size() == 36, "a UID has a UID's length");
-  check(std::all_of(found->pod_uid.begin(), found->pod_uid.end(),
-                    [](char c) { return is_hex(c) || c == '-'; }),
-        "a UID has digits and dashes");
-  const auto again = berth::host::container_of_cgroups("0::/kubepods/pod" + found->pod_uid + "/" +
-                                                       found->container_id);
-  check(again && again->pod_uid == found->pod_uid && again->container_id == found->container_id,
-        "the plain form reads back");
+  std::string plain = "0::/kubepods";
+  const auto places = berth::host::containers_of_cgroups(input);
+  for (auto place = places.rbegin(); place != places.rend(); ++place) {
+    check(place->container_id.size() == 64 &&
+              std::all_of(place->container_id.begin(), place->container_id.end(), is_hex),
+          "an id has 64 digits");
+    check(place->pod_uid.size() == 32 || place->pod_uid.size() == 36, "a UID has a UID's length");
+    check(std::all_of(place->pod_uid.begin(), place->pod_uid.end(),
+                      [](char c) { return is_hex(c) || c == '-'; }),
+          "a UID has digits and dashes");
+    plain += "/pod" + place->pod_uid + "/" + place->container_id;
+  }
+  check(berth::host::containers_of_cgroups(plain) == places, "the plain form reads back");
 }
 
 }  // namespace
