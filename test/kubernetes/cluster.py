@@ -3,8 +3,8 @@
 
 As a command it runs another one against it:
 
-    cluster.py run [--controllers LIST] [--keep] -- COMMAND...   KUBECONFIG, BERTH_ETCD and PATH are set
-    cluster.py serve [--controllers LIST]                        until a signal or the end of input
+    cluster.py run [--controllers LIST] [--groups] [--keep] -- COMMAND...   KUBECONFIG, BERTH_ETCD and PATH are set
+    cluster.py serve [--controllers LIST]                                   until a signal or the end of input
 
 As a module: `with Cluster() as cluster:` and then cluster.kubeconfig, cluster.url, cluster.token,
 cluster.bin. Ports are free ones; data lives in a temporary folder that goes with the cluster. One token
@@ -29,6 +29,7 @@ import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "berth-standby", "load"]
+GROUPS = ["--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"]
 READY_SECONDS = 180  # a loaded machine takes its time
 
 
@@ -262,6 +263,7 @@ def main():
     parser.add_argument("what", choices=["run", "serve"])
     parser.add_argument("--controllers", help="run kube-controller-manager with these ('*': all)")
     parser.add_argument("--keep", action="store_true", help="leave data and logs behind")
+    parser.add_argument("--groups", action="store_true", help="with Kubernetes' own pod groups, which are off as yet")
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
     options, command = parser.parse_args(arguments[:cut]), arguments[cut + 1:]
@@ -269,7 +271,8 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.what == "run" and not command:
         parser.error("no command")
-    with Cluster(controllers=options.controllers, keep=options.keep) as cluster:
+    with Cluster(controllers=options.controllers, keep=options.keep,
+                 api_flags=GROUPS if options.groups else ()) as cluster:
         if options.what == "run":
             return subprocess.run(command, env=cluster.environment()).returncode
         print(json.dumps({"kubeconfig": cluster.kubeconfig, "url": cluster.url, "etcd": cluster.etcd,

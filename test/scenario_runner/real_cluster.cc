@@ -33,7 +33,7 @@ class RealEngine final : public Engine, private Pump {
   bool until(const std::function<bool()>& done) override { return wait(done, 60 * kSecond); }
 
   void settle(const std::function<std::uint64_t()>& changes) override {
-    constexpr std::int64_t kQuiet = kSecond * 5 / 2, kLongest = 30 * kSecond;
+    constexpr std::int64_t kQuiet = kSecond * 5 / 2, kLongest = 60 * kSecond;
     std::uint64_t seen = changes();
     std::int64_t since = monotonic_.ticks_ns();
     wait(
