@@ -256,6 +256,18 @@ void check_table(const Case& one, Lines& lines) {
   if (ran.out.empty()) lines.emplace_back("table: empty");
 }
 
+// What is misconfigured or never must be so by the plan's proof; what waits must not.
+void check_retry(const Case& one, Lines& lines) {
+  if (one.fine() || one.verdicts.size() > 1) return;
+  const Result<Outcome> outcome = plan_of(one.objects, subject_of(one), one.now);
+  if (!outcome.ok() || outcome->retry.empty()) return;
+  const bool never = one.verdicts[0] == "never" || one.verdicts[0] == "misconfigured";
+  const bool always_wrong =
+      one.verdicts[0] == "misconfigured" && !contains(one.stages, "constraints");
+  if (always_wrong || never == (outcome->retry == "never")) return;
+  lines.push_back("verdict " + one.verdicts[0] + ", but the plan says " + outcome->retry);
+}
+
 }  // namespace
 
 std::vector<std::string> check_case(const Case& one, Tally& tally) {
@@ -288,6 +300,7 @@ std::vector<std::string> check_truth(const Case& one) {
     }
   };
   starts_with_cures({}, one.fine());
+  check_retry(one, lines);
   if (!causes.empty()) starts_with_cures(causes, true);
   for (const std::string& left : causes) {
     if (causes.size() == 1) break;
