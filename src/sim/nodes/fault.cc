@@ -59,6 +59,7 @@ constexpr text::Field<Fault> kFaultFields[] = {
     text::field<&Fault::for_ns, read_span>("for"),
     text::field<&Fault::delay_ns, read_span>("delay"),
     text::field<&Fault::reason, read_refusal>("reason"),
+    text::field<&Fault::agent_ns, read_span>("agent"),
 };
 
 bool of_gpu(FaultKind kind) {
@@ -78,9 +79,13 @@ Nonsense nonsense_in(const Fault& fault, int gpus) {
     return {"gpu", std::to_string(fault.gpu),
             gpus == 0 ? "no gpu: the node has none" : "0.." + std::to_string(gpus - 1)};
   }
-  if (fault.gpu >= 0 && !of_gpu(fault.kind) && fault.kind != FaultKind::kRecover) {
+  if (fault.gpu >= 0 && !of_gpu(fault.kind) && fault.kind != FaultKind::kRecover &&
+      fault.kind != FaultKind::kRefusePods) {
     return {"gpu", std::to_string(fault.gpu),
             "no gpu: " + std::string(name(fault.kind)) + " is of the whole node"};
+  }
+  if (fault.agent_ns > 0 && fault.kind != FaultKind::kReboot) {
+    return {"agent", std::to_string(fault.agent_ns / 1'000'000'000) + "s", "a reboot with it"};
   }
   if (fault.kind == FaultKind::kXid && fault.code == 0) {
     return {"code", "none", "the number of the Xid, as 79"};
@@ -149,8 +154,11 @@ Status take_fault_word(std::string_view key, std::string_view value, Fault& out)
                      ", want UnexpectedAdmissionError or TopologyAffinityError");
     }
     out.reason = value;
+  } else if (key == "agent") {
+    BERTH_TRY(out.agent_ns, span_of(key, value));
   } else {
-    return invalid("found " + objects::quoted(key) + ", want gpu, code, for, delay or reason");
+    return invalid("found " + objects::quoted(key) +
+                   ", want gpu, code, for, delay, reason or agent");
   }
   return {};
 }

@@ -78,6 +78,7 @@ struct Fault {
   std::int64_t for_ns = 0;                          // then it recovers by itself; 0: never
   std::int64_t delay_ns = 30'000'000'000;           // of a slow start
   std::string reason = "UnexpectedAdmissionError";  // of refused pods
+  std::int64_t agent_ns = 0;                        // after a reboot the agent comes so much later
 };
 
 struct Fleet {

@@ -183,6 +183,13 @@ int Machine::free_devices(const Needs& needs) const {
 bool Machine::choose(const Needs& needs, Held& held, std::optional<Refusal>& refusal) const {
   const Kind kind = needs.gpu.kind;
   if (kind == Kind::kNone || needs.gpu.count <= 0) return true;
+  if (!agent_) {
+    refusal = Refusal{"UnexpectedAdmissionError",
+                      "Allocate failed due to no healthy devices present; cannot allocate "
+                      "unhealthy devices " +
+                          resource_name(needs) + ", which is unexpected"};
+    return false;
+  }
   const model::Demand demand = to_demand(needs);
   held.mig = kind == Kind::kMig;
   const bool ours =
@@ -348,7 +355,7 @@ std::vector<objects::GpuNodeGpu> Machine::published() const {
 
 std::optional<Machine::Advertised> Machine::advertised() const {
   if (gpu_count() == 0) return std::nullopt;
-  const int each = mig_slots_ > 0 ? mig_slots_ : info_.shares_per_gpu;
+  const int each = !agent_ ? 0 : mig_slots_ > 0 ? mig_slots_ : info_.shares_per_gpu;
   return Advertised{mig_slots_ > 0 ? mig_resource_ : "nvidia.com/gpu", gpu_count() * each,
                     healthy_gpus() * each};
 }

@@ -65,6 +65,8 @@ class Machine {
   bool break_gpu(int index, std::string reason);
   bool drop_nvlink(int index);
   bool recover_gpu(int index);
+  // Without its agent a machine advertises no devices, and hands out none.
+  void set_agent(bool there) { agent_ = there; }
   GpuTrouble& trouble(int index) { return troubles_[static_cast<std::size_t>(index)]; }
   const GpuTrouble& trouble(int index) const { return troubles_[static_cast<std::size_t>(index)]; }
 
@@ -90,6 +92,7 @@ class Machine {
   model::MigFree slots_{};  // free ones
   std::string mig_resource_;
   int mig_slots_ = 0;
+  bool agent_ = true;
   std::array<int, model::kMaxGpusPerNode> clique_{};  // as built
   std::array<GpuTrouble, model::kMaxGpusPerNode> troubles_;
 };

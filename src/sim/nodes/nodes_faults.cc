@@ -60,6 +60,7 @@ void Nodes::State::inject(const Fault& fault) {
       break;
     case FaultKind::kRefusePods:
       node->refuse = fault.reason;
+      node->refuse_gpu = fault.gpu;
       ++node->refuse_serial;
       break;
   }
@@ -157,18 +158,37 @@ void Nodes::State::reboot(SimNode& node) {
   }
 }
 
-void Nodes::State::booted(SimNode& node) {
+void Nodes::State::booted(SimNode& node, std::int64_t agent_ns) {
   for (int i = 0; i < node.machine.gpu_count(); ++i) node.machine.recover_gpu(i);
   node.ready = true;
-  for (const kube::Key& key : node.pods) {
+  node.machine.set_agent(agent_ns == 0);
+  const std::vector<kube::Key> keys(node.pods.begin(), node.pods.end());
+  for (const kube::Key& key : keys) {
     const auto it = pods.find(key);
     if (it == pods.end() || it->second->stage != PodStage::kBackoff) continue;
+    if (agent_ns > 0) {  // the kubelet admits its pods anew, and asks for their devices
+      release(*it->second);
+      Held none;
+      const auto refusal = node.machine.admit(it->second->facts.needs, none);
+      if (refusal) {
+        refuse(*it->second, *refusal);
+        continue;
+      }
+      it->second->held = none;
+    }
     it->second->write_wanted = false;  // running again is all there is to tell
     it->second->start_due = ticks() + 1 + options.start_ns;
     schedule(*it->second);
   }
   node.gpu_wanted = node.machine.gpu_count() > 0;
   set_alive(node, true);
+  if (agent_ns == 0) return;
+  later(agent_ns, [this, &node, boots = node.boots] {
+    if (node.boots != boots) return;
+    node.machine.set_agent(true);
+    want_publish(node, true);
+    want_status(node);
+  });
 }
 
 // Ends what this fault began, unless something newer happened to the same part.
@@ -180,10 +200,11 @@ void Nodes::State::recover_later(const Fault& fault, SimNode& node) {
     of_gpu.push_back(node.machine.trouble(i).serial);
   }
   const FaultKind kind = fault.kind;
+  const std::int64_t agent = fault.agent_ns;
   const int gpu = fault.gpu;
   const std::int64_t span =
       kind == FaultKind::kReboot && fault.for_ns == 0 ? options.reboot_ns : fault.for_ns;
-  later(span, [this, &node, kind, gpu, of_node, of_slow, of_refuse, of_gpu] {
+  later(span, [this, &node, kind, gpu, agent, of_node, of_slow, of_refuse, of_gpu] {
     switch (kind) {
       case FaultKind::kNotReady:
         if (node.serial == of_node) set_ready(node, true);
@@ -192,7 +213,7 @@ void Nodes::State::recover_later(const Fault& fault, SimNode& node) {
         if (node.serial == of_node) set_alive(node, true);
         return;
       case FaultKind::kReboot:
-        if (node.serial == of_node) booted(node);
+        if (node.serial == of_node) booted(node, agent);
         return;
       case FaultKind::kSlowStart:
         if (node.slow_serial == of_slow) node.slow_ns = 0;

@@ -117,14 +117,17 @@ void Nodes::State::admit(PodRecord& pod) {
   SimNode& node = nodes[static_cast<std::size_t>(pod.node)];
   if (!node.works()) return;
   pod.admitted_at = wall();
-  if (!node.refuse.empty()) {
-    return refuse(pod, {node.refuse, node.refuse == "TopologyAffinityError"
+  const Refusal ordered{node.refuse, node.refuse == "TopologyAffinityError"
                                          ? "Resources cannot be allocated with Topology locality"
                                          : "Allocate failed due to a simulated fault, which is "
-                                           "unexpected"});
-  }
+                                           "unexpected"};
+  if (!node.refuse.empty() && node.refuse_gpu < 0) return refuse(pod, ordered);
   if (const auto refusal = node.machine.admit(pod.facts.needs, pod.held)) {
     return refuse(pod, *refusal);
+  }
+  if (!node.refuse.empty() && pod.held.gpus.take[static_cast<std::size_t>(node.refuse_gpu)] != 0) {
+    node.machine.release(pod.held);
+    return refuse(pod, ordered);
   }
   if (!pod.held.gpus.empty()) {
     if (pod.held.differs && telemetry) telemetry->count_hint_difference();

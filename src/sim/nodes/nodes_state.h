@@ -36,7 +36,8 @@ struct SimNode {
   int boots = 0;
   std::int64_t slow_ns = 0;  // added to starts
   std::uint64_t slow_serial = 0, refuse_serial = 0;
-  std::string refuse;  // reason with which pods are refused; empty: they are not
+  std::string refuse;   // reason with which pods are refused; empty: they are not
+  int refuse_gpu = -1;  // only those that would get this one
   std::vector<bool> ips;
   std::set<kube::Key> pods;
   bool creating = false, status_wanted = false, status_writing = false;
@@ -111,7 +112,7 @@ struct Nodes::State {
   void set_ready(SimNode& node, bool ready);
   void set_alive(SimNode& node, bool alive);
   void reboot(SimNode& node);
-  void booted(SimNode& node);
+  void booted(SimNode& node, std::int64_t agent_ns);
   void recover_later(const Fault& fault, SimNode& node);
   void schedule_script();
 
