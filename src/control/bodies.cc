@@ -189,14 +189,18 @@ std::uint64_t decision_digest(const model::Decision& d) {
   return h.value();
 }
 
-std::string decision_line(const DecisionLine& line, const model::Decision& d) {
-  JsonWriter out;
-  out.begin_object();
+std::string decision_id(const DecisionLine& line, const model::Decision& d) {
   LineDigest id;
   id.add(static_cast<std::int64_t>(decision_digest(d)));
   id.add(static_cast<std::int64_t>(line.inputs));
   id.add(static_cast<std::int64_t>(line.cycle));
-  out.field("id", hex(id.value()));
+  return hex(id.value());
+}
+
+std::string decision_line(const DecisionLine& line, const model::Decision& d) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("id", decision_id(line, d));
   out.field("cycle", line.cycle);
   out.field("time", text::format_rfc3339(line.now_ns));
   out.field("inputs", hex(line.inputs));

@@ -41,6 +41,7 @@ struct DecisionLine {
   std::uint64_t inputs = 0;
   std::size_t max_outcomes = 5'000;
 };
+std::string decision_id(const DecisionLine& line, const model::Decision& decision);
 std::string decision_line(const DecisionLine& line, const model::Decision& decision);
 // Of what was decided, whenever and on whatever it was.
 std::uint64_t decision_digest(const model::Decision& decision);

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "control/binder.h"
 #include "control/bodies.h"
@@ -12,10 +13,11 @@
 #include "control/kueue_lease.h"
 #include "control/notices.h"
 #include "control/queue_keeper.h"
+#include "control/rejections.h"
 #include "control/watches.h"
 #include "control/world.h"
 #include "control/writer.h"
-#include "decide/queueing.h"
+#include "objects/quota_requests.h"
 #include "objects/readers.h"
 #include "text/yaml.h"
 
@@ -27,7 +29,6 @@ namespace {
 
 constexpr std::int64_t kTick = 1'000'000'000;
 constexpr std::int64_t kQueueClock = 10 * kTick;  // rules of time: back-offs, timeouts
-constexpr int kMostQueueCycles = 1'000;           // in one of ours
 constexpr int kMostRejections = 8;                // of one gang, then it waits as long as it may
 constexpr std::size_t kMostGroupsAtOnce = 100;
 
@@ -37,29 +38,21 @@ std::string_view field_text(const Value& v, std::string_view outer, std::string_
   return found == nullptr ? std::string_view{} : found->string();
 }
 
-// A kubelet that cannot hold what we sent it.
-bool refused_by_node(const Value& pod) {
-  if (field_text(pod, "status", "phase") != "Failed") return false;
-  if (field_text(pod, "spec", "nodeName").empty()) return false;
-  const std::string_view reason = field_text(pod, "status", "reason");
-  return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" ||
-         reason == "NodeAffinity" || reason.starts_with("OutOf") || reason == "AdmissionFailed" ||
-         reason == "ResourceAllocationFailed";
-}
-
 }  // namespace
 
 struct Controller::State {
   State(kube::Client& client_in, Random random, ControllerOptions options_in,
         std::function<bool()> leading_in, const Logger& log_in, MetricsRegistry& metrics_in,
-        DecisionLog* decisions_in)
+        DecisionLog* decisions_in, WorldLog* inputs_in)
       : client(client_in),
         loop(client_in.loop()),
         options(std::move(options_in)),
         leading(std::move(leading_in)),
         log(log_in),
         decisions(decisions_in),
-        world(options.scheduler_names, random.split("bodies").next(), options.policy),
+        input_log(inputs_in),
+        world(options.scheduler_names, random.split("bodies").next(), options.policy,
+              options.queue_policy),
         writer(client, leading, options.max_writes_at_once, metrics_in),
         notices(loop, random.split("events"), writer),
         watches(
@@ -74,6 +67,7 @@ struct Controller::State {
                 watches.local_queues(), watches.pods()},
                [this](const std::string& pod, const std::string& reason,
                       const std::string& message) { binder.send_away(pod, reason, message); }),
+        rejections(loop, world, writer, notices, log, metrics_in),
         cycles_metric(
             metrics_in
                 .counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
@@ -86,7 +80,9 @@ struct Controller::State {
         rejected_metric(metrics_in
                             .counter({.name = "berth_controller_rejected_total",
                                       .help = "Pods that a kubelet refused."})
-                            .get()) {}
+                            .get()) {
+    if (input_log != nullptr) world.record(input_log);
+  }
 
   ~State() {
     if (cycle_timer != 0) loop.cancel(cycle_timer);
@@ -98,6 +94,7 @@ struct Controller::State {
   void changed(const kube::Resource& resource, const kube::ObjectPtr& before,
                const kube::ObjectPtr& after);
   objects::Effect pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
+  bool is_ours(const Value& pod) const;
   void config_changed(const kube::ObjectPtr& after);
   void rejected(const std::string& pod, const std::string& gang, const Value& object);
   void want_cycle();
@@ -107,9 +104,9 @@ struct Controller::State {
   void lose_lead();
   bool manages_queues() const;
   bool queues_due() const;  // by the clock alone
-  model::Decision decide_queues(objects::Inputs& inputs);
   void carry_out(const model::Decision& decision);
   void tell(const model::Decision& decision);
+  void note_groups(const model::Decision& decision);
   void undo_partial_gangs(const model::Decision& decision);
   void write_down(const model::Decision& decision);
   void keep_groups();
@@ -120,12 +117,14 @@ struct Controller::State {
   std::function<bool()> leading;
   const Logger& log;
   DecisionLog* decisions;
+  WorldLog* input_log;
   World world;
   Writer writer;
   Notices notices;
   Watches watches;
   Binder binder;
   QueueKeeper keeper;
+  Rejections rejections;
   Counter cycles_metric;
   Histogram duration_metric;
   Counter rejected_metric;
@@ -143,7 +142,9 @@ struct Controller::State {
   std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
   std::map<std::string, std::int64_t> partial_since;
   std::set<std::string> dirty_groups;  // ns/name
-  std::size_t waiting = 0;             // pods, as of the last cycle
+  // Gangs and workloads of queues that wait: reason and message.
+  std::map<std::string, std::pair<std::string, std::string>> group_waits;
+  std::size_t waiting = 0;  // pods, as of the last cycle
   std::string trouble = "starting";
 };
 
@@ -167,9 +168,13 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
     return want_cycle();
   }
   const std::string version = resource.api_version();
-  const Effect effect = after ? world.objects().put(version, resource.kind, after->root())
-                              : world.objects().remove(version, resource.kind, key.ns, key.name);
+  const Effect effect = after ? world.put(version, resource.kind, after->root())
+                              : world.remove(version, resource.kind, key.ns, key.name);
   if (resource.kind == "Node" || resource.kind == "GpuNode") room = room || effect == Effect::kNow;
+  if (resource.kind == "Node") rejections.node_changed(key.name, after ? &after->root() : nullptr);
+  if (resource.kind == "GpuNode") {
+    rejections.agent_changed(key.name, after ? &after->root() : nullptr);
+  }
   if (resource.kind == "PodGroup") dirty_groups.insert(key.ns + '/' + key.name);
   if (effect == Effect::kNow) want_cycle();
 }
@@ -186,12 +191,20 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
   if (after) {
     const bool refused = refused_by_node(after->root());
     const bool was_ours = old != nullptr && !old->foreign && !old->finished();
+    const bool ran = old != nullptr && old->phase == "Running";
     const std::string gang = refused && was_ours ? world.gang_of(name) : std::string();
-    effect = world.objects().put("v1", "Pod", after->root());
+    effect = world.put("v1", "Pod", after->root());
+    if (refused && is_ours(after->root())) {
+      rejections.pod_refused(name, after->root(), was_ours);
+      if (rejections.believe()) effect = Effect::kNow;
+    }
     if (refused && was_ours) rejected(name, gang, after->root());
+    const objects::LivePod* live = world.objects().pod(name);
+    if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(live->node);
   } else {
-    effect = world.objects().remove("v1", "Pod", key.ns, key.name);
+    effect = world.remove("v1", "Pod", key.ns, key.name);
     notices.forget(name);
+    rejections.pod_gone(name);
   }
   const objects::LivePod* live = world.objects().pod(name);
   const bool holds_room = live != nullptr && !live->node.empty() && !live->finished();
@@ -204,6 +217,12 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
   return effect;
 }
 
+bool Controller::State::is_ours(const Value& pod) const {
+  const std::string_view name = field_text(pod, "spec", "schedulerName");
+  const auto& ours = options.scheduler_names;
+  return std::find(ours.begin(), ours.end(), name) != ours.end();
+}
+
 void Controller::State::config_changed(const kube::ObjectPtr& after) {
   constexpr std::string_view kVersion = "config.kueue.x-k8s.io/v1beta2";
   bool read = false;
@@ -214,13 +233,13 @@ void Controller::State::config_changed(const kube::ObjectPtr& after) {
     if (documents.ok() && !documents->empty()) {
       const Value& root = documents->front().root();
       const Value* version = root.find("apiVersion");
-      world.objects().put(version == nullptr ? kVersion : version->string(), "Configuration", root);
+      world.put(version == nullptr ? kVersion : version->string(), "Configuration", root);
       read = true;
     } else {
       log.warn("Kueue's Configuration cannot be read", {{"configmap", after->key.to_string()}});
     }
   }
-  if (!read) world.objects().remove(kVersion, "Configuration", "", "");
+  if (!read) world.remove(kVersion, "Configuration", "", "");
   want_cycle();
 }
 
@@ -277,6 +296,7 @@ void Controller::State::tick() {
   if (leads != led) want_cycle();
   if (!leads || !watches.synced()) return;
   binder.tick(options.bind_timeout_ns);
+  if (rejections.tick()) want_cycle();
   if (world.end_holds(now())) want_cycle();
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
   if (world.objects().has_queues() && queues_due()) want_cycle();
@@ -298,6 +318,7 @@ void Controller::State::lose_lead() {
   keeper.clear();
   binder.clear();
   notices.clear();
+  rejections.clear();
   partial_since.clear();
   queues_at = INT64_MIN / 2;
 }
@@ -345,6 +366,7 @@ void Controller::State::cycle() {
   }
   ++cycles;
   cycles_metric.add();
+  if (input_log != nullptr) input_log->note("cycle", {{"n", static_cast<std::int64_t>(cycles)}});
   std::vector<objects::Note> refused;
   world.refresh(refused);
   for (const objects::Note& note : refused) {
@@ -361,6 +383,7 @@ void Controller::State::cycle() {
   std::optional<objects::Inputs> inputs;
   if (queues) inputs = world.inputs();
   if (manages_queues()) {
+    if (inputs) keeper.restore_places(*inputs);
     for (auto& [pod, where] : keeper.take_places(options.bind_timeout_ns)) {
       binder.place(pod, std::move(where));
     }
@@ -368,7 +391,7 @@ void Controller::State::cycle() {
   model::Decision decision = world.decide(loop.wall().now_ns());
   carry_out(decision);
   if (inputs && manages_queues()) {
-    model::Decision more = decide_queues(*inputs);
+    model::Decision more = world.decide_queues(*inputs, loop.wall().now_ns());
     for (const model::Placement& p : keeper.keep(*inputs, more)) {
       const objects::LivePod* live = world.objects().pod(p.pod);
       if (live == nullptr || !live->node.empty()) continue;
@@ -392,35 +415,10 @@ void Controller::State::cycle() {
   tell(decision);
   undo_partial_gangs(decision);
   write_down(decision);
+  if (input_log != nullptr) input_log->flush();
   last_end = now();
   last_took = last_end - begin;
   duration_metric.observe(static_cast<double>(last_took) * 1e-9);
-}
-
-model::Decision Controller::State::decide_queues(objects::Inputs& inputs) {
-  world.believe(inputs);
-  keeper.believe(inputs);
-  model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
-  for (const auto& node : inputs.nodes) builder.upsert_node(node);
-  for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);
-  for (const auto& pod : inputs.pods) builder.upsert_pod(pod);
-  builder.set_budgets(inputs.budgets);
-  schedule::Placer placer(options.policy);
-  placer.learn_present(builder.state());
-  const std::int64_t wall = loop.wall().now_ns();
-  decide::QueueSetting setting{.inputs = inputs.queues,
-                               .nodes = inputs.nodes,
-                               .pods = inputs.pods,
-                               .quota_only = false,
-                               .policy = options.queue_policy};
-  decide::Queueing queueing(setting, builder, placer, wall);
-  model::Decision out;
-  // Those that are told to leave hold their quota until they have: nothing goes beyond that here.
-  for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
-    if (!queueing.cycle(wall, out)) break;
-  }
-  queueing.report(out);
-  return out;
 }
 
 void Controller::State::carry_out(const model::Decision& decision) {
@@ -446,8 +444,29 @@ void Controller::State::carry_out(const model::Decision& decision) {
   }
 }
 
+// Why groups wait, for their status: told when it is another reason.
+void Controller::State::note_groups(const model::Decision& decision) {
+  if (watches.kai_groups().size() == 0 && group_waits.empty()) return;
+  std::map<std::string, std::pair<std::string, std::string>> now_wait;
+  for (const model::Outcome& o : decision.outcomes) {
+    if (o.verdict == model::Verdict::kPlaced) continue;
+    if (!o.gang && !o.queued) continue;
+    now_wait.emplace(o.workload, std::pair(std::string(model::name(o.reason)), o.message));
+  }
+  const auto mark = [this](const auto& from, const auto& other) {
+    for (const auto& [name, why] : from) {
+      const auto it = other.find(name);
+      if (it == other.end() || it->second.first != why.first) dirty_groups.insert(name);
+    }
+  };
+  mark(now_wait, group_waits);
+  mark(group_waits, now_wait);
+  group_waits = std::move(now_wait);
+}
+
 void Controller::State::tell(const model::Decision& decision) {
   waiting = 0;
+  note_groups(decision);
   for (const model::Outcome& o : decision.outcomes) {
     if (o.verdict == model::Verdict::kPlaced) continue;
     waiting += static_cast<std::size_t>(std::max(0, o.pods - o.placed));
@@ -513,9 +532,10 @@ void Controller::State::write_down(const model::Decision& decision) {
   const std::uint64_t digest = decision_digest(decision);
   if (digest == last_digest) return;
   last_digest = digest;
-  decisions->write(decision_line(
-      {.cycle = cycles, .now_ns = loop.wall().now_ns(), .inputs = world.objects().digest()},
-      decision));
+  const DecisionLine line{
+      .cycle = cycles, .now_ns = loop.wall().now_ns(), .inputs = world.objects().digest()};
+  decisions->write(decision_line(line, decision));
+  if (input_log != nullptr) input_log->note("wrote", {{"id", decision_id(line, decision)}});
 }
 
 void Controller::State::keep_groups() {
@@ -529,7 +549,17 @@ void Controller::State::keep_groups() {
       ++counts.pods;
       counts.bound += pod.node.empty() ? 0 : 1;
       counts.running += pod.phase == "Running" ? 1 : 0;
+      counts.succeeded += pod.phase == "Succeeded" ? 1 : 0;
+      counts.failed += pod.phase == "Failed" ? 1 : 0;
+      if (pod.finished() || !pod.body->valid) return;
+      for (const auto& [resource, amount] : objects::quota_requests(pod.body->object.spec, {})) {
+        counts.requested[resource] += amount;
+        if (!pod.node.empty()) counts.allocated[resource] += amount;
+      }
     });
+    if (const auto it = group_waits.find(name); it != group_waits.end()) {
+      std::tie(counts.reason, counts.message) = it->second;
+    }
     for (kube::Informer* informer : watches.groups()) {
       const kube::ObjectPtr object = informer->find(key);
       if (!object) continue;
@@ -560,9 +590,9 @@ void Controller::State::keep_groups() {
 
 Controller::Controller(kube::Client& client, Random random, ControllerOptions options,
                        std::function<bool()> leading, const Logger& log, MetricsRegistry& metrics,
-                       DecisionLog* decisions)
+                       DecisionLog* decisions, WorldLog* inputs)
     : state_(std::make_unique<State>(client, random, std::move(options), std::move(leading), log,
-                                     metrics, decisions)) {}
+                                     metrics, decisions, inputs)) {}
 Controller::~Controller() = default;
 
 void Controller::start() {
@@ -588,7 +618,10 @@ ControllerSummary Controller::summary() const {
     out.running_pods += pod.node.empty() || pod.finished() ? 0 : 1;
   });
   out.trouble = s.trouble;
+  out.last_cycle_ns = s.last_took;
   return out;
 }
+
+objects::Inputs Controller::inputs() const { return state_->world.objects().inputs(); }
 
 }  // namespace berth::control

@@ -22,7 +22,9 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
+#include "control/world_log.h"
 #include "kube/client.h"
+#include "objects/manifest.h"
 #include "schedule/policy.h"
 
 namespace berth::control {
@@ -41,7 +43,8 @@ struct ControllerSummary {
   bool synced = false, leading = false;
   std::uint64_t cycles = 0, bound = 0, evicted = 0, failed_writes = 0;
   std::size_t pending_pods = 0, running_pods = 0, nodes = 0;
-  std::string trouble;  // why nothing is decided, or empty
+  std::int64_t last_cycle_ns = 0;  // how long the last one took
+  std::string trouble;             // why nothing is decided, or empty
 };
 
 // Every decision, for people and for replay: a line of JSON for each cycle whose answer differs
@@ -55,7 +58,8 @@ struct ControllerSummary {
 //    "admissions":[{"workload":"ns/name","queue":"q"}],
 //    "evictions":[{"workload":"ns/name","by":"ns/other","reason":"InClusterQueue"}]}
 // Outcomes are those of everything that waits (also what was told before) and of what was placed in
-// this cycle. The scenario engine on clusters reads it.
+// this cycle. The scenario engine on clusters reads it. What it was decided from goes to a
+// WorldLog, where there is one: `berth replay` makes the decisions again.
 class DecisionLog {
  public:
   virtual ~DecisionLog() = default;
@@ -66,11 +70,12 @@ class Controller {
  public:
   Controller(kube::Client& client, Random random, ControllerOptions options,
              std::function<bool()> leading, const Logger& log, MetricsRegistry& metrics,
-             DecisionLog* decisions = nullptr);
+             DecisionLog* decisions = nullptr, WorldLog* inputs = nullptr);
   ~Controller();
   void start();
   void wake();  // leadership may have changed
   ControllerSummary summary() const;
+  objects::Inputs inputs() const;  // everything as the API has it. O(objects)
 
  private:
   struct State;

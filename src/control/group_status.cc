@@ -1,9 +1,12 @@
 #include "control/group_status.h"
 
+#include <algorithm>
 #include <utility>
 #include <vector>
 
+#include "control/workload_bodies.h"
 #include "objects/readers.h"
+#include "text/json.h"
 #include "text/json_writer.h"
 #include "text/rfc3339.h"
 
@@ -55,11 +58,127 @@ std::string upstream_patch(const text::Value& group, const GroupCounts& counts,
   return std::move(out).take();
 }
 
+// ---- KAI ----
+
+constexpr std::string_view kUnschedulable = "UnschedulableOnNodePool";
+
+void put_amounts(text::JsonWriter& out, std::string_view key, const model::Amounts& amounts) {
+  out.key(key);
+  out.begin_object();
+  for (const auto& [resource, amount] : amounts) out.field(resource, amount_text(resource, amount));
+  out.end_object();
+}
+
+bool same_amounts(const text::Value* was, const model::Amounts& amounts) {
+  if ((was == nullptr ? 0 : was->size()) != amounts.size()) return false;
+  for (const auto& [resource, amount] : amounts) {
+    const text::Value* old = was->find(resource);
+    if (old == nullptr || old->string() != amount_text(resource, amount)) return false;
+  }
+  return true;
+}
+
+// KAI's own reasons, where one means the same.
+std::string_view kai_reason(std::string_view reason) {
+  if (reason == "ExceedsMaxQuota") return "OverLimit";
+  if (reason == "Misconfigured") return "QueueDoesNotExist";
+  return reason;
+}
+
+const text::Value* unschedulable_in(const text::Value* conditions) {
+  if (conditions == nullptr) return nullptr;
+  for (const text::Value& condition : conditions->items()) {
+    const text::Value* type = condition.find("type");
+    if (type != nullptr && type->string() == kUnschedulable) return &condition;
+  }
+  return nullptr;
+}
+
+// Conditions of other types stay. The number of a condition grows, as KAI's does.
+void put_unschedulable(text::JsonWriter& out, const text::Value* conditions,
+                       const GroupCounts& counts, std::int64_t now_ns) {
+  std::int64_t last = -1;
+  out.key("schedulingConditions");
+  out.begin_array();
+  if (conditions != nullptr) {
+    for (const text::Value& condition : conditions->items()) {
+      const text::Value* number = condition.find("transitionID");
+      std::int64_t id = 0;
+      if (number != nullptr && objects::parse_int(number->string(), id)) last = std::max(last, id);
+      const text::Value* type = condition.find("type");
+      if (type == nullptr || type->string() != kUnschedulable) out.value(condition);
+    }
+  }
+  if (!counts.reason.empty()) {
+    out.begin_object();
+    out.field("type", kUnschedulable);
+    out.field("nodePool", "default");
+    out.field("status", "True");
+    out.field("reason", "Unschedulable");
+    out.field("message", counts.message);
+    out.key("reasons");
+    out.begin_array();
+    out.begin_object();
+    out.field("reason", kai_reason(counts.reason));
+    out.field("message", counts.message);
+    out.end_object();
+    out.end_array();
+    out.field("transitionID", std::to_string(last + 1));
+    out.field("lastTransitionTime", text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
+    out.end_object();
+  }
+  out.end_array();
+}
+
+std::string kai_patch(const text::Value& group, const GroupCounts& counts, std::int64_t now_ns) {
+  const std::pair<std::string_view, int> numbers[] = {
+      {"running", counts.running},
+      {"pending", counts.pods - counts.running - counts.succeeded - counts.failed},
+      {"succeeded", counts.succeeded},
+      {"failed", counts.failed}};
+  const text::Value* conditions = objects::find_in(group, {"status", "schedulingConditions"});
+  const text::Value* told = unschedulable_in(conditions);
+  std::string_view why;
+  if (told != nullptr) {
+    const text::Value* reasons = told->find("reasons");
+    const text::Value* first =
+        reasons == nullptr || reasons->size() == 0 ? nullptr : reasons->items()[0].find("reason");
+    why = first == nullptr ? "Unschedulable" : first->string();
+  }
+  const bool same_reason = why == kai_reason(counts.reason);
+  bool same = same_reason;
+  for (const auto& [key, number] : numbers) {
+    const text::Value* was = objects::find_in(group, {"status", key});
+    same = same && (was == nullptr ? 0 : was->as_int64().value_or(0)) == number;
+  }
+  const text::Value* held = objects::find_in(group, {"status", "resourcesStatus"});
+  for (const auto& [key, amounts] :
+       {std::pair{"requested", &counts.requested}, {"allocated", &counts.allocated}}) {
+    same = same && same_amounts(held == nullptr ? nullptr : held->find(key), *amounts);
+  }
+  if (same) return {};
+  text::JsonWriter out;
+  out.begin_object();
+  out.key("status");
+  out.begin_object();
+  for (const auto& [key, number] : numbers) out.field(key, number);
+  if (!same_reason) put_unschedulable(out, conditions, counts, now_ns);
+  out.key("resourcesStatus");
+  out.begin_object();
+  put_amounts(out, "requested", counts.requested);
+  put_amounts(out, "allocated", counts.allocated);
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
 }  // namespace
 
 std::string group_status_patch(std::string_view api_group, const text::Value& group,
                                const GroupCounts& counts, std::int64_t now_ns) {
   if (api_group == "scheduling.k8s.io") return upstream_patch(group, counts, now_ns);
+  if (api_group == "scheduling.run.ai") return kai_patch(group, counts, now_ns);
   const bool volcano = api_group == "scheduling.volcano.sh";
   if (!volcano && api_group != "scheduling.x-k8s.io") return {};
   const std::string_view phase = volcano ? volcano_phase(counts) : coscheduling_phase(counts);

@@ -4,10 +4,10 @@
 
 #include <algorithm>
 #include <memory>
+#include <utility>
 
 #include "control/bodies.h"
 #include "objects/kueue_workload.h"
-#include "objects/workload_status.h"
 
 namespace berth::control {
 
@@ -51,27 +51,6 @@ std::string ended(const Value& job) {
   return {};
 }
 
-// The reasons of QuotaReserved=False that Kueue's users know.
-std::string_view kueue_reason(model::Reason reason) {
-  using R = model::Reason;
-  switch (reason) {
-    case R::kPendingEvaluation:
-    case R::kWaitingForQuota:
-    case R::kExceedsMaxQuota:
-    case R::kNoMatchingFlavor:
-    case R::kTopologyPlacementFailed:
-    case R::kWaitingForPreemptedWorkloads:
-    case R::kWaitingForPodsReady:
-    case R::kMisconfigured:
-    case R::kOnHold:
-    case R::kAdmissionGated:
-    case R::kDeactivated:
-      return model::name(reason);
-    default:
-      return "TopologyPlacementFailed";  // quota would do, nodes do not
-  }
-}
-
 }  // namespace
 
 struct QueueKeeper::Subject {
@@ -104,18 +83,8 @@ void QueueKeeper::clear() {
   busy_.clear();
   not_before_.clear();
   told_at_.clear();
-  admitting_.clear();
+  restored_ = false;
   withheld_until_ = INT64_MAX;
-}
-
-void QueueKeeper::believe(objects::Inputs& inputs) const {
-  for (model::WorkloadSpec& spec : inputs.queues.workloads) {
-    const auto it = admitting_.find(spec.ns + '/' + spec.name);
-    if (it == admitting_.end() || spec.admission) continue;
-    spec.admission = {it->second.queue, it->second.pod_sets};
-    spec.admitted = it->second.checks.empty();
-    spec.reserved_ns = spec.admitted_ns = loop_.wall().now_ns();
-  }
 }
 
 std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
@@ -283,14 +252,13 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
 
 // ---- its status ----
 
-void QueueKeeper::write_status(const Subject& s, std::string patch,
+void QueueKeeper::write_status(const kube::Key& at, std::string patch,
                                std::function<void(bool)> then) {
-  const std::string key = "status|" + s.name;
+  const std::string key = "status|" + at.to_string();
   busy_.insert(key);
   writer_.add(
       WriteClass::kAct,
-      [at = kube::Key{s.spec.ns, s.spec.name}, patch = std::move(patch)](kube::Client& client,
-                                                                         kube::Client::Done done) {
+      [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch,
                             {.subresource = "status"}, std::move(done));
       },
@@ -319,14 +287,14 @@ void QueueKeeper::keep_status(Subject& s) {
     status.set("Finished", true, "WorkloadSliceReplaced",
                "Replaced by a larger slice: " + replaced_[s.name]);
     world_.end_reservation(s.name);
-    return write_status(s, status.patch(), {});
+    return write_status(s.object->key, status.patch(), {});
   }
   if (!s.ended.empty()) {
     const bool good = s.ended == "Complete";
     status.set("Finished", true, good ? "Succeeded" : "Failed",
                good ? "Job finished successfully" : "Job failed");
     world_.end_reservation(s.name);
-    return write_status(s, status.patch(), {});
+    return write_status(s.object->key, status.patch(), {});
   }
   if (s.eviction != nullptr) return evict(s, status);
   if (s.spec.admission && status.is_true("Evicted")) return release(s, status);
@@ -357,13 +325,12 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
                  "Evicting", e.message);
   std::string mark;
   if (preempted) {
-    mark = fmt::format(R"({{"metadata":{{"annotations":{{"{}":"{}"}}}}}})",
-                       objects::kPreemptionsAnnotation,
-                       objects::preemptions_annotation(s.object->root(), loop_.wall().now_ns()));
-  } else if (objects::deactivates(e)) {
+    mark = annotation_patch(objects::kPreemptionsAnnotation,
+                            preemptions_annotation(s.object->root(), loop_.wall().now_ns()));
+  } else if (deactivates(e)) {
     mark = R"({"spec":{"active":false}})";
   }
-  write_status(s, status.patch(), [this, at = s.object->key, mark](bool ok) {
+  write_status(s.object->key, status.patch(), [this, at = s.object->key, mark](bool ok) {
     if (ok && !mark.empty()) patch_workload(at, mark);
   });
 }
@@ -412,18 +379,18 @@ void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
   }
   const bool again = !reason.starts_with("Deactivated");
   status.set("Requeued", again, reason, "The workload was evicted: " + reason);
-  write_status(s, status.patch(), {});
+  write_status(s.object->key, status.patch(), {});
 }
 
 // Its pods may start: until they have, others may have to wait for them.
-void QueueKeeper::start(WorkloadStatus& status) const {
+void QueueKeeper::start(WorkloadStatus& status, bool wait_for_pods_ready) {
   status.set("Admitted", true, "Admitted", "The workload is admitted");
-  if (!inputs_->queues.config.wait_for_pods_ready || status.has("PodsReady")) return;
+  if (!wait_for_pods_ready || status.has("PodsReady")) return;
   status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
 }
 
-void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
-  const model::Admission& a = *s.admission;
+void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_ready,
+                               WorkloadStatus& status) {
   status.admit(a);
   status.set("QuotaReserved", true, "QuotaReserved", "Quota reserved in ClusterQueue " + a.queue);
   for (const std::string_view type : {"Evicted", "Preempted"}) {
@@ -431,35 +398,104 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   }
   status.want_checks(a.checks);
   if (a.checks.empty()) {
-    start(status);
+    start(status, wait_for_pods_ready);
   } else {
     status.set("Admitted", false, "UnsatisfiedAdmissionChecks",
                fmt::format("The workload waits for: {}", fmt::join(a.checks, ", ")));
   }
-  if (a.replaced_node.empty()) {
-    reserve(s);
-  } else {
-    status.forget_node(a.replaced_node);
+  if (!a.replaced_node.empty()) status.forget_node(a.replaced_node);
+}
+
+void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
+  const model::Admission& a = *s.admission;
+  const bool wait = inputs_->queues.config.wait_for_pods_ready;
+  say_admitted(a, wait, status);
+  std::string seats;
+  if (a.replaced_node.empty() && !s.placements.empty()) {
+    world_.reserve(s.spec, s.placements, loop_.monotonic().ticks_ns());
+    seats = seats_to_write(s);
   }
   notices_.event(s.about(), "Normal", "QuotaReserved", "Admitting",
                  "Quota reserved in ClusterQueue " + a.queue);
   if (a.checks.empty()) {
     notices_.event(s.about(), "Normal", "Admitted", "Admitting", "Admitted by " + a.queue);
   }
-  admitting_[s.name] = a;
-  write_status(s, status.patch(), [this, name = s.name](bool ok) {
-    admitting_.erase(name);
+  world_.admitting(s.name, a);
+  const auto then = [this, name = s.name](bool ok) {
+    world_.admitted(name);
     if (!ok) world_.end_reservation(name);
-  });
+  };
+  if (seats.empty()) return write_status(s.object->key, status.patch(), then);
+  // Its places first: a status cannot carry them, and without them a restart would give them away.
+  busy_.insert("status|" + s.name);
+  writer_.add(
+      WriteClass::kAct,
+      [at = s.object->key, patch = annotation_patch(objects::kSeatsAnnotation, seats)](
+          kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
+                            std::move(done));
+      },
+      [this, at = s.object->key, a, wait, then](kube::Answer answer) {
+        busy_.erase("status|" + at.to_string());
+        if (!answer.ok()) {
+          not_before_["status|" + at.to_string()] = loop_.monotonic().ticks_ns() + kKeeperSecond;
+          return then(false);
+        }
+        WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
+        say_admitted(a, wait, fresh);
+        views_.workloads.absorb(std::move(answer.body));
+        write_status(at, fresh.patch(), then);
+      });
+}
+
+// "" where all of its pods are there: they can be bound at once.
+std::string QueueKeeper::seats_to_write(const Subject& s) const {
+  std::vector<KnownPlace> places;
+  bool to_come = false;
+  for (const Reservation::Place& place : world_.reservations().at(s.name).places) {
+    to_come = to_come || world_.objects().pod(s.spec.ns + '/' + place.pod.name) == nullptr;
+    places.push_back({place.pod_set, place.pod.name, place.pod.node_name, place.pod.gpu_indices});
+  }
+  return to_come ? seats_annotation(places) : std::string();
+}
+
+// After a start: places of workloads that were admitted before it and have pods to come. Those
+// whose pods were ready once need none.
+void QueueKeeper::restore_places(const objects::Inputs& inputs) {
+  if (std::exchange(restored_, true)) return;
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (!spec.admission || spec.seats.empty()) continue;
+    const auto object = views_.workloads.find({spec.ns, spec.name});
+    if (!object) continue;
+    const WorkloadStatus status(object->root(), 0);
+    if (status.is_true("PodsReady") || status.is_true("Evicted") || status.is_true("Finished") ||
+        status.reason("PodsReady") == "WaitForRecovery") {
+      continue;
+    }
+    std::vector<KnownPlace> places;
+    for (const model::WorkloadSpec::Seat& seat : spec.seats) {
+      places.push_back({seat.pod_set, fmt::format("{}-seat-{}", spec.name, places.size()),
+                        seat.node, seat.gpus});
+    }
+    const auto sits = [&](const std::string&, const objects::LivePod& pod) {
+      if (pod.node.empty()) return;
+      const auto it = std::find_if(places.begin(), places.end(), [&](const KnownPlace& place) {
+        return place.node == pod.node && (pod.gpus.empty() || gpus_text(place.gpus) == pod.gpus);
+      });
+      if (it != places.end()) places.erase(it);
+    };
+    if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
+    if (!places.empty()) world_.restore(spec, places, loop_.monotonic().ticks_ns());
+  }
 }
 
 void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
-    start(status);
+    start(status, inputs_->queues.config.wait_for_pods_ready);
     notices_.event(s.about(), "Normal", "Admitted", "Admitting",
                    "Admitted by " + s.spec.admission->queue);
-    return write_status(s, status.patch(), {});
+    return write_status(s.object->key, status.patch(), {});
   }
   int wanted = 0, ready = 0;
   bool pods = false;
@@ -495,12 +531,12 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
                    ? "At least one pod has failed or left"
                    : "Not all pods are ready or succeeded");
   }
-  if (status.changed()) write_status(s, status.patch(), {});
+  if (status.changed()) write_status(s.object->key, status.patch(), {});
 }
 
 void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
   if (s.outcome == nullptr) return;
-  const std::string_view reason = kueue_reason(s.outcome->reason);
+  const std::string_view reason = waiting_reason(s.outcome->reason);
   const bool same = status.has("QuotaReserved") && status.reason("QuotaReserved") == reason &&
                     !status.is_true("QuotaReserved");
   std::int64_t& told = told_at_[s.name];
@@ -509,7 +545,7 @@ void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
   status.set("QuotaReserved", false, reason, s.outcome->message);
   if (!status.changed()) return;
   told = now;
-  write_status(s, status.patch(), {});
+  write_status(s.object->key, status.patch(), {});
 }
 
 // ---- Jobs and pods ----
@@ -641,40 +677,10 @@ void QueueKeeper::finish_pods(Subject& s) {
   if (ended == 0 || status.is_true("Finished")) return;
   status.set("Finished", true, failed > 0 ? "Failed" : "Succeeded",
              failed > 0 ? fmt::format("{} of its pods failed", failed) : "Pods succeeded");
-  write_status(s, status.patch(), {});
+  write_status(s.object->key, status.patch(), {});
 }
 
 // ---- places ----
-
-void QueueKeeper::reserve(const Subject& s) {
-  if (s.placements.empty()) return;
-  Reservation reservation;
-  reservation.workload = s.name;
-  if (!s.spec.owner.empty()) reservation.owner = s.spec.ns + '/' + s.spec.owner;
-  reservation.since = loop_.monotonic().ticks_ns();
-  for (const model::Placement* p : s.placements) {
-    const model::PodSetSpec* set = &s.spec.pod_sets.front();
-    for (const model::PodSetSpec& one : s.spec.pod_sets) {
-      const bool listed = std::find(one.pods.begin(), one.pods.end(), p->pod) != one.pods.end();
-      if (listed || p->pod.starts_with(s.name + '-' + one.name + '-')) set = &one;
-    }
-    Reservation::Place place;
-    place.pod = *set->pod;
-    place.pod.ns = s.spec.ns;
-    place.pod.name = p->pod.substr(p->pod.find('/') + 1);
-    place.pod.uid.clear();
-    place.pod.node_name = p->node;
-    place.pod.gpu_indices = p->gpus;
-    place.pod.owner = s.spec.owner;
-    place.pod.queued = true;
-    place.pod.gated = false;
-    place.pod.gang.clear();
-    place.pod.subgroup.clear();
-    place.pod_set = set->name;
-    reservation.places.push_back(std::move(place));
-  }
-  world_.reserve(std::move(reservation));
-}
 
 std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
   std::vector<std::pair<std::string, Assumed>> out;
@@ -701,8 +707,8 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
       if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
       const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
-      Reservation::Place* best = nullptr;
-      for (Reservation::Place& place : reservation.places) {
+      const Reservation::Place* best = nullptr;
+      for (const Reservation::Place& place : reservation.places) {
         if (!place.taken_by.empty()) continue;
         if (place.pod.name == pod.name) {
           best = &place;
@@ -713,7 +719,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
         if (best == nullptr && set) best = &place;
       }
       if (best == nullptr) return;
-      best->taken_by = key;
+      world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
       out.emplace_back(key, Assumed{.uid = pod.uid,
                                     .node = best->pod.node_name,
                                     .gang = name,

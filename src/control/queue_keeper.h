@@ -41,8 +41,8 @@ class QueueKeeper {
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
   std::vector<model::Placement> keep(const objects::Inputs& inputs,
                                      const model::Decision& decision);
-  // Over what the API has: quota that is given away by writes under way.
-  void believe(objects::Inputs& inputs) const;
+  // Once after a start, or when the lead was won.
+  void restore_places(const objects::Inputs& inputs);
   // Pods that came for a reserved place, and where it is.
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear();  // the lead is lost
@@ -61,15 +61,17 @@ class QueueKeeper {
   void keep_holder(Subject& s, WorkloadStatus& status);
   void keep_waiting(Subject& s, WorkloadStatus& status);
   void admit(Subject& s, WorkloadStatus& status);
-  void start(WorkloadStatus& status) const;
+  static void start(WorkloadStatus& status, bool wait_for_pods_ready);
+  static void say_admitted(const model::Admission& a, bool wait_for_pods_ready,
+                           WorkloadStatus& status);
+  std::string seats_to_write(const Subject& s) const;
   void evict(Subject& s, WorkloadStatus& status);
   void release(Subject& s, WorkloadStatus& status);
   bool all_gone(const Subject& s) const;
   void keep_job(Subject& s);
   void keep_pods(Subject& s);
   void finish_pods(Subject& s);
-  void reserve(const Subject& s);
-  void write_status(const Subject& s, std::string patch, std::function<void(bool)> then);
+  void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then);
   void forget_start(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
                  const std::string& note);
@@ -87,13 +89,13 @@ class QueueKeeper {
   Notices& notices_;
   Views views_;
   SendAway send_away_;
-  const objects::Inputs* inputs_ = nullptr;            // of the running keep()
-  std::set<std::string> busy_;                         // writes under way, by kind and key
-  std::map<std::string, std::int64_t> not_before_;     // by the same: back-off
-  std::map<std::string, std::int64_t> told_at_;        // queue statuses and waiting messages
-  std::map<std::string, std::string> replaced_;        // slices whose larger one holds quota
-  std::map<std::string, model::Admission> admitting_;  // written, not answered yet
+  const objects::Inputs* inputs_ = nullptr;         // of the running keep()
+  std::set<std::string> busy_;                      // writes under way, by kind and key
+  std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
+  std::map<std::string, std::int64_t> told_at_;     // queue statuses and waiting messages
+  std::map<std::string, std::string> replaced_;     // slices whose larger one holds quota
   std::size_t pending_ = 0;
+  bool restored_ = false;  // places that were written down before we started
   std::int64_t withheld_until_ = INT64_MAX;
 };
 

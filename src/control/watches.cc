@@ -35,6 +35,7 @@ Watches::Watches(kube::Client& client, Random random, MetricsRegistry& metrics, 
   add(r::admission_checks(), Keep::kKeys);
   add(r::workload_priority_classes(), Keep::kKeys);
   const Resource kGroups[] = {
+      // kai_groups() is the third
       {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"},
       {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"},
       {"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup"},

@@ -30,6 +30,7 @@ class Watches {
   kube::Informer& cluster_queues() { return *cluster_queues_; }
   kube::Informer& local_queues() { return *local_queues_; }
   const std::vector<kube::Informer*>& groups() const { return groups_; }
+  const kube::Informer& kai_groups() const { return *groups_[2]; }
 
  private:
   kube::Informer& add(const kube::Resource& resource, kube::Keep keep, std::string ns = {},

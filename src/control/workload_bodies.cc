@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <set>
 
+#include "objects/kueue_workload.h"
+#include "objects/readers.h"
 #include "text/json.h"
 #include "text/rfc3339.h"
 
@@ -243,6 +245,100 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
   out.end_object();
   out.end_object();
   return std::move(out).take();
+}
+
+// ---- beside the status ----
+
+std::string_view waiting_reason(model::Reason reason) {
+  using R = model::Reason;
+  switch (reason) {
+    case R::kPendingEvaluation:
+    case R::kWaitingForQuota:
+    case R::kExceedsMaxQuota:
+    case R::kNoMatchingFlavor:
+    case R::kTopologyPlacementFailed:
+    case R::kWaitingForPreemptedWorkloads:
+    case R::kWaitingForPodsReady:
+    case R::kMisconfigured:
+    case R::kOnHold:
+    case R::kAdmissionGated:
+    case R::kDeactivated:
+      return model::name(reason);
+    case R::kPreemptionGated:
+      return "WaitingForQuota";
+    case R::kNone:
+    case R::kGangIncomplete:
+      return "PendingEvaluation";
+    default:
+      return "TopologyPlacementFailed";  // quota would do, nodes do not
+  }
+}
+
+std::string seats_annotation(const std::vector<KnownPlace>& places) {
+  std::map<std::string_view, std::vector<const KnownPlace*>> sets;
+  for (const KnownPlace& place : places) sets[place.pod_set].push_back(&place);
+  JsonWriter out;
+  out.begin_object();
+  for (const auto& [set, list] : sets) {
+    out.key(set);
+    out.begin_array();
+    for (const KnownPlace* place : list) {
+      out.begin_object();
+      out.field("node", place->node);
+      if (!place->gpus.empty()) {
+        out.key("gpus");
+        out.begin_array();
+        for (const int gpu : place->gpus) out.value(gpu);
+        out.end_array();
+      }
+      out.end_object();
+    }
+    out.end_array();
+  }
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string preemptions_annotation(const Value& workload, std::int64_t now_ns) {
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  constexpr std::int64_t kHourNs = 3600 * kSecondNs;
+  constexpr std::size_t kMost = 64;
+  std::vector<std::int64_t> times;
+  const Value* before =
+      objects::find_in(workload, {"metadata", "annotations", objects::kPreemptionsAnnotation});
+  if (before != nullptr) {
+    for (const std::string_view part : objects::split(before->string(), ",")) {
+      const auto time = text::parse_rfc3339(objects::trim(part));
+      if (time.ok() && now_ns - *time < kHourNs) times.push_back(*time);
+    }
+  }
+  times.push_back(now_ns / kSecondNs * kSecondNs);
+  if (times.size() > kMost) {
+    times.erase(times.begin(), times.end() - static_cast<std::ptrdiff_t>(kMost));
+  }
+  std::string out;
+  for (const std::int64_t time : times) {
+    out += (out.empty() ? "" : ",") + text::format_rfc3339(time);
+  }
+  return out;
+}
+
+std::string annotation_patch(std::string_view key, std::string_view value) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("metadata");
+  out.begin_object();
+  out.key("annotations");
+  out.begin_object();
+  out.field(key, value);
+  out.end_object();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+bool deactivates(const model::Eviction& eviction) {
+  return eviction.reason.starts_with("DeactivatedDueTo");
 }
 
 // ---- status of a Workload ----

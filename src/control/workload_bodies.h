@@ -9,7 +9,9 @@
 #include <string_view>
 #include <vector>
 
+#include "control/world.h"
 #include "model/decision.h"
+#include "model/reason.h"
 #include "model/workload.h"
 #include "text/json_writer.h"
 #include "text/value.h"
@@ -79,6 +81,19 @@ class WorkloadStatus {
   std::string requeue_;
   bool checks_changed_ = false, changed_ = false;
 };
+
+// The reason of the condition QuotaReserved while a workload waits: one that Kueue's users know.
+std::string_view waiting_reason(model::Reason reason);
+
+// Annotations of a Workload beside its status. The value of berth.dev/seats: where the pods of an
+// admitted workload are to run, by pod set.
+std::string seats_annotation(const std::vector<KnownPlace>& places);
+// The value of berth.dev/preemptions after one more: times of the past hour, at most 64.
+std::string preemptions_annotation(const text::Value& workload, std::int64_t now_ns);
+// One annotation of an object, as a merge patch.
+std::string annotation_patch(std::string_view key, std::string_view value);
+// The workload does not come back by itself: spec.active becomes false.
+bool deactivates(const model::Eviction& eviction);
 
 // Starts a Job: not suspended, its pods on the flavors they were admitted to. original: the pod
 // template that its Workload keeps.

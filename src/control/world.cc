@@ -3,20 +3,84 @@
 #include <algorithm>
 #include <utility>
 
+#include "control/bodies.h"
+#include "decide/queueing.h"
+#include "react/rejected_pods.h"
+
 namespace berth::control {
 
 namespace {
 
 constexpr std::size_t kPodsAtOnce = 512;  // resolved together: a bound on memory
+constexpr int kMostQueueCycles = 1'000;   // in one decision of the queues
 
 std::string key_of(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
 }  // namespace
 
-World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy)
-    : objects_({.scheduler_names = std::move(scheduler_names), .seed = seed}),
-      policy_(std::move(policy)) {
+namespace {
+
+Reservation::Place place_in(const model::WorkloadSpec& spec, const model::PodSetSpec& set,
+                            const KnownPlace& known) {
+  Reservation::Place place;
+  place.pod = *set.pod;
+  place.pod.ns = spec.ns;
+  place.pod.name = known.pod;
+  place.pod.uid.clear();
+  place.pod.node_name = known.node;
+  place.pod.gpu_indices = known.gpus;
+  place.pod.owner = spec.owner;
+  place.pod.queued = true;
+  place.pod.gated = false;
+  place.pod.gang.clear();
+  place.pod.subgroup.clear();
+  place.pod_set = set.name;
+  place.taken_by = known.taken_by;
+  return place;
+}
+
+std::string places_line(const std::string& workload, const std::vector<KnownPlace>& places) {
+  text::JsonWriter out;
+  out.begin_object();
+  out.field("op", "places");
+  out.field("workload", workload);
+  out.key("places");
+  out.begin_array();
+  for (const KnownPlace& place : places) {
+    out.begin_object();
+    out.field("set", place.pod_set);
+    out.field("pod", place.pod);
+    out.field("node", place.node);
+    out.field("gpus", gpus_text(place.gpus));
+    out.field("taken", place.taken_by);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return std::move(out).take();
+}
+
+}  // namespace
+
+World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
+             admit::Policy queue_policy)
+    : scheduler_names_(std::move(scheduler_names)),
+      objects_({.scheduler_names = scheduler_names_, .seed = seed}),
+      policy_(std::move(policy)),
+      queue_policy_(queue_policy) {
   start_over();
+}
+
+objects::Effect World::put(std::string_view version, std::string_view kind,
+                           const text::Value& object) {
+  if (log_ != nullptr) log_->put(version, kind, object);
+  return objects_.put(version, kind, object);
+}
+
+objects::Effect World::remove(std::string_view version, std::string_view kind, std::string_view ns,
+                              std::string_view name) {
+  if (log_ != nullptr) log_->remove(version, kind, ns, name);
+  return objects_.remove(version, kind, ns, name);
 }
 
 void World::start_over() {
@@ -48,6 +112,25 @@ bool World::overlay(model::PodSpec& pod) const {
   return true;
 }
 
+void World::overlay(model::NodeSpec& node) const {
+  if (!avoided_.contains(node.name)) return;
+  for (const model::Taint& taint : node.taints) {
+    if (taint.key == react::kRejectingTaint) return;
+  }
+  node.taints.push_back({std::string(react::kRejectingTaint), "", model::TaintEffect::kNoSchedule});
+}
+
+bool World::avoid(std::set<std::string> nodes) {
+  if (nodes == avoided_) return false;
+  if (log_ != nullptr) log_->note_names("avoid", nodes);
+  std::vector<std::string> changed;
+  std::set_symmetric_difference(nodes.begin(), nodes.end(), avoided_.begin(), avoided_.end(),
+                                std::back_inserter(changed));
+  avoided_ = std::move(nodes);
+  for (const std::string& name : changed) objects_.touch_node(name);
+  return true;
+}
+
 void World::feed_pod(model::PodSpec& pod) {
   if (overlay(pod)) {
     const bool fresh = !builder_->find_pod(key_of(pod));
@@ -59,6 +142,8 @@ void World::feed_pod(model::PodSpec& pod) {
 }
 
 void World::refresh(std::vector<objects::Note>& refused) {
+  if (log_ != nullptr && log_->full()) begin_log();
+  note("refresh");
   bool more = true;
   while (more) {
     objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce);
@@ -72,7 +157,10 @@ void World::refresh(std::vector<objects::Note>& refused) {
       }
     }
     for (const std::string& name : changes.gone_nodes) builder_->remove_node(name);
-    for (const model::NodeSpec& node : changes.nodes) builder_->upsert_node(node);
+    for (model::NodeSpec& node : changes.nodes) {
+      overlay(node);
+      builder_->upsert_node(node);
+    }
     for (const std::string& gang : changes.gone_gangs) {
       builder_->remove_gang(gang);
       gangs_.erase(gang);
@@ -95,7 +183,12 @@ void World::refresh(std::vector<objects::Note>& refused) {
     std::move(changes.refused.begin(), changes.refused.end(), std::back_inserter(refused));
     more = changes.more;
   }
-  // Places of reservations, so that nobody else takes them.
+  feed_places();
+}
+
+// Places of reservations, so that nobody else takes them.
+void World::feed_places() {
+  if (reservations_.empty() && phantoms_.empty()) return;
   std::set<std::string> wanted;
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {
@@ -116,6 +209,7 @@ void World::refresh(std::vector<objects::Note>& refused) {
 }
 
 model::Decision World::decide(std::int64_t now_ns) {
+  feed_places();
   if (!learned_) {
     placer_->learn_present(builder_->state());
     learned_ = true;
@@ -124,11 +218,52 @@ model::Decision World::decide(std::int64_t now_ns) {
       decide::decide(builder_->publish(), now_ns, *placer_, {.certificates = false});
   decide::apply(decision, *builder_);
   for (const model::Preemption& victim : decision.preemptions) builder_->remove_pod(victim.pod);
+  if (log_ != nullptr) {
+    note("decide", {{"now", now_ns},
+                    {"objects", hex(objects_.digest())},
+                    {"digest", hex(decision_digest(decision))}});
+  }
   return decision;
 }
 
+model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_ns) {
+  believe(inputs, now_ns);
+  model::SnapshotBuilder builder(schedule::keeps_apart(policy_));
+  for (const auto& node : inputs.nodes) builder.upsert_node(node);
+  for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);
+  for (const auto& pod : inputs.pods) builder.upsert_pod(pod);
+  builder.set_budgets(inputs.budgets);
+  schedule::Placer placer(policy_);
+  placer.learn_present(builder.state());
+  decide::QueueSetting setting{.inputs = inputs.queues,
+                               .nodes = inputs.nodes,
+                               .pods = inputs.pods,
+                               .quota_only = false,
+                               .policy = queue_policy_};
+  decide::Queueing queueing(setting, builder, placer, now_ns);
+  model::Decision out;
+  // Those that are told to leave hold their quota until they have: nothing goes beyond that here.
+  for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
+    if (!queueing.cycle(now_ns, out)) break;
+  }
+  queueing.report(out);
+  if (log_ != nullptr) {
+    note("queues", {{"now", now_ns},
+                    {"objects", hex(objects_.digest())},
+                    {"digest", hex(decision_digest(out))}});
+  }
+  return out;
+}
+
 objects::Inputs World::inputs() {
-  objects::Inputs inputs = reservations_.empty() ? objects_.queue_inputs() : objects_.inputs();
+  note("inputs");
+  const auto believed = [this](const std::string& key, const objects::LivePod& pod) {
+    const auto it = assumed_.find(key);
+    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
+    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
+  };
+  objects::Inputs inputs =
+      reservations_.empty() ? objects_.queue_inputs(believed) : objects_.inputs(believed);
   objects_.inputs_taken();
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {
@@ -136,6 +271,10 @@ objects::Inputs World::inputs() {
     if (!objects_.in_queue(key)) continue;
     related.insert(key);
     if (!pod.node_name.empty()) pod.queued = true;  // it leaves as its queue says
+    if (assumed_.contains(key)) {                   // feed_pod() and believe() say where
+      pod.node_name.clear();
+      pod.gpu_indices.clear();
+    }
     const auto known = queue_pods_.find(key);
     if (known != queue_pods_.end() && known->second == pod && !phantoms_.contains(key)) continue;
     phantoms_.erase(key);
@@ -155,7 +294,16 @@ objects::Inputs World::inputs() {
   return inputs;
 }
 
-void World::believe(objects::Inputs& inputs) const {
+void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
+  for (model::WorkloadSpec& spec : inputs.queues.workloads) {
+    spec.seats.clear();  // reservations say it
+    const auto it = admitting_.find(spec.ns + '/' + spec.name);
+    if (it == admitting_.end() || spec.admission) continue;
+    spec.admission = {it->second.queue, it->second.pod_sets};
+    spec.admitted = it->second.checks.empty();
+    spec.reserved_ns = spec.admitted_ns = now_ns;
+  }
+  for (model::NodeSpec& node : inputs.nodes) overlay(node);
   std::erase_if(inputs.pods, [this](model::PodSpec& pod) { return !overlay(pod); });
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {
@@ -168,6 +316,13 @@ void World::believe(objects::Inputs& inputs) const {
 // ---- beliefs ----
 
 void World::assume(const std::string& pod, Assumed assumed) {
+  if (log_ != nullptr) {
+    note("assume", {{"pod", pod},
+                    {"uid", assumed.uid},
+                    {"node", assumed.node},
+                    {"gang", assumed.gang},
+                    {"gpus", gpus_text(assumed.gpus)}});
+  }
   const auto id = builder_->find_pod(pod);
   if (id && builder_->state().pod(*id).slot == model::kPending) {
     const auto slot = builder_->state().inventory().slot(assumed.node);
@@ -178,6 +333,8 @@ void World::assume(const std::string& pod, Assumed assumed) {
 
 void World::drop(const std::string& pod) {
   if (assumed_.erase(pod) == 0) return;
+  note("drop", {{"pod", pod}});
+  if (objects_.in_queue(pod)) objects_.touch_queues();
   if (const auto it = queue_pods_.find(pod); it != queue_pods_.end()) {
     model::PodSpec copy = it->second;
     feed_pod(copy);
@@ -198,6 +355,7 @@ bool World::confirm(const std::string& pod) {
     drop(pod);
     return false;
   }
+  note("confirm", {{"pod", pod}});
   if (live->node.empty()) return false;  // not yet
   const bool as_we_put_it = live->node == it->second.node;
   assumed_.erase(it);
@@ -210,6 +368,7 @@ bool World::confirm(const std::string& pod) {
 void World::leave(const std::string& pod, const std::string& uid, const std::string& node,
                   std::int64_t now) {
   if (!leaving_.emplace(pod, Leaving{uid, node, now}).second) return;
+  note("leave", {{"pod", pod}, {"uid", uid}, {"node", node}});
   ++leaving_on_[node];
   builder_->remove_pod(pod);
 }
@@ -217,6 +376,7 @@ void World::leave(const std::string& pod, const std::string& uid, const std::str
 void World::stays(const std::string& pod) {
   const auto it = leaving_.find(pod);
   if (it == leaving_.end()) return;
+  note("stays", {{"pod", pod}});
   const auto on = leaving_on_.find(it->second.node);
   if (--on->second == 0) leaving_on_.erase(on);
   leaving_.erase(it);
@@ -260,6 +420,7 @@ void World::touch_gang(const std::string& name) {
 }
 
 void World::hold(const std::string& name, std::int64_t until) {
+  note("hold", {{"name", name}, {"until", until}});
   holds_[name] = until;
   touch_gang(name);
 }
@@ -269,6 +430,7 @@ bool World::end_holds(std::int64_t now) {
   for (const auto& [name, until] : holds_) {
     if (until <= now) over.push_back(name);
   }
+  if (!over.empty()) note("end-holds", {{"now", now}});
   for (const std::string& name : over) {
     holds_.erase(name);
     touch_gang(name);
@@ -287,11 +449,62 @@ std::optional<std::int64_t> World::held_until(const std::string& name) const {
   return it == holds_.end() ? std::nullopt : std::optional(it->second);
 }
 
-void World::reserve(Reservation reservation) {
-  const std::string name = reservation.workload;
-  reservations_.insert_or_assign(name, std::move(reservation));
+void World::reserve(const model::WorkloadSpec& spec,
+                    const std::vector<const model::Placement*>& placements, std::int64_t now) {
+  const std::string name = spec.ns + '/' + spec.name;
+  note("reserve", {{"workload", name}});
+  Reservation out;
+  out.workload = name;
+  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
+  out.since = now;
+  for (const model::Placement* p : placements) {
+    const model::PodSetSpec* set = &spec.pod_sets.front();
+    for (const model::PodSetSpec& one : spec.pod_sets) {
+      const bool listed = std::find(one.pods.begin(), one.pods.end(), p->pod) != one.pods.end();
+      if (listed || p->pod.starts_with(name + '-' + one.name + '-')) set = &one;
+    }
+    out.places.push_back(
+        place_in(spec, *set, {set->name, p->pod.substr(p->pod.find('/') + 1), p->node, p->gpus}));
+  }
+  reservations_.insert_or_assign(name, std::move(out));
 }
-void World::end_reservation(const std::string& workload) { reservations_.erase(workload); }
+
+void World::restore(const model::WorkloadSpec& spec, const std::vector<KnownPlace>& places,
+                    std::int64_t now) {
+  const std::string name = spec.ns + '/' + spec.name;
+  if (log_ != nullptr) log_->line(places_line(name, places));
+  Reservation out;
+  out.workload = name;
+  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
+  out.since = now;
+  for (const KnownPlace& known : places) {
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      if (set.name == known.pod_set) out.places.push_back(place_in(spec, set, known));
+    }
+  }
+  reservations_.insert_or_assign(name, std::move(out));
+}
+
+void World::end_reservation(const std::string& workload) {
+  if (reservations_.erase(workload) > 0) note("end-reservation", {{"workload", workload}});
+}
+
+void World::take_place(const std::string& workload, std::size_t place, const std::string& pod) {
+  const auto it = reservations_.find(workload);
+  if (it == reservations_.end() || place >= it->second.places.size()) return;
+  note("take", {{"workload", workload}, {"place", static_cast<std::int64_t>(place)}, {"pod", pod}});
+  it->second.places[place].taken_by = pod;
+}
+
+void World::admitting(const std::string& workload, const model::Admission& admission) {
+  note("admitting", {{"workload", workload}});
+  admitting_[workload] = admission;
+}
+
+void World::admitted(const std::string& workload) {
+  if (admitting_.erase(workload) > 0) note("admitted", {{"workload", workload}});
+}
+
 Reservation* World::reservation(const std::string& workload) {
   const auto it = reservations_.find(workload);
   return it == reservations_.end() ? nullptr : &it->second;
@@ -305,7 +518,49 @@ std::string World::gang_of(const std::string& pod) const {
   return gang < 0 ? std::string() : state.gang(gang).ns + '/' + state.gang(gang).name;
 }
 
+void World::record(WorldLog* log) {
+  log_ = log;
+  if (log_ != nullptr) begin_log();
+}
+
+// The file stands alone, so the builder starts over too: what it learned from calls before is not
+// there. Admissions that are being written cannot be told: the log waits until there are none.
+void World::begin_log() {
+  if (!admitting_.empty()) return;
+  log_->begin(scheduler_names_, policy_, queue_policy_);
+  start_over();
+  objects_.touch_all();
+  objects_.touch_queues();
+  for (const auto& [pod, where] : assumed_) {
+    note("assume", {{"pod", pod},
+                    {"uid", where.uid},
+                    {"node", where.node},
+                    {"gang", where.gang},
+                    {"gpus", gpus_text(where.gpus)}});
+  }
+  for (const auto& [pod, going] : leaving_) {
+    note("leave", {{"pod", pod}, {"uid", going.uid}, {"node", going.node}});
+  }
+  for (const auto& [name, until] : holds_) note("hold", {{"name", name}, {"until", until}});
+  if (!avoided_.empty()) log_->note_names("avoid", avoided_);
+  if (reservations_.empty()) return;
+  const objects::Inputs inputs = objects_.inputs();
+  const auto before = std::exchange(reservations_, {});
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    const auto it = before.find(spec.ns + '/' + spec.name);
+    if (it == before.end()) continue;
+    std::vector<KnownPlace> places;
+    for (const Reservation::Place& place : it->second.places) {
+      places.push_back({place.pod_set, place.pod.name, place.pod.node_name, place.pod.gpu_indices,
+                        place.taken_by});
+    }
+    restore(spec, places, it->second.since);
+  }
+}
+
 void World::forget_everything() {
+  note("forget");
+  admitting_.clear();
   assumed_.clear();
   leaving_.clear();
   leaving_on_.clear();

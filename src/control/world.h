@@ -5,10 +5,15 @@
 // - A leaving pod is one that we told to go: the model has it gone, and nothing is bound to its
 //   node before it is.
 // - A held gang (or pod) waits for its time: it counts as gated.
+// - An avoided node has the taint of react/rejected_pods.h, also before the API has it.
 // - A reservation is the place of a workload whose pods do not exist yet.
 //
-// One SnapshotBuilder is kept and fed with changes; pods of queues come with inputs() only. On the
-// loop's thread. Times are monotonic ticks.
+// - A workload that is being admitted holds its quota before the API says so.
+//
+// One SnapshotBuilder is kept and fed with changes; pods of queues come with inputs() only. Every
+// call that changes something is told to a log, where there is one: the same calls in the same
+// order give the same decisions (control/replay.h). On the loop's thread. Times are monotonic
+// ticks, those of decisions wall time.
 #pragma once
 
 #include <cstdint>
@@ -19,6 +24,8 @@
 #include <string>
 #include <vector>
 
+#include "admit/policy.h"
+#include "control/world_log.h"
 #include "decide/decide.h"
 #include "model/snapshot_builder.h"
 #include "objects/object_set.h"
@@ -52,11 +59,24 @@ struct Reservation {
   std::int64_t since = 0;
 };
 
+// A place without the pod that it is for, which its workload says.
+struct KnownPlace {
+  std::string pod_set, pod, node;
+  std::vector<int> gpus;
+  std::string taken_by = {};
+};
+
 class World {
  public:
-  World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy);
+  World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
+        admit::Policy queue_policy = {});
+  // From here on. The log gets a new file now, and whenever it is full.
+  void record(WorldLog* log);
 
-  objects::ObjectSet& objects() { return objects_; }
+  // What the API has; version and kind as of ObjectSet.
+  objects::Effect put(std::string_view version, std::string_view kind, const text::Value& object);
+  objects::Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
+                         std::string_view name);
   const objects::ObjectSet& objects() const { return objects_; }
   model::SnapshotBuilder& builder() { return *builder_; }
 
@@ -68,7 +88,9 @@ class World {
   // Everything as the API has it; pods of queues go to the builder as well. Without nodes and pods
   // where there is nothing for queues to decide.
   objects::Inputs inputs();
-  void believe(objects::Inputs& inputs) const;  // what is decided and not seen yet, over it
+  // One decision of the queues over them. What is decided and not seen yet is put over the inputs
+  // first.
+  model::Decision decide_queues(objects::Inputs& inputs, std::int64_t now_ns);
 
   // ---- what is decided and not seen yet ----
   void assume(const std::string& pod, Assumed assumed);
@@ -94,10 +116,24 @@ class World {
   std::int64_t next_hold_end() const;
   std::optional<std::int64_t> held_until(const std::string& name) const;
 
-  void reserve(Reservation reservation);
+  // Nodes that get nothing new for now. True: the set is another one.
+  bool avoid(std::set<std::string> nodes);
+
+  // The places of a workload that was let in, of the inputs and placements of its decision.
+  void reserve(const model::WorkloadSpec& spec,
+               const std::vector<const model::Placement*>& placements, std::int64_t now);
+  // The same from what was written down.
+  void restore(const model::WorkloadSpec& spec, const std::vector<KnownPlace>& places,
+               std::int64_t now);
   void end_reservation(const std::string& workload);
   Reservation* reservation(const std::string& workload);
   const std::map<std::string, Reservation>& reservations() const { return reservations_; }
+  // The pod came for that place of the workload.
+  void take_place(const std::string& workload, std::size_t place, const std::string& pod);
+
+  // The admission is being written; then it is, or it failed.
+  void admitting(const std::string& workload, const model::Admission& admission);
+  void admitted(const std::string& workload);
 
   // Of a pod in the builder: "ns/name" of its gang, or empty.
   std::string gang_of(const std::string& pod) const;
@@ -111,12 +147,22 @@ class World {
   };
 
   void start_over();
+  void begin_log();
+  void believe(objects::Inputs& inputs, std::int64_t now_ns) const;
+  void note(std::string_view op, std::initializer_list<WorldLog::Field> fields = {}) {
+    if (log_ != nullptr) log_->note(op, fields);
+  }
   void touch_gang(const std::string& name);  // and the pod of that name
   bool overlay(model::PodSpec& pod) const;   // false: the model has it gone
+  void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
+  void feed_places();
 
+  std::vector<std::string> scheduler_names_;
   objects::ObjectSet objects_;
   schedule::Policy policy_;
+  admit::Policy queue_policy_;
+  WorldLog* log_ = nullptr;
   std::unique_ptr<model::SnapshotBuilder> builder_;
   std::unique_ptr<schedule::Placer> placer_;
   bool learned_ = false;  // the placer knows the mix of pods
@@ -125,6 +171,8 @@ class World {
   std::map<std::string, int, std::less<>> leaving_on_;  // by node
   std::map<std::string, std::int64_t> holds_;
   std::map<std::string, Reservation> reservations_;
+  std::map<std::string, model::Admission> admitting_;
+  std::set<std::string> avoided_;                     // nodes
   std::set<std::string> phantoms_;                    // in the builder: places of reservations
   std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
   std::map<std::string, model::GangSpec> gangs_;      // as they were fed

@@ -609,20 +609,27 @@ Effect ObjectSet::remove(std::string_view version, std::string_view kind, std::s
   return state_->remove_object(version, kind, ns, name);
 }
 
-Inputs ObjectSet::inputs() const {
+Inputs ObjectSet::inputs(const PlaceOf& believed) const {
   Gathered all;
   for (const Shelf* shelf : state_->shelves.all()) shelf->give(all);
   all.pods.reserve(state_->pods.size());
   for (const auto& [key, pod] : state_->pods) {
     if (pod.body->valid && !(pod.foreign && pod.node.empty() && !state_->in_queue(pod))) {
       all.pods.push_back(state_->found_pod(pod));
+      if (!believed || !pod.node.empty()) continue;
+      Place place = believed(key, pod);
+      if (place.node.empty()) continue;
+      model::PodSpec& spec = all.pods.back().object.spec;
+      spec.node_name = std::move(place.node);
+      spec.gpu_indices = std::move(place.gpus);
+      spec.gated = false;
     }
   }
   return resolve(std::move(all), {.live = true});
 }
 
-Inputs ObjectSet::queue_inputs() const {
-  if (!state_->queues_idle()) return inputs();
+Inputs ObjectSet::queue_inputs(const PlaceOf& believed) const {
+  if (!state_->queues_idle()) return inputs(believed);
   Gathered all;
   const Shelves& shelves = state_->shelves;
   for (const Shelf* shelf : shelves.all()) {
@@ -655,6 +662,11 @@ ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {
 
 void ObjectSet::touch_pod(const std::string& key) { state_->dirty_pods.insert(key); }
 void ObjectSet::settle_pod(const std::string& key) { state_->dirty_pods.erase(key); }
+void ObjectSet::touch_node(const std::string& name) {
+  state_->dirty_nodes.insert(name);
+  state_->queues_dirty = true;
+}
+void ObjectSet::touch_queues() { state_->queues_dirty = true; }
 void ObjectSet::touch_all() { state_->everything = true; }
 
 const LivePod* ObjectSet::pod(std::string_view key) const {

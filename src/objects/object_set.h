@@ -89,13 +89,21 @@ class ObjectSet {
   Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
                 std::string_view name);
 
-  Inputs inputs() const;
+  // A pod that counts as bound although the API does not show it yet; node empty: it does not.
+  struct Place {
+    std::string node;
+    std::vector<int> gpus;
+  };
+  using PlaceOf = std::function<Place(const std::string& key, const LivePod& pod)>;
+  Inputs inputs(const PlaceOf& believed = {}) const;
   // The same for a decision of queues: where nothing waits in one or holds quota, without nodes and
   // pods.
-  Inputs queue_inputs() const;
+  Inputs queue_inputs(const PlaceOf& believed = {}) const;
   ObjectChanges take_changes(std::size_t max_pods);
   void touch_pod(const std::string& key);   // told again with the next changes
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell
+  void touch_node(const std::string& name);
+  void touch_queues();  // inputs() would say something else than before
   void touch_all();
 
   const LivePod* pod(std::string_view key) const;  // "ns/name"; null: not kept

@@ -104,6 +104,26 @@ std::vector<PodSetSpec> sets_of(const GangSpec& gang, const std::vector<PodSpec*
   return sets;
 }
 
+// Takes from waiting the members that the minimum of a group still needs beside those that run.
+std::vector<PodSpec*> take_needed(const GangSpec& gang, const std::vector<PodSpec*>& running,
+                                  std::vector<PodSpec*>& waiting) {
+  std::map<std::string, int> lacks;  // by subgroup
+  for (const model::SubgroupSpec& sub : gang.subgroups) lacks[sub.name] = sub.min_member;
+  for (const PodSpec* pod : running) --lacks[pod->subgroup];
+  std::vector<PodSpec*> out;
+  const auto take = [&](const auto& wanted) {
+    std::erase_if(waiting, [&](PodSpec* pod) {
+      if (!wanted(*pod)) return false;
+      out.push_back(pod);
+      return true;
+    });
+  };
+  take([&](const PodSpec& pod) { return lacks[pod.subgroup]-- > 0; });
+  const std::size_t least = static_cast<std::size_t>(std::max(0, gang.min_member));
+  take([&](const PodSpec&) { return running.size() + out.size() < least; });
+  return out;
+}
+
 // Pods that run hold what they take.
 void admit_as_running(model::WorkloadSpec& spec, const std::vector<PodSpec*>& pods,
                       const std::string& queue, const std::string& flavor) {
@@ -151,6 +171,30 @@ void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<Po
   add_workload(std::move(spec));
 }
 
+// A pod of a group that runs, beyond its minimum: a workload of its own, behind the group. A
+// required topology is the domain that the group is in.
+void Resolver::queue_surplus(const GangSpec& gang, PodSpec& pod, const PodSpec& beside,
+                             std::int64_t since_ns, OtherSystem& system) {
+  const std::string level = topology_key(gang.required_topology, node_label_keys_);
+  const auto node = std::lower_bound(
+      out_.nodes.begin(), out_.nodes.end(), beside.node_name,
+      [](const model::NodeSpec& n, const std::string& name) { return n.name < name; });
+  if (!level.empty() && node != out_.nodes.end() && node->name == beside.node_name) {
+    const auto label = node->labels.find(level);
+    if (label != node->labels.end()) pod.node_selector[level] = label->second;
+  }
+  model::WorkloadSpec spec;
+  spec.ns = pod.ns;
+  spec.name = pod.name;
+  spec.uid = pod.uid;
+  spec.queue = gang.queue;
+  spec.owner = "Pod/" + pod.name;
+  spec.created_ns = std::max(pod.created_ns, since_ns);
+  spec.priority = gang.priority.value_or(pod.priority);
+  spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
+  add_other_workload(std::move(spec), {&pod}, system, false);
+}
+
 void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pods,
                           OtherSystem& system) {
   const std::string key = qualified(gang.ns, gang.name);
@@ -159,20 +203,22 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
     if (place == gang_places_.end()) return;
     in_.notes.add(Gathered::note(place->second.first, place->second.second, "", message));
   };
-  std::vector<PodSpec*> running;
-  for (PodSpec* pod : pods) {
-    if (!pod->node_name.empty()) running.push_back(pod);
-  }
+  std::vector<PodSpec*> running, surplus;
+  for (PodSpec* pod : pods) (pod->node_name.empty() ? surplus : running).push_back(pod);
   const bool runs = !running.empty();
   const std::string missing = runs ? "" : lacking(gang, pods);
   if (!missing.empty()) {
     return say("it does not wait in queue " + quoted(gang.queue) + " yet: " + missing);
   }
-  if (runs && running.size() < pods.size()) {
-    say("it runs already: its " + std::to_string(running.size()) +
-        " bound pods hold quota of queue " + quoted(gang.queue) + ", the others start without it");
+  std::vector<PodSpec*> taken = runs ? running : pods;
+  if (runs) {
+    const std::vector<PodSpec*> needed = take_needed(gang, running, surplus);
+    taken.insert(taken.end(), needed.begin(), needed.end());
+    if (!surplus.empty()) {
+      say("it runs: " + std::to_string(taken.size()) + " of its pods hold quota of queue " +
+          quoted(gang.queue) + ", the others wait there one by one");
+    }
   }
-  const std::vector<PodSpec*>& taken = runs ? running : pods;
   model::WorkloadSpec spec;
   spec.ns = gang.ns;
   spec.name = gang.name;
@@ -187,8 +233,13 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
     return say("it does not wait in queue " + quoted(gang.queue) + ": its pods are of more than " +
                std::to_string(kMostPodSets) + " kinds");
   }
+  std::int64_t since = spec.created_ns;
+  for (const PodSpec* pod : running) since = std::max(since, pod->started_ns);
   add_other_workload(std::move(spec), taken, system, runs);
   if (!runs) queued_groups_.insert(key);
+  for (PodSpec* pod : surplus) {
+    if (runs) queue_surplus(gang, *pod, *running.front(), since, system);
+  }
 }
 
 void Resolver::queue_gangs() {

@@ -108,6 +108,8 @@ class Resolver {
   void queue_gangs();
   void queue_gang(const model::GangSpec& gang, const std::vector<model::PodSpec*>& pods,
                   OtherSystem& system);
+  void queue_surplus(const model::GangSpec& gang, model::PodSpec& pod, const model::PodSpec& beside,
+                     std::int64_t since_ns, OtherSystem& system);
   void queue_other_pods();
   void add_other_workload(model::WorkloadSpec spec, const std::vector<model::PodSpec*>& pods,
                           OtherSystem& system, bool runs);

@@ -290,5 +290,109 @@ TEST(ControllerQueues, QueuesOfKaiUnderItsName) {
   ASSERT_TRUE(rig.until([&] { return !rig.node_of("two").empty(); }));
 }
 
+// A group that runs grows one pod at a time, and only as far as its queue has quota.
+TEST(ControllerQueues, PodsBeyondTheMinimumOfAGroupNeedQuota) {
+  Rig rig("pools: [{name: m, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+  rig.define("scheduling.volcano.sh", "v1beta1", "Queue", false);
+  rig.define("scheduling.volcano.sh", "v1beta1", "PodGroup", true);
+  rig.apply(
+      "{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {name: red}, spec: "
+      "{capability: {nvidia.com/gpu: 6}, deserved: {nvidia.com/gpu: 6}}}\n---\n"
+      "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: a, namespace: "
+      "default}, spec: {minMember: 2, queue: red}}");
+  rig.run(31 * kSecond);
+  rig.start({.scheduler_names = {"berth", "volcano"}, .max_writes_at_once = 1});
+  for (int i = 0; i < 5; ++i) {
+    rig.apply(fmt::format(kPodOfOthers, "a" + std::to_string(i), "",
+                          "scheduling.k8s.io/group-name: a", "volcano"));
+  }
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() >= 2; }));
+  for (int i = 0; i < 300; ++i) {
+    rig.run(kSecond / 10);
+    ASSERT_LE(rig.bound().size(), 3u) << "six GPUs of quota, two a pod";
+  }
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 3; }));
+  rig.start({.scheduler_names = {"berth", "volcano"}}, 99);  // and so after a restart
+  rig.run(30 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 3u);
+  rig.world.merge("/apis/scheduling.volcano.sh/v1beta1/queues/red",
+                  R"({"spec":{"capability":{"nvidia.com/gpu":"10"}}})");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 5; }));
+}
+
+TEST(ControllerQueues, KaiGroupsSayWhatTheyHoldAndWhyTheyWait) {
+  Rig rig(kTwoNodes);
+  rig.define("scheduling.run.ai", "v2", "Queue", false);
+  rig.define("scheduling.run.ai", "v2alpha2", "PodGroup", true);
+  rig.apply(
+      "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red}, spec: {resources: "
+      "{gpu: {quota: 4, limit: 4, overQuotaWeight: 1}}}}");
+  for (const char* group : {"a", "b"}) {
+    rig.apply(fmt::format(
+        "{{apiVersion: scheduling.run.ai/v2alpha2, kind: PodGroup, metadata: {{name: {}, "
+        "namespace: default}}, spec: {{minMember: 2, queue: red}}}}",
+        group));
+  }
+  rig.run(31 * kSecond);
+  rig.start({.scheduler_names = {"berth", "kai-scheduler"}});
+  const auto members = [&](const std::string& group) {
+    for (int i = 0; i < 2; ++i) {
+      rig.apply(fmt::format(kPodOfOthers, group + std::to_string(i), "kai.scheduler/queue: red",
+                            "pod-group-name: " + group, "kai-scheduler"));
+    }
+  };
+  members("a");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
+  members("b");
+  const std::string group = "/apis/scheduling.run.ai/v2alpha2/namespaces/default/podgroups/";
+  ASSERT_TRUE(rig.until([&] { return rig.get(group + "a").at("status.running") == "2"; }));
+  EXPECT_NE(rig.get(group + "a").body.find(R"("allocated":{"cpu":"0","nvidia.com/gpu":"4"})") !=
+                    std::string::npos ||
+                rig.get(group + "a").body.find(R"("allocated":{"nvidia.com/gpu":"4"})") !=
+                    std::string::npos,
+            false)
+      << rig.get(group + "a").body;
+  ASSERT_TRUE(rig.until([&] {
+    return rig.get(group + "b").body.find("UnschedulableOnNodePool") != std::string::npos;
+  })) << rig.get(group + "b").body;
+  EXPECT_EQ(rig.get(group + "b").at("status.pending"), "2");
+  EXPECT_EQ(rig.get(group + "a").body.find("UnschedulableOnNodePool"), std::string::npos);
+  const std::string version = rig.get(group + "b").at("metadata.resourceVersion");
+  rig.run(60 * kSecond);
+  EXPECT_EQ(rig.get(group + "b").at("metadata.resourceVersion"), version) << "only on change";
+  rig.delete_pod("a0");
+  rig.delete_pod("a1");
+  ASSERT_TRUE(rig.until([&] { return rig.get(group + "b").at("status.running") == "2"; }));
+  EXPECT_EQ(rig.get(group + "b").body.find("UnschedulableOnNodePool"), std::string::npos);
+}
+
+// Admitted, its pods not there yet, and the controller is another one: nobody takes its places.
+TEST(ControllerQueues, PlacesOfAnAdmittedJobSurviveARestart) {
+  QueueRig rig;
+  rig.start();
+  rig.run(2 * kSecond);
+  rig.work.reset();  // nobody makes pods
+  rig.job("j", 2, 2, "10000");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("j", "Admitted") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.get_job("j").at("spec.suspend") == "false"; }));
+  EXPECT_NE(rig.get(rig.workload_of("j")).at("metadata.annotations").find("berth.dev/seats"),
+            std::string::npos);
+  for (int i = 0; i < 4; ++i) rig.pod(fmt::format("rest{}", i), 2);
+  rig.start({}, 400);
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 2u) << "four GPUs are kept";
+  rig.start({}, 500);
+  rig.run(5 * kSecond);
+  rig.start_work();
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("j", "PodsReady") == "True"; }))
+      << rig.story("j");
+  // Its pods were ready once: what is written down keeps no room after them.
+  rig.start({}, 600);
+  rig.run(kSecond);
+  rig.remove("/apis/batch/v1/namespaces/default/jobs/j");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 4; }));
+}
+
 }  // namespace
 }  // namespace berth::control_test

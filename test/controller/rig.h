@@ -31,12 +31,12 @@ class Lines final : public LogSink, public control::DecisionLog {
 // One controller of ours, with a client of its own.
 struct Brain {
   Brain(sim::TestWorld& world, Lines& lines, std::uint64_t seed, control::ControllerOptions options,
-        std::function<bool()> leading)
+        std::function<bool()> leading, control::WorldLog* inputs = nullptr)
       : transport(world.loop, *world.server),
         log(lines, world.clock, {.level = LogLevel::kWarn}),
         client(transport, world.loop, Random(seed), {.user_agent = "brain", .max_tries = 2}),
         controller(client, Random(seed + 1), std::move(options), std::move(leading), log, metrics,
-                   &lines) {
+                   &lines, inputs) {
     controller.start();
   }
   std::uint64_t writes(const std::string& kind) {
@@ -65,15 +65,19 @@ class Rig {
     EXPECT_TRUE(fleet.ok()) << fleet.error().to_string();
     nodes =
         std::make_unique<sim::Nodes>(client_, std::move(*fleet), Random(12), nodes_options, &log_);
-    work = std::make_unique<sim::WorkControllers>(client_, Random(13), sim::WorkOptions{}, &log_);
     nodes->start();
-    work->start();
+    start_work();
     EXPECT_TRUE(world.loop.run_until([this] { return nodes->registered(); }, 120 * kSecond));
   }
 
+  void start_work() {
+    work = std::make_unique<sim::WorkControllers>(client_, Random(13), sim::WorkOptions{}, &log_);
+    work->start();
+  }
   void start(control::ControllerOptions options = {}, std::uint64_t seed = 21) {
     brain.reset();
-    brain = std::make_unique<Brain>(world, lines, seed, std::move(options), [] { return true; });
+    brain = std::make_unique<Brain>(
+        world, lines, seed, std::move(options), [] { return true; }, inputs);
   }
   void run(std::int64_t ns) { world.loop.run_for(ns); }
   bool until(const std::function<bool()>& done, std::int64_t at_most = 120 * kSecond) {
@@ -189,6 +193,7 @@ class Rig {
 
   sim::TestWorld world;
   Lines lines;
+  control::WorldLog* inputs = nullptr;  // of the next start()
 
  private:
   Logger log_;

@@ -1,0 +1,230 @@
+#include "control/replay.h"
+
+#include <algorithm>
+#include <set>
+#include <utility>
+
+#include "control/bodies.h"
+#include "objects/readers.h"
+#include "text/json.h"
+
+namespace berth::control {
+
+using text::Value;
+
+namespace {
+
+std::string word_of(const Value& v, std::string_view key) {
+  const Value* found = v.find(key);
+  return found == nullptr ? std::string() : std::string(found->string());
+}
+std::int64_t number_of(const Value& v, std::string_view key) {
+  const Value* found = v.find(key);
+  return found == nullptr ? 0 : found->as_int64().value_or(0);
+}
+
+// "0,1" as gpus_text() writes it.
+std::vector<int> gpus_of(const Value& v) {
+  std::vector<int> out;
+  const std::string text = word_of(v, "gpus");
+  for (const std::string_view part : objects::split(text, ",")) {
+    std::int64_t number = 0;
+    if (objects::parse_int(part, number)) out.push_back(static_cast<int>(number));
+  }
+  return out;
+}
+
+const model::WorkloadSpec* spec_in(const objects::Inputs& inputs, const std::string& workload) {
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (spec.ns + '/' + spec.name == workload) return &spec;
+  }
+  return nullptr;
+}
+
+}  // namespace
+
+std::uint64_t line_sum(std::uint64_t before, std::string_view line) {
+  for (const char c : line) before = (before ^ static_cast<unsigned char>(c)) * 0x100000001b3u;
+  return (before ^ 0x0a) * 0x100000001b3u;
+}
+
+Result<std::optional<ReplayDifference>> Replay::line(std::string_view text) {
+  ++lines_;
+  const auto damaged = [this](const std::string& what) {
+    return invalid("line " + std::to_string(lines_) + ": " + what);
+  };
+  if (text.size() < 18 || text[16] != ' ') return damaged("want a sum and a line of JSON");
+  const std::string_view json = text.substr(17);
+  const std::uint64_t sum = line_sum(sum_, json);
+  if (hex(sum) != text.substr(0, 16)) {
+    return damaged("its sum is " + objects::quoted(text.substr(0, 16)) + ", want " + hex(sum) +
+                   ": the log was changed here or before");
+  }
+  sum_ = sum;
+  auto document = text::parse_json(json);
+  if (!document.ok()) return damaged(document.error().to_string());
+  const Value& v = document->root();
+  const std::string op = word_of(v, "op");
+  if (op == "begin") {
+    const Status begun = begin(v);
+    if (!begun.ok()) return damaged(begun.error().to_string());
+    return std::optional<ReplayDifference>();
+  }
+  if (!world_) return damaged("found " + objects::quoted(op) + ", want begin first");
+  auto out = apply(op, v);
+  if (!out.ok()) return damaged(out.error().to_string());
+  return out;
+}
+
+Status Replay::begin(const Value& v) {
+  if (number_of(v, "format") != kWorldLogFormat) {
+    return invalid("format " + std::to_string(number_of(v, "format")) + ", want " +
+                   std::to_string(kWorldLogFormat));
+  }
+  std::vector<std::string> names;
+  if (const Value* list = v.find("schedulerNames")) {
+    for (const Value& name : list->items()) names.emplace_back(name.string());
+  }
+  BERTH_TRY(auto policies, read_policies(v));
+  world_ = std::make_unique<World>(std::move(names), 1, std::move(policies.first), policies.second);
+  inputs_.reset();
+  return {};
+}
+
+std::optional<ReplayDifference> Replay::compare(const Value& v, const char* what,
+                                                const model::Decision& made) {
+  ++decisions_;
+  const std::string objects = hex(world_->objects().digest());
+  if (objects != word_of(v, "objects")) {
+    return ReplayDifference{cycle_, "objects", word_of(v, "objects"), objects, made};
+  }
+  const std::string digest = hex(decision_digest(made));
+  if (digest == word_of(v, "digest")) return std::nullopt;
+  return ReplayDifference{cycle_, what, word_of(v, "digest"), digest, made};
+}
+
+Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const Value& v) {
+  std::optional<ReplayDifference> out;
+  bool known = true;
+  if (op == "put") {
+    const Value* object = v.find("o");
+    if (object == nullptr) return invalid("want the object o");
+    world_->put(word_of(v, "v"), word_of(v, "k"), *object);
+  } else if (op == "remove") {
+    world_->remove(word_of(v, "v"), word_of(v, "k"), word_of(v, "ns"), word_of(v, "name"));
+  } else if (op == "cycle") {
+    ++cycles_;
+    cycle_ = static_cast<std::uint64_t>(number_of(v, "n"));
+    last_ = {};
+  } else if (op == "refresh") {
+    std::vector<objects::Note> refused;
+    world_->refresh(refused);
+  } else if (op == "inputs") {
+    inputs_ = world_->inputs();
+  } else if (op == "decide") {
+    last_ = world_->decide(number_of(v, "now"));
+    out = compare(v, "pods", last_);
+  } else if (op == "queues") {
+    if (!inputs_) return invalid("found queues, want inputs before it");
+    queues_ = world_->decide_queues(*inputs_, number_of(v, "now"));
+    out = compare(v, "queues", queues_);
+    const auto join = [](auto& to, const auto& from) {
+      to.insert(to.end(), from.begin(), from.end());
+    };
+    join(last_.outcomes, queues_.outcomes);
+    join(last_.placements, queues_.placements);
+    join(last_.admissions, queues_.admissions);
+    join(last_.evictions, queues_.evictions);
+  } else if (op == "wrote") {
+    id_ = word_of(v, "id");
+  } else if (!believe(op, v)) {
+    BERTH_CHECK(promise(op, v, known));
+  }
+  if (!known) return invalid("found " + objects::quoted(op) + ", want a call that is known");
+  return out;
+}
+
+// Calls about pods and nodes.
+bool Replay::believe(std::string_view op, const Value& v) {
+  const std::string pod = word_of(v, "pod");
+  if (op == "assume") {
+    world_->assume(pod, {.uid = word_of(v, "uid"),
+                         .node = word_of(v, "node"),
+                         .gang = word_of(v, "gang"),
+                         .gpus = gpus_of(v)});
+  } else if (op == "drop") {
+    world_->drop(pod);
+  } else if (op == "confirm") {
+    world_->confirm(pod);
+  } else if (op == "leave") {
+    world_->leave(pod, word_of(v, "uid"), word_of(v, "node"), 0);
+  } else if (op == "stays") {
+    world_->stays(pod);
+  } else if (op == "hold") {
+    world_->hold(word_of(v, "name"), number_of(v, "until"));
+  } else if (op == "end-holds") {
+    world_->end_holds(number_of(v, "now"));
+  } else if (op == "avoid") {
+    std::set<std::string> names;
+    if (const Value* list = v.find("names")) {
+      for (const Value& name : list->items()) names.emplace(name.string());
+    }
+    world_->avoid(std::move(names));
+  } else if (op == "forget") {
+    world_->forget_everything();
+  } else {
+    return false;
+  }
+  return true;
+}
+
+// Calls about workloads, which speak of the last decision of queues.
+Status Replay::promise(std::string_view op, const Value& v, bool& known) {
+  const std::string workload = word_of(v, "workload");
+  if (op == "reserve") {
+    const model::WorkloadSpec* spec = inputs_ ? spec_in(*inputs_, workload) : nullptr;
+    if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
+    std::vector<const model::Placement*> placements;
+    for (const model::Placement& p : queues_.placements) {
+      if (p.gang == workload) placements.push_back(&p);
+    }
+    world_->reserve(*spec, placements, 0);
+  } else if (op == "places") {
+    return restore(v);
+  } else if (op == "end-reservation") {
+    world_->end_reservation(workload);
+  } else if (op == "take") {
+    world_->take_place(workload, static_cast<std::size_t>(number_of(v, "place")),
+                       word_of(v, "pod"));
+  } else if (op == "admitting") {
+    const auto it = std::find_if(queues_.admissions.begin(), queues_.admissions.end(),
+                                 [&](const model::Admission& a) { return a.workload == workload; });
+    if (it == queues_.admissions.end()) {
+      return invalid("workload " + objects::quoted(workload) + " was not admitted");
+    }
+    world_->admitting(workload, *it);
+  } else if (op == "admitted") {
+    world_->admitted(workload);
+  } else {
+    known = false;
+  }
+  return {};
+}
+
+Status Replay::restore(const Value& v) {
+  const std::string workload = word_of(v, "workload");
+  const objects::Inputs inputs = world_->objects().inputs();
+  const model::WorkloadSpec* spec = spec_in(inputs, workload);
+  if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
+  std::vector<KnownPlace> places;
+  if (const Value* list = v.find("places")) {
+    for (const Value& place : list->items()) {
+      places.push_back({word_of(place, "set"), word_of(place, "pod"), word_of(place, "node"),
+                        gpus_of(place), word_of(place, "taken")});
+    }
+  }
+  world_->restore(*spec, places, 0);
+  return {};
+}
+
+}  // namespace berth::control

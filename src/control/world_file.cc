@@ -1,0 +1,107 @@
+#include "control/world_file.h"
+
+#include <algorithm>
+#include <cerrno>
+#include <system_error>
+#include <utility>
+
+#include "control/bodies.h"
+#include "control/replay.h"
+
+namespace berth::control {
+
+namespace {
+
+constexpr std::size_t kPrefix = 17;  // the sum and a space
+constexpr std::size_t kFileBuffer = 1 << 16;
+
+}  // namespace
+
+FileWorldLog::FileWorldLog(std::string path, std::size_t max_bytes)
+    : path_(std::move(path)), max_bytes_(max_bytes) {}
+
+FileWorldLog::~FileWorldLog() {
+  if (file_ != nullptr) std::fclose(file_);
+}
+
+Status FileWorldLog::check() const {
+  std::FILE* file = std::fopen(path_.c_str(), "ab");
+  if (file == nullptr) {
+    return Error(Code::kUnavailable,
+                 path_ + " cannot be opened: " + std::generic_category().message(errno));
+  }
+  std::fclose(file);
+  return {};
+}
+
+std::size_t FileWorldLog::limit() const {
+  return std::max<std::size_t>(max_bytes_, 2 * static_cast<std::size_t>(base_bytes_));
+}
+
+bool FileWorldLog::full() const { return file_ == nullptr ? false : bytes_ >= limit(); }
+
+void FileWorldLog::flush() {
+  if (file_ != nullptr && !stopped_ && std::fflush(file_) != 0) fail();
+}
+
+void FileWorldLog::fail() {
+  ++failures_;
+  stopped_ = true;
+}
+
+void FileWorldLog::write(std::string_view line) {
+  if (file_ == nullptr || stopped_) return;
+  if (bytes_ > kMostTimes * limit()) return fail();
+  sum_ = line_sum(sum_, line);
+  const std::string prefix = hex(sum_) + ' ';
+  const bool written = std::fwrite(prefix.data(), 1, prefix.size(), file_) == prefix.size() &&
+                       std::fwrite(line.data(), 1, line.size(), file_) == line.size() &&
+                       std::fputc('\n', file_) != EOF;
+  if (!written) return fail();
+  bytes_ += kPrefix + line.size() + 1;
+  written_ += kPrefix + line.size() + 1;
+}
+
+void FileWorldLog::write_object(const std::string& key, std::string_view line, bool there) {
+  const std::uint64_t at = bytes_ + kPrefix;
+  write(line);
+  if (there && !stopped_) {
+    objects_[key] = {at, line.size()};
+  } else if (!there) {
+    objects_.erase(key);
+  }
+}
+
+// An object that cannot be carried over makes the new file worthless: it stops there.
+void FileWorldLog::start_file(std::string_view header) {
+  const bool torn = stopped_;
+  std::FILE* old = std::exchange(file_, nullptr);
+  if (old != nullptr) std::fclose(old);
+  const std::string before = path_ + ".1";
+  std::rename(path_.c_str(), before.c_str());  // the first file has none before it
+  old = objects_.empty() ? nullptr : std::fopen(before.c_str(), "rb");
+  file_ = std::fopen(path_.c_str(), "wb");
+  if (file_ != nullptr) std::setvbuf(file_, nullptr, _IOFBF, kFileBuffer);
+  stopped_ = file_ == nullptr;
+  if (stopped_) ++failures_;
+  bytes_ = 0;
+  sum_ = kLineSumStart;
+  write(header);
+  std::string text;
+  for (auto& [key, spot] : objects_) {
+    text.resize(spot.size);
+    const bool read = old != nullptr && !torn &&
+                      std::fseek(old, static_cast<long>(spot.at), SEEK_SET) == 0 &&
+                      std::fread(text.data(), 1, text.size(), old) == text.size();
+    if (!read) {
+      fail();
+      break;
+    }
+    spot.at = bytes_ + kPrefix;
+    write(text);
+  }
+  if (old != nullptr) std::fclose(old);
+  base_bytes_ = bytes_;
+}
+
+}  // namespace berth::control

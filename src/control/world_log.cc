@@ -1,0 +1,209 @@
+#include "control/world_log.h"
+
+#include <array>
+
+#include "objects/readers.h"
+
+namespace berth::control {
+
+using text::JsonWriter;
+using text::Value;
+
+namespace {
+
+using Packing = schedule::Policy::Packing;
+using By = schedule::Policy::Rule::By;
+using Victims = admit::Policy::Victims;
+
+// An object without what nobody decides by.
+void write_slim(JsonWriter& out, const Value& object) {
+  out.begin_object();
+  for (const text::Member& member : object.members()) {
+    const bool meta = member.key == "metadata", status = member.key == "status";
+    if ((!meta && !status) || !member.value.is_object()) {
+      out.field(member.key, member.value);
+      continue;
+    }
+    out.key(member.key);
+    out.begin_object();
+    for (const text::Member& inner : member.value.members()) {
+      if (inner.key == (meta ? "managedFields" : "images")) continue;
+      out.field(inner.key, inner.value);
+    }
+    out.end_object();
+  }
+  out.end_object();
+}
+
+std::string object_key(std::string_view version, std::string_view kind, std::string_view ns,
+                       std::string_view name) {
+  std::string out(version);
+  for (const std::string_view part : {kind, ns, name}) out.append("|").append(part);
+  return out;
+}
+
+std::string_view string_in(const Value& v, std::string_view key) {
+  const Value* found = v.find(key);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+Result<std::int64_t> number_in(const Value& v, std::string_view key, std::int64_t most) {
+  const Value* found = v.find(key);
+  const auto number = found == nullptr ? std::nullopt : found->as_int64();
+  if (!number || *number < 0 || *number > most) {
+    return invalid(std::string(key) + ": want a number from 0 to " + std::to_string(most));
+  }
+  return *number;
+}
+
+bool flag_in(const Value& v, std::string_view key) {
+  const Value* found = v.find(key);
+  return found != nullptr && found->as_bool();
+}
+
+}  // namespace
+
+void write_policies(JsonWriter& out, const schedule::Policy& policy,
+                    const admit::Policy& queue_policy) {
+  out.key("policy");
+  out.begin_object();
+  out.field("packing", static_cast<std::int64_t>(policy.packing));
+  out.field("preemption", policy.preemption);
+  out.key("rules");
+  out.begin_array();
+  for (const auto& rule : policy.rules) {
+    out.begin_object();
+    out.field("by", static_cast<std::int64_t>(rule.by));
+    out.field("key", rule.key);
+    out.field("value", rule.value);
+    out.field("spread", rule.spread);
+    out.end_object();
+  }
+  out.end_array();
+  out.key("locality");
+  out.begin_array();
+  for (const auto& one : policy.locality) {
+    out.begin_object();
+    out.field("key", one.key);
+    out.field("value", one.value);
+    out.field("weight", one.weight);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  out.key("queuePolicy");
+  out.begin_object();
+  out.field("preemption", queue_policy.preemption);
+  out.field("minRuntimeNs", queue_policy.min_runtime_ns);
+  out.field("budgets", queue_policy.budgets);
+  out.field("noPingPong", queue_policy.no_ping_pong);
+  out.field("maxEvictionsPerHour", queue_policy.max_evictions_per_hour);
+  out.field("victims", static_cast<std::int64_t>(queue_policy.victims));
+  out.end_object();
+}
+
+Result<std::pair<schedule::Policy, admit::Policy>> read_policies(const Value& line) {
+  const Value* p = line.find("policy");
+  const Value* q = line.find("queuePolicy");
+  if (p == nullptr || q == nullptr) return invalid("want policy and queuePolicy");
+  schedule::Policy policy;
+  BERTH_TRY(const std::int64_t packing,
+            number_in(*p, "packing", static_cast<int>(Packing::kLeastAllocated)));
+  policy.packing = static_cast<Packing>(packing);
+  policy.preemption = flag_in(*p, "preemption");
+  if (const Value* rules = p->find("rules")) {
+    for (const Value& rule : rules->items()) {
+      BERTH_TRY(const std::int64_t by, number_in(rule, "by", static_cast<int>(By::kLabel)));
+      policy.rules.push_back({static_cast<By>(by), std::string(string_in(rule, "key")),
+                              std::string(string_in(rule, "value")), flag_in(rule, "spread")});
+    }
+  }
+  if (const Value* list = p->find("locality")) {
+    for (const Value& one : list->items()) {
+      const Value* weight = one.find("weight");
+      policy.locality.push_back(
+          {std::string(string_in(one, "key")), std::string(string_in(one, "value")),
+           static_cast<int>(weight == nullptr ? 1 : weight->as_int64().value_or(1))});
+    }
+  }
+  admit::Policy queue_policy;
+  queue_policy.preemption = flag_in(*q, "preemption");
+  BERTH_TRY(queue_policy.min_runtime_ns, number_in(*q, "minRuntimeNs", INT64_MAX));
+  queue_policy.budgets = flag_in(*q, "budgets");
+  queue_policy.no_ping_pong = flag_in(*q, "noPingPong");
+  BERTH_TRY(const std::int64_t most, number_in(*q, "maxEvictionsPerHour", INT32_MAX));
+  queue_policy.max_evictions_per_hour = static_cast<int>(most);
+  BERTH_TRY(const std::int64_t victims,
+            number_in(*q, "victims", static_cast<int>(Victims::kLeastLostWork)));
+  queue_policy.victims = static_cast<Victims>(victims);
+  return std::pair(policy, queue_policy);
+}
+
+void WorldLog::begin(const std::vector<std::string>& scheduler_names,
+                     const schedule::Policy& policy, const admit::Policy& queue_policy) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("op", "begin");
+  out.field("format", kWorldLogFormat);
+  out.key("schedulerNames");
+  out.begin_array();
+  for (const std::string& name : scheduler_names) out.value(name);
+  out.end_array();
+  write_policies(out, policy, queue_policy);
+  out.end_object();
+  start_file(std::move(out).take());
+}
+
+void WorldLog::put(std::string_view version, std::string_view kind, const Value& object) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("op", "put");
+  out.field("v", version);
+  out.field("k", kind);
+  out.key("o");
+  write_slim(out, object);
+  out.end_object();
+  const Value* meta = object.find("metadata");
+  const Value none;
+  const Value& m = meta == nullptr ? none : *meta;
+  write_object(object_key(version, kind, string_in(m, "namespace"), string_in(m, "name")),
+               std::move(out).take(), true);
+}
+
+void WorldLog::remove(std::string_view version, std::string_view kind, std::string_view ns,
+                      std::string_view name) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("op", "remove");
+  out.field("v", version);
+  out.field("k", kind);
+  out.field("ns", ns);
+  out.field("name", name);
+  out.end_object();
+  write_object(object_key(version, kind, ns, name), std::move(out).take(), false);
+}
+
+void WorldLog::note(std::string_view op, std::initializer_list<Field> fields) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("op", op);
+  for (const auto& [key, word] : fields) {
+    std::visit([&, name = key](const auto& value) { out.field(name, value); }, word);
+  }
+  out.end_object();
+  write(std::move(out).take());
+}
+
+void WorldLog::note_names(std::string_view op, const std::set<std::string>& names) {
+  JsonWriter out;
+  out.begin_object();
+  out.field("op", op);
+  out.key("names");
+  out.begin_array();
+  for (const std::string& name : names) out.value(name);
+  out.end_array();
+  out.end_object();
+  write(std::move(out).take());
+}
+
+}  // namespace berth::control
