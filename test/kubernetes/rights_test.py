@@ -17,6 +17,7 @@ UNUSED = {
     ("", "nodes", "patch"): "a node that refuses pods again and again",
     ("batch", "jobs/status", "patch"): "a Job that starts anew",
     ("scheduling.volcano.sh", "podgroups/status", "patch"): "no such group in this test",
+    ("scheduling.run.ai", "podgroups/status", "patch"): "no such group in this test",
     ("scheduling.k8s.io", "podgroups/status", "patch"): "no such group in this test",
     ("events.k8s.io", "events", "patch"): "an event that repeats",
     ("kueue.x-k8s.io", "workloads", "patch"): "a Workload that was preempted, or is to stay away",
