@@ -136,7 +136,7 @@ void check_expression(const Place& expression, Reporter& out) {
         "dra-cel-product", expression,
         "found productName == \"" + product.text + "\", want the full name that the driver reports",
         "write productName.contains(" + quoted + ") or the full name, \"NVIDIA H100 80GB HBM3\"",
-        replace_part(expression, tokens[i + 8], product, ".contains(" + quoted + ")"));
+        replace_part(expression, tokens[i + 7], product, "productName.contains(" + quoted + ")"));
   }
 }
 

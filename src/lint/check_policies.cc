@@ -122,10 +122,11 @@ void check_own_pods(const Place& rule, Reporter& out) {
     const Place pods = peer["podSelector"];
     if (!pods || pods.size() != 0 || peer.size() != 1) continue;
     Fix fix;
-    fix.changes.push_back(set_value(
-        peer.path(),
-        "{\"ipBlock\":{\"cidr\":\"0.0.0.0/0\",\"except\":[\"10.0.0.0/8\",\"172.16.0.0/12\","
-        "\"192.168.0.0/16\"]}}"));
+    fix.changes.push_back(rename_key(pods.path(), "ipBlock"));
+    fix.changes.push_back(
+        set_value(peer["ipBlock"].path(),
+                  "{\"cidr\":\"0.0.0.0/0\",\"except\":[\"10.0.0.0/8\",\"172.16.0.0/12\","
+                  "\"192.168.0.0/16\"]}"));
     fix.assumes = "HTTPS to the outside was meant, and the cluster's addresses are private ones";
     out.add("network-own-pods", peer,
             "podSelector: {} selects the pods of this namespace, not the world outside",

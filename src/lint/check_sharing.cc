@@ -47,10 +47,10 @@ void check_shared(const Place& holder, const Place& config, const std::string& w
     std::optional<Fix> edit;
     if (!sharing.has("resources") && replicas.value().as_int64().has_value()) {
       Fix fix;
-      const std::string list =
-          "[{\"name\":\"nvidia.com/gpu\",\"replicas\":" + replicas.word() + "}]";
-      fix.changes.push_back(put_value(sharing, {"resources"}, list));
-      fix.changes.push_back(remove_at(replicas.path()));
+      fix.changes.push_back(put_value(sharing, {"resources"}, "[{\"name\":\"nvidia.com/gpu\"}]"));
+      YamlChange move{.kind = YamlChange::Kind::kMove, .at = replicas.path()};
+      move.to = sharing["resources"][std::size_t{0}].path();
+      fix.changes.push_back(std::move(move));
       const bool mixed = config["flags"]["migStrategy"].is("mixed");
       if (!mixed) edit = std::move(fix);
     }

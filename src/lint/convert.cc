@@ -102,8 +102,8 @@ class Converter {
       chosen.push_back(&finding);
     }
     if (chosen.empty()) return false;
+    if (chosen.front()->document == 0) return correct_text(chosen, count);
     for (const Finding* finding : chosen) tried_[key_of(*finding)] = count[key_of(*finding)];
-    if (chosen.front()->document == 0) return correct_text(chosen);
     // From the end, so that what comes before stays where it is.
     std::sort(chosen.begin(), chosen.end(),
               [](const auto* a, const auto* b) { return a->document > b->document; });
@@ -128,7 +128,8 @@ class Converter {
     done_.push_back(finding);
   }
 
-  bool correct_text(const std::vector<const Finding*>& chosen) {
+  bool correct_text(const std::vector<const Finding*>& chosen,
+                    std::map<FindingKey, std::size_t>& count) {
     std::vector<std::pair<TextChange, const Finding*>> changes;
     for (const Finding* finding : chosen) {
       const auto& own = finding->edit->text;
@@ -138,6 +139,7 @@ class Converter {
         });
       });
       if (!apart) continue;
+      tried_[key_of(*finding)] = count[key_of(*finding)];
       for (const TextChange& one : own) changes.emplace_back(one, finding);
       done_.push_back(*finding);
     }

@@ -51,8 +51,8 @@ void name_object(Object& object) {
 
 class Reader {
  public:
-  Reader(std::deque<Object>& objects, std::vector<Unreadable>& unreadable)
-      : objects_(objects), unreadable_(unreadable) {}
+  Reader(std::deque<Object>& objects, Report& out)
+      : objects_(objects), unreadable_(out.unreadable), findings_(out.findings) {}
 
   std::size_t read(const File& file) {
     const std::size_t before = objects_.size();
@@ -92,9 +92,17 @@ class Reader {
     const auto source = std::make_shared<const Source>(std::move(part), std::move(tree));
     const text::Value& root = source->root();
     if (!root.is_object()) {
-      unreadable_.push_back({file.name, number, line,
-                             "found " + std::string(name(root.kind())) +
-                                 ", want an object with apiVersion and kind"});
+      const std::string what =
+          "found " + std::string(name(root.kind())) + ", want an object with apiVersion and kind";
+      if (!root.is_array()) {
+        unreadable_.push_back({file.name, number, line, what});
+        return;
+      }
+      Finding found = text_finding(file.name, file.bytes, 0, "document-type", what,
+                                   "leave the file out when it is no manifest");
+      found.document = number;
+      found.line = line;
+      findings_.push_back(std::move(found));
       return;
     }
     Object made;
@@ -129,6 +137,7 @@ class Reader {
 
   std::deque<Object>& objects_;
   std::vector<Unreadable>& unreadable_;
+  std::vector<Finding>& findings_;
 };
 
 void check_object(const Object& object, const Schemas* schemas, std::vector<Finding>& out) {
@@ -154,7 +163,7 @@ Report lint(const std::vector<File>& files, const Schemas* schemas) {
   Report out;
   std::deque<Object> objects;
   ScriptFacts facts;
-  Reader reader(objects, out.unreadable);
+  Reader reader(objects, out);
   std::vector<std::string> order;
   for (const File& file : files) {
     ++out.files;

@@ -24,6 +24,8 @@ constexpr Rule kRules[] = {
      "the workflow fails when the step is reached"},
     {"dcgm-metric-name", kErr, "a metric that dcgm-exporter does not export by default",
      "the query finds no series, so the alert never fires and the graph is empty"},
+    {"document-type", kWarn, "a document that is a list and no object",
+     "nothing in it can be checked"},
     {"download-into-cron", kErr, "a download into a folder whose files cron runs",
      "whatever the server sends is run as root"},
     {"dra-cel-capacity", kErr, "a capacity of a device that is read as an attribute",

@@ -12,7 +12,9 @@ namespace {
 bool may_be_plain(std::string_view text, YamlPlace place) {
   if (place == YamlPlace::kJson || text.empty() || text == "<<" || text == "=") return false;
   if (resolve_plain_scalar(text).type != YamlScalar::kString) return false;
-  if (std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(text.front()) != std::string_view::npos) {
+  const bool option = text.front() == '-' && text.size() > 1 && text[1] != ' ';  // "--flag"
+  if (!option &&
+      std::string_view("-?:,[]{}#&*!|>'\"%@` ").find(text.front()) != std::string_view::npos) {
     return false;
   }
   if (text.back() == ' ' || text.back() == ':' || text.starts_with("---")) return false;

@@ -1,0 +1,379 @@
+#include "app/lint_command.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <fstream>
+#include <istream>
+#include <iterator>
+#include <ostream>
+#include <set>
+
+#include "app/files.h"
+#include "app/input.h"
+#include "app/line_diff.h"
+#include "app/user_crds.h"
+#include "lint/lint.h"
+#include "sim/schema/manifest_check.h"
+#include "text/escape.h"
+#include "text/json.h"
+#include "text/json_writer.h"
+#include "text/quantity.h"
+#include "text/yaml_emit.h"
+
+namespace berth::app {
+
+namespace {
+
+namespace fs = std::filesystem;
+using lint::Finding;
+using lint::Severity;
+
+constexpr int kExitFindings = 1;
+constexpr int kExitUnreadable = 20;
+constexpr int kDeepestFolder = 64;
+constexpr const char* kStandardInput = "(standard input)";
+
+bool is_lintable(const fs::path& path) {
+  const std::string ending = path.extension().string();
+  return ending == ".yaml" || ending == ".yml" || ending == ".json" || ending == ".sh" ||
+         ending == ".bash" || ending == ".promql" || ending == ".py";
+}
+
+// Reads what the command line names, within a bound on all of it.
+class LintInput {
+ public:
+  LintInput(std::uint64_t max_bytes, Terminal& terminal)
+      : left_(max_bytes), limit_(max_bytes), terminal_(terminal) {}
+
+  void add(const std::string& path) {
+    if (path == "-") return add_standard_input();
+    std::error_code code;
+    if (!fs::exists(path, code)) return fail(path, "no such file or folder");
+    if (!fs::is_directory(path, code)) return add_file(path);
+    const std::size_t before = files_.size() + unreadable_.size();
+    walk(path, 0);
+    if (files_.size() + unreadable_.size() == before) {
+      fail(path, "the folder holds no file that lint reads");
+    }
+  }
+
+  std::vector<lint::File> files_;
+  std::vector<lint::Unreadable> unreadable_;
+
+ private:
+  void fail(const std::string& path, std::string message) {
+    unreadable_.push_back({path, 0, 0, std::move(message)});
+  }
+
+  void add_standard_input() {
+    std::string bytes;
+    char buffer[64 * 1024];
+    while (terminal_.in.read(buffer, sizeof buffer) || terminal_.in.gcount() > 0) {
+      bytes.append(buffer, static_cast<std::size_t>(terminal_.in.gcount()));
+      if (bytes.size() > left_) return too_much(kStandardInput);
+    }
+    keep(kStandardInput, std::move(bytes));
+  }
+
+  void add_file(const std::string& path) {
+    std::error_code code;
+    const fs::path real = fs::canonical(path, code);
+    if (!code && !seen_.insert(real.string()).second) return;
+    if (files_.size() >= kMaxInputFiles) return fail(path, "more than 100000 files, the limit");
+    auto bytes = read_file(path, static_cast<std::size_t>(left_));
+    if (!bytes.ok()) {
+      if (bytes.error().code() == Code::kExhausted) return too_much(path);
+      return fail(path, bytes.error().message());
+    }
+    keep(path, std::move(*bytes));
+  }
+
+  void keep(std::string name, std::string bytes) {
+    if (bytes.find('\0') != std::string::npos) {
+      return fail(name, "not a text file: it holds a zero byte");
+    }
+    left_ -= std::min<std::uint64_t>(left_, bytes.size());
+    files_.push_back({std::move(name), std::move(bytes)});
+  }
+
+  void too_much(const std::string& path) {
+    fail(path, "the input is larger than " + std::to_string(limit_) +
+                   " bytes, which is the limit; --max-input raises it");
+  }
+
+  void walk(const fs::path& folder, int depth) {
+    std::error_code code;
+    const fs::path real = fs::canonical(folder, code);
+    if (code || !folders_.insert(real.string()).second) return;
+    if (depth > kDeepestFolder) return fail(folder.string(), "folders nest deeper than 64 levels");
+    std::vector<fs::path> entries;
+    for (fs::directory_iterator it(folder, code), end; !code && it != end; it.increment(code)) {
+      if (it->path().filename().string().front() != '.') entries.push_back(it->path());
+    }
+    if (code) return fail(folder.string(), "cannot be listed: " + code.message());
+    std::sort(entries.begin(), entries.end());
+    for (const fs::path& entry : entries) {
+      std::error_code ignored;
+      if (fs::is_directory(entry, ignored)) {
+        walk(entry, depth + 1);
+      } else if (is_lintable(entry)) {
+        add_file(entry.string());
+      }
+    }
+  }
+
+  std::uint64_t left_, limit_;
+  Terminal& terminal_;
+  std::set<std::string> seen_, folders_;
+};
+
+std::string safe(std::string_view text) { return text::terminal_safe(text); }
+
+void print_place(std::ostream& out, const std::string& file, int line) {
+  out << safe(file);
+  if (line > 0) out << ':' << line;
+  out << ": ";
+}
+
+void print_finding(std::ostream& out, const Finding& finding, std::string_view said = {}) {
+  print_place(out, finding.file, finding.line);
+  out << (said.empty() ? lint::name(finding.severity) : std::string(said)) << ": "
+      << safe(finding.what) << " [" << finding.rule << "]\n";
+  if (!finding.object.empty()) {
+    out << "    in " << safe(finding.object);
+    if (!finding.field.empty()) out << ", " << safe(finding.field);
+    out << '\n';
+  }
+}
+
+std::size_t errors_in(const std::vector<Finding>& findings) {
+  return static_cast<std::size_t>(
+      std::count_if(findings.begin(), findings.end(),
+                    [](const Finding& f) { return f.severity == Severity::kError; }));
+}
+
+std::string counted(std::size_t count, const char* what) {
+  return std::to_string(count) + " " + what + (count == 1 ? "" : "s");
+}
+
+void print_text(const lint::Report& report, std::ostream& out) {
+  for (const lint::Unreadable& one : report.unreadable) {
+    print_place(out, one.file, one.line);
+    out << "unreadable: " << safe(one.message) << '\n';
+  }
+  for (const Finding& finding : report.findings) {
+    print_finding(out, finding);
+    out << "    why: " << safe(finding.why) << "\n    fix: " << safe(finding.fix) << '\n';
+  }
+  const std::size_t errors = errors_in(report.findings);
+  out << counted(report.files, "file") << ": " << counted(errors, "error") << ", "
+      << counted(report.findings.size() - errors, "warning");
+  if (!report.unreadable.empty()) out << ", " << report.unreadable.size() << " unreadable";
+  if (report.cut) out << "; more findings than are shown";
+  out << '\n';
+}
+
+void write_finding(text::JsonWriter& json, const Finding& finding) {
+  json.begin_object();
+  json.field("file", finding.file);
+  if (finding.document > 0) json.field("document", finding.document);
+  json.field("line", finding.line);
+  if (finding.column > 0) json.field("column", finding.column);
+  json.field("severity", lint::name(finding.severity));
+  json.field("rule", finding.rule);
+  if (!finding.object.empty()) json.field("object", finding.object);
+  if (!finding.field.empty()) json.field("field", finding.field);
+  json.field("message", finding.what);
+  json.field("why", finding.why);
+  json.field("fix", finding.fix);
+  json.field("convertible", finding.edit.has_value());
+  json.end_object();
+}
+
+std::string report_json(const lint::Report& report) {
+  text::JsonWriter json({.indent = 2});
+  const std::size_t errors = errors_in(report.findings);
+  json.begin_object();
+  json.field("files", report.files);
+  json.field("documents", report.documents);
+  json.field("errors", errors);
+  json.field("warnings", report.findings.size() - errors);
+  json.field("complete", !report.cut);
+  json.key("findings");
+  json.begin_array();
+  for (const Finding& finding : report.findings) write_finding(json, finding);
+  json.end_array();
+  json.key("unreadable");
+  json.begin_array();
+  for (const lint::Unreadable& one : report.unreadable) {
+    json.begin_object();
+    json.field("file", one.file);
+    if (one.document > 0) json.field("document", one.document);
+    if (one.line > 0) json.field("line", one.line);
+    json.field("message", one.message);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  return std::move(json).take() + "\n";
+}
+
+std::string as_yaml(const std::string& json) {
+  const auto parsed = text::parse_json(json, {.limits = {.max_bytes = std::size_t{1} << 30}});
+  if (!parsed.ok()) return json;  // JSON is YAML
+  std::string out;
+  for (const text::Member& member : parsed->root().members()) {
+    out += text::yaml_block_member(member.key, member.value, 0) + "\n";
+  }
+  return out;
+}
+
+void print_rules(const std::string& output, std::ostream& out) {
+  if (output == "text") {
+    for (const lint::Rule& rule : lint::rules()) {
+      out << rule.id << " (" << lint::name(rule.severity) << ")\n    " << rule.what
+          << ".\n    why: " << rule.why << '\n';
+    }
+    return;
+  }
+  text::JsonWriter json({.indent = 2});
+  json.begin_object();
+  json.key("rules");
+  json.begin_array();
+  for (const lint::Rule& rule : lint::rules()) {
+    json.begin_object();
+    json.field("id", rule.id);
+    json.field("severity", lint::name(rule.severity));
+    json.field("what", rule.what);
+    json.field("why", rule.why);
+    json.end_object();
+  }
+  json.end_array();
+  json.end_object();
+  const std::string text = std::move(json).take() + "\n";
+  out << (output == "json" ? text : as_yaml(text));
+}
+
+// As a whole or not at all; a file that is there keeps its rights, and a link stays a link.
+Status overwrite_file(const std::string& path, std::string_view content) {
+  std::error_code code;
+  const fs::path known = fs::canonical(path, code);
+  const fs::path target = code ? fs::path(path) : known;
+  const bool there = !code;
+  const fs::path fresh = target.string() + ".new";
+  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
+  out.write(content.data(), static_cast<std::streamsize>(content.size()));
+  out.close();
+  if (!out) {
+    fs::remove(fresh, code);
+    return Error(Code::kUnavailable, "cannot be written").context(path);
+  }
+  if (there) fs::permissions(fresh, fs::status(target, code).permissions(), code);
+  fs::rename(fresh, target, code);
+  if (code) {
+    const Error failed = Error(Code::kUnavailable, code.message()).context(path);
+    fs::remove(fresh, code);
+    return failed;
+  }
+  return {};
+}
+
+int usage(Terminal& terminal, const std::string& message, const char* command) {
+  terminal.err << "berth: " << safe(message) << "\nberth: see berth " << command << " --help\n";
+  return kExitUsage;
+}
+
+}  // namespace
+
+int lint_command(const LintArguments& args, Terminal& terminal) {
+  if (args.output != "text" && args.output != "json" && args.output != "yaml") {
+    return usage(terminal, "found --output " + args.output + ", want text, json or yaml", "lint");
+  }
+  if (args.rules) {
+    print_rules(args.output, terminal.out);
+    return 0;
+  }
+  if (args.paths.empty()) return usage(terminal, "found no file, want at least one", "lint");
+  const auto limit = text::parse_quantity(args.max_input);
+  if (!limit.ok() || limit->value() <= 0) {
+    return usage(terminal, "found --max-input " + args.max_input + ", want a size like 256Mi",
+                 "lint");
+  }
+  const auto schemas = sim::ManifestCheck::make(user_crds());
+  if (!schemas.ok()) {
+    terminal.err << "berth: " << safe(schemas.error().to_string()) << '\n';
+    return kExitUnreadable;
+  }
+  LintInput input(static_cast<std::uint64_t>(limit->value()), terminal);
+  for (const std::string& path : args.paths) input.add(path);
+  lint::Report report = lint::lint(input.files_, schemas->get());
+  report.unreadable.insert(report.unreadable.begin(), input.unreadable_.begin(),
+                           input.unreadable_.end());
+  if (args.output == "text") {
+    print_text(report, terminal.out);
+  } else {
+    const std::string json = report_json(report);
+    terminal.out << (args.output == "json" ? json : as_yaml(json));
+  }
+  if (!report.unreadable.empty()) return kExitUnreadable;
+  const bool bad = args.strict ? !report.findings.empty() : errors_in(report.findings) > 0;
+  return bad ? kExitFindings : 0;
+}
+
+int convert_command(const ConvertArguments& args, Terminal& terminal) {
+  if (args.in_place && args.path == "-") {
+    return usage(terminal, "found --in-place and -, want a file", "convert");
+  }
+  const auto schemas = sim::ManifestCheck::make(user_crds());
+  if (!schemas.ok()) {
+    terminal.err << "berth: " << safe(schemas.error().to_string()) << '\n';
+    return kExitUnreadable;
+  }
+  LintInput input(kDefaultMaxInput, terminal);
+  std::error_code code;
+  if (args.path != "-" && fs::is_directory(args.path, code)) {
+    return usage(terminal, "found the folder " + args.path + ", want a file", "convert");
+  }
+  input.add(args.path);
+  if (!input.unreadable_.empty() || input.files_.empty()) {
+    const std::string message =
+        input.unreadable_.empty() ? "cannot be read" : input.unreadable_.front().message;
+    terminal.err << "berth: " << safe(args.path) << ": " << safe(message) << '\n';
+    return kExitUnreadable;
+  }
+  const lint::File& file = input.files_.front();
+  const auto made = lint::convert(file, schemas->get());
+  if (!made.ok()) {
+    terminal.err << "berth: " << safe(file.name) << ": " << safe(made.error().to_string())
+                 << "; nothing was written\n";
+    return kExitUnreadable;
+  }
+  const bool changed = made->bytes != file.bytes;
+  if (args.diff) {
+    terminal.out << line_diff(file.bytes, made->bytes, file.name);
+  } else if (args.in_place || !args.out.empty()) {
+    const std::string& target = args.in_place ? args.path : args.out;
+    if (changed || !args.in_place) {
+      const Status wrote = overwrite_file(target, made->bytes);
+      if (!wrote.ok()) {
+        terminal.err << "berth: " << safe(wrote.error().to_string()) << '\n';
+        return kExitUnreadable;
+      }
+    }
+  } else {
+    terminal.out << made->bytes;
+  }
+  for (const Finding& finding : made->done) {
+    print_finding(terminal.err, finding, "corrected");
+    if (!finding.edit->assumes.empty()) {
+      terminal.err << "    assumed: " << safe(finding.edit->assumes) << '\n';
+    }
+  }
+  for (const Finding& finding : made->left) {
+    print_finding(terminal.err, finding, std::string("left, ") + lint::name(finding.severity));
+    terminal.err << "    fix: " << safe(finding.fix) << '\n';
+  }
+  return errors_in(made->left) > 0 ? kExitFindings : 0;
+}
+
+}  // namespace berth::app
