@@ -119,43 +119,6 @@ std::string labels_body(const std::string& node, const std::map<std::string, std
   return std::move(out).take();
 }
 
-std::string gpu_node_body(const std::string& node, const std::string& node_uid) {
-  JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "berth.dev/v1alpha1");
-  out.field("kind", "GpuNode");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node);
-  out.key("ownerReferences");
-  out.begin_array();
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.field("name", node);
-  out.field("uid", node_uid);
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
-  return std::move(out).take();
-}
-
-// {"status": ...} of the whole object.
-std::string status_body(const objects::GpuNode& node) {
-  JsonWriter whole;
-  objects::encode(node, whole);
-  const Result<text::Document> read = text::parse_json(whole.text());
-  if (!read.ok()) return {};
-  const Value* status = read->root().find("status");
-  if (status == nullptr) return {};
-  JsonWriter out;
-  out.begin_object();
-  out.field("status", *status);
-  out.end_object();
-  return std::move(out).take();
-}
-
 }  // namespace
 
 struct NodeLink::State : std::enable_shared_from_this<State> {
@@ -271,7 +234,7 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
     node_uid = after->uid;
     for (Slot& slot : slots) slot.written.clear();
     slots[kGpuNode].wanted.clear();
-    if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, gpu_node_body(node, node_uid));
+    if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, objects::bare_gpu_node(node, node_uid));
   }
   allocatable.clear();
   read_extended(find_in(root, {"status", "allocatable"}), allocatable);
@@ -497,9 +460,9 @@ void NodeLink::want_conditions(const std::vector<NodeCondition>& conditions) {
 void NodeLink::want_gpu_node(const objects::GpuNode& node) {
   State& state = *state_;
   if (!state.node_uid.empty()) {
-    state.want(State::kGpuNode, gpu_node_body(state.node, state.node_uid));
+    state.want(State::kGpuNode, objects::bare_gpu_node(state.node, state.node_uid));
   }
-  state.want(State::kGpuStatus, status_body(node));
+  state.want(State::kGpuStatus, objects::status_patch(node));
 }
 
 void NodeLink::want_no_startup_taint() {

@@ -9,6 +9,9 @@
 
 namespace berth::app {
 
+// The words of --log-level and --log-format; others are the usual: "info" and "text".
+LogOptions log_options(std::string_view level, std::string_view format = "text");
+
 class StreamSink final : public LogSink {
  public:
   explicit StreamSink(std::ostream& out) : out_(out) {}

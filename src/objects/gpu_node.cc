@@ -240,4 +240,35 @@ void encode(const GpuNode& node, text::JsonWriter& out) {
   out.end_object();
 }
 
+std::string status_patch(const GpuNode& node) {
+  text::JsonWriter out;
+  out.begin_object();
+  out.key("status");
+  encode_status(node, out);
+  out.end_object();
+  return std::move(out).take();
+}
+
+std::string bare_gpu_node(const std::string& node, const std::string& node_uid) {
+  text::JsonWriter out;
+  out.begin_object();
+  out.field("apiVersion", "berth.dev/v1alpha1");
+  out.field("kind", "GpuNode");
+  out.key("metadata");
+  out.begin_object();
+  out.field("name", node);
+  out.key("ownerReferences");
+  out.begin_array();
+  out.begin_object();
+  out.field("apiVersion", "v1");
+  out.field("kind", "Node");
+  out.field("name", node);
+  out.field("uid", node_uid);
+  out.end_object();
+  out.end_array();
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
 }  // namespace berth::objects

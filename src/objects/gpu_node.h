@@ -35,5 +35,9 @@ void decode(const text::Value& v, GpuNode& out, text::Decoder& d);
 
 // The object as it is sent to the API server. decode() of it gives the same GpuNode.
 void encode(const GpuNode& node, text::JsonWriter& out);
+// Its status alone, as the status subresource is patched: {"status": ...}.
+std::string status_patch(const GpuNode& node);
+// The object that is there before there is a status, owned by its Node.
+std::string bare_gpu_node(const std::string& node, const std::string& node_uid);
 
 }  // namespace berth::objects

@@ -302,20 +302,7 @@ std::string lease_patch(const std::string& node, std::int64_t now) {
 }
 
 std::string gpu_node_object(const std::string& node, const std::string& node_uid) {
-  JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "berth.dev/v1alpha1");
-  out.field("kind", "GpuNode");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node);
-  put_node_owner(out, node, node_uid);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.end_object();
-  out.end_object();
-  return std::move(out).take();
+  return objects::bare_gpu_node(node, node_uid);
 }
 
 std::string gpu_node_status_patch(const Machine& machine,
@@ -330,9 +317,7 @@ std::string gpu_node_status_patch(const Machine& machine,
   node.cuda_version = kCuda;
   node.numa_policy = machine.info().numa_policy;
   node.numa_scope = machine.info().numa_scope;
-  JsonWriter out;
-  objects::encode(node, out);
-  return std::move(out).take();
+  return objects::status_patch(node);
 }
 
 }  // namespace berth::sim
