@@ -130,12 +130,7 @@ class AgentRun {
         settings_(std::move(settings)),
         terminal_(terminal),
         sink_(terminal.err),
-        log_(sink_, terminal.wall,
-             LogOptions{
-                 .level = arguments.log_level == "debug"  ? LogLevel::kDebug
-                          : arguments.log_level == "warn" ? LogLevel::kWarn
-                                                          : LogLevel::kInfo,
-                 .format = arguments.log_format == "json" ? LogFormat::kJson : LogFormat::kText}),
+        log_(sink_, terminal.wall, log_options(arguments.log_level, arguments.log_format)),
         loop_(terminal.monotonic, terminal.wall),
         signals_([this] { loop_.post([this] { loop_.stop(); }); }) {}
 

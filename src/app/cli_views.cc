@@ -1,13 +1,24 @@
 #include <CLI/CLI.hpp>
 #include <memory>
+#include <ostream>
 
 #include "app/cluster_view.h"
 #include "app/command_table.h"
+#include "app/fit_command.h"
+#include "app/fleet_command.h"
+#include "app/preempted_command.h"
+#include "app/queue_command.h"
 #include "app/snapshot_command.h"
+#include "app/version_command.h"
+#include "objects/readers.h"
 
 namespace berth::app {
 
 namespace {
+
+constexpr const char* kPlainCodes =
+    "Exit code: 0 shown, 1 the cluster cannot be reached or a file not read, 2 the\n"
+    "command line is wrong.\n";
 
 void add_cluster_options(CLI::App& command, ViewOptions& options) {
   command
@@ -16,6 +27,16 @@ void add_cluster_options(CLI::App& command, ViewOptions& options) {
       ->type_name("FILE");
   command.add_option("--context", options.context, "of the kubeconfig")->type_name("NAME");
   command.add_option("-n,--namespace", options.ns, "default: the context's")->type_name("NS");
+}
+
+void add_show_options(CLI::App& command, ViewArguments& arguments) {
+  add_view_options(command, arguments.view);
+  command.add_option("-o,--output", arguments.output, "how to print it (default table)")
+      ->type_name("table|json|yaml|csv");
+  command.add_flag("-w,--watch", arguments.watch, "again and again, until Ctrl-C");
+  command.add_option("--every", arguments.every_s, "seconds between two looks (default 2)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 3600));
 }
 
 void add_snapshot_command(CLI::App& app, CommandContext& context) {
@@ -32,6 +53,162 @@ void add_snapshot_command(CLI::App& app, CommandContext& context) {
   command->add_option("-o,--output", args->file, "the file (default: standard output)")
       ->type_name("FILE");
   command->callback([args, &context] { context.code = snapshot_command(*args, context.terminal); });
+}
+
+void add_fleet_commands(CLI::App& app, CommandContext& context) {
+  CLI::App* status = app.add_subcommand(
+      "status",
+      "can the fleet take work now: states of GPUs, what fits, what waits\nand why, the "
+      "worst problems");
+  status->footer(std::string(kPlainCodes) + "Example:  berth status --watch\n");
+  const auto status_args = std::make_shared<ViewArguments>();
+  add_show_options(*status, *status_args);
+  status->callback(
+      [status_args, &context] { context.code = status_command(*status_args, context.terminal); });
+
+  CLI::App* gpus = app.add_subcommand("gpus", "nodes and their GPUs, and who holds them");
+  gpus->footer(std::string(kPlainCodes) +
+               "Cells: ■ used, □ free, x unhealthy, - reserved, ? unknown. -o csv has a line for\n"
+               "each GPU.\n"
+               "Examples:\n"
+               "  berth gpus --tree\n"
+               "  berth gpus --devices -f cluster.json\n");
+  const auto gpus_args = std::make_shared<GpusArguments>();
+  add_show_options(*gpus, gpus_args->show);
+  gpus->add_flag("--tree", gpus_args->tree, "by rack, a cell for each GPU");
+  gpus->add_flag("--devices", gpus_args->devices, "the tree, with a line for each GPU");
+  gpus->callback(
+      [gpus_args, &context] { context.code = gpus_command(*gpus_args, context.terminal); });
+
+  CLI::App* doctor =
+      app.add_subcommand("doctor", "checks a cluster and says what to do (docs/doctor.md)");
+  doctor->footer(
+      "Exit code: 0 healthy, 10 warnings, 40 errors, 1 the cluster cannot be reached or a\n"
+      "file not read, 2 the command line is wrong.\n"
+      "Example:  berth doctor --context production\n");
+  const auto doctor_args = std::make_shared<ViewArguments>();
+  add_show_options(*doctor, *doctor_args);
+  doctor->callback(
+      [doctor_args, &context] { context.code = doctor_command(*doctor_args, context.terminal); });
+}
+
+void add_queue_commands(CLI::App& app, CommandContext& context) {
+  CLI::App* queue = app.add_subcommand(
+      "queue", "queues: quota, what is used and borrowed, who is next and why it\nwaits");
+  queue->footer(std::string(kPlainCodes) +
+                "Examples:\n"
+                "  berth queue\n"
+                "  berth queue research\n");
+  const auto queue_args = std::make_shared<QueueArguments>();
+  add_show_options(*queue, queue_args->show);
+  queue->add_option("name", queue_args->name,
+                    "a ClusterQueue, or a LocalQueue of the namespace: who waits there");
+  queue->callback(
+      [queue_args, &context] { context.code = queue_command(*queue_args, context.terminal); });
+
+  CLI::App* preempted =
+      app.add_subcommand("preempted", "who had to make room, when, why and for whom");
+  preempted->footer(std::string(kPlainCodes) +
+                    "Events are forgotten by the cluster after an hour or so.\n"
+                    "Examples:\n"
+                    "  berth preempted -A\n"
+                    "  berth preempted resnet -n vision\n");
+  const auto preempted_args = std::make_shared<PreemptedArguments>();
+  add_show_options(*preempted, preempted_args->show);
+  preempted->add_option("name", preempted_args->name, "a Job, Workload or Pod; may be ns/name");
+  preempted->callback([preempted_args, &context] {
+    context.code = preempted_command(*preempted_args, context.terminal);
+  });
+}
+
+void add_fit_command(CLI::App& app, CommandContext& context) {
+  CLI::App* fit = app.add_subcommand(
+      "fit", "would a workload start now, when, or never, and why; changes nothing");
+  fit->footer(
+      "Exit code: 0 now, 10 not now, 30 never, 1 the cluster cannot be reached or a file not\n"
+      "read, 2 the command line is wrong.\n"
+      "Examples:\n"
+      "  berth fit --gpus 8\n"
+      "  berth fit --gpus 8 --pods 4 --model H100 --topology rack --queue research\n");
+  const auto args = std::make_shared<FitArguments>();
+  add_show_options(*fit, args->show);
+  fit->add_option("--gpus", args->gpus, "of each pod (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 16));
+  fit->add_option("--pods", args->pods, "that start together (default 1)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 10'000));
+  fit->add_option("--model", args->model, "of the GPUs: H100, or the product's label")
+      ->type_name("MODEL");
+  fit->add_option("--topology", args->topology,
+                  "all pods in one: rack, zone, block, host, or a node label")
+      ->type_name("LEVEL");
+  fit->add_option("--queue", args->queue,
+                  "a LocalQueue of the namespace, or a ClusterQueue (default:\nthe namespace's "
+                  "LocalQueue named default, else none)")
+      ->type_name("NAME");
+  fit->add_option("--priority-class", args->priority_class, "of the pods or the workload")
+      ->type_name("NAME");
+  fit->add_option("--cpu", args->cpu, "of each pod (default 1)")->type_name("QUANTITY");
+  fit->add_option("--memory", args->memory, "of each pod (default 1Gi)")->type_name("QUANTITY");
+  fit->callback([args, &context] { context.code = fit_command(*args, context.terminal); });
+}
+
+void add_version_command(CLI::App& app, CommandContext& context) {
+  CLI::App* version =
+      app.add_subcommand("version", "berth's version, and the server's where one is reached");
+  version->footer(
+      "Exit code: 0 told, 1 the cluster cannot be reached, 2 the command line is wrong.\n");
+  const auto args = std::make_shared<VersionArguments>();
+  add_cluster_options(*version, args->view);
+  version->add_flag("--client", args->client, "do not ask the server");
+  version->add_option("-o,--output", args->output, "how to print it (default table)")
+      ->type_name("table|json|yaml");
+  version->callback([args, &context] { context.code = version_command(*args, context.terminal); });
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+CompletionCommand completion_of(const CLI::App& command) {
+  CompletionCommand out{command.get_name(), first_line(command.get_description()), {}};
+  for (const CLI::Option* option : command.get_options()) {
+    const std::string type = option->get_type_name();
+    std::vector<std::string> values;
+    if (type.find('|') != std::string::npos) {
+      for (const std::string_view value : objects::split(type, "|")) values.emplace_back(value);
+    }
+    const bool file = type == "FILE" || type == "PATH";
+    const std::string help = first_line(option->get_description());
+    for (const std::string& name : option->get_lnames()) {
+      out.options.push_back({"--" + name, help, values, file});
+    }
+    for (const std::string& name : option->get_snames()) {
+      out.options.push_back({"-" + name, help, values, file});
+    }
+  }
+  return out;
+}
+
+void add_completion_command(CLI::App& app, CommandContext& context) {
+  CLI::App* completion =
+      app.add_subcommand("completion", "a script that completes commands and options in a shell");
+  completion->footer(
+      "Examples:\n"
+      "  source <(berth completion bash)\n"
+      "  berth completion fish | source\n");
+  const auto shell = std::make_shared<std::string>();
+  completion->add_option("shell", *shell, "bash, zsh or fish")
+      ->required()
+      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
+  completion->callback([shell, &app, &context] {
+    std::vector<CompletionCommand> commands;
+    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
+      if (!command->get_group().empty()) commands.push_back(completion_of(*command));
+    }
+    const Result<std::string> script = completion_script(*shell, commands);
+    context.code = script.ok() ? 0 : kExitUsage;
+    if (script.ok()) context.terminal.out << *script;
+  });
 }
 
 }  // namespace
@@ -53,7 +230,12 @@ void add_view_options(CLI::App& command, ViewOptions& options) {
 }
 
 void add_view_commands(CLI::App& app, CommandContext& context) {
+  add_fleet_commands(app, context);
+  add_queue_commands(app, context);
+  add_fit_command(app, context);
   add_snapshot_command(app, context);
+  add_version_command(app, context);
+  add_completion_command(app, context);
 }
 
 }  // namespace berth::app

@@ -68,12 +68,7 @@ class ControllerRun {
         settings_(std::move(settings)),
         terminal_(terminal),
         sink_(terminal.err),
-        log_(sink_, terminal.wall,
-             LogOptions{
-                 .level = arguments.log_level == "debug"  ? LogLevel::kDebug
-                          : arguments.log_level == "warn" ? LogLevel::kWarn
-                                                          : LogLevel::kInfo,
-                 .format = arguments.log_format == "json" ? LogFormat::kJson : LogFormat::kText}),
+        log_(sink_, terminal.wall, log_options(arguments.log_level, arguments.log_format)),
         loop_(terminal.monotonic, terminal.wall),
         signals_([this] { loop_.post([this] { give_back(); }); }),
         transport_(loop_, config, terminal.environment, {}, &metrics_),

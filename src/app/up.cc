@@ -67,10 +67,7 @@ class UpRun {
       : options_(options),
         terminal_(terminal),
         sink_(terminal.err),
-        log_(sink_, terminal.wall,
-             LogOptions{.level = options.log_level == "debug"  ? LogLevel::kDebug
-                                 : options.log_level == "info" ? LogLevel::kInfo
-                                                               : LogLevel::kWarn}),
+        log_(sink_, terminal.wall, log_options(options.log_level)),
         loop_(terminal.monotonic, terminal.wall),
         signals_([this] { loop_.post([this] { loop_.stop(); }); }) {}
 

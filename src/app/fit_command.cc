@@ -1,0 +1,524 @@
+#include "app/fit_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
+
+#include "explain/plan.h"
+#include "explain/reasons.h"
+#include "explain/words.h"
+#include "objects/quota_requests.h"
+#include "objects/readers.h"
+#include "objects/topology.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+#include "text/quantity.h"
+#include "text/rfc3339.h"
+
+namespace berth::app {
+
+namespace {
+
+constexpr const char* kFitName = "berth-fit";
+constexpr int kFitWaits = 10, kFitNever = 30;
+
+struct Trial {
+  bool placed = false, never = false;
+  model::Reason reason = model::Reason::kNone;
+  std::string message;
+  std::string help;
+  std::vector<model::Placement> placements;
+  std::vector<std::string> victims;
+};
+
+struct FitAnswer {
+  Trial now;
+  std::optional<std::int64_t> at_ns;  // when it would start; absent: now, never or unknown
+  std::string because;                // of at_ns, or why it is unknown
+  std::vector<std::string> models;    // that it may use
+  std::string queue;                  // LocalQueue "ns/name" it would wait in
+};
+
+Result<std::int64_t> amount_of(const char* option, const std::string& text, bool milli) {
+  const Result<text::Quantity> quantity = text::parse_quantity(text);
+  if (!quantity.ok() || quantity->value() < 0) {
+    return invalid(std::string(option) + ": found \"" + text::terminal_safe(text) +
+                   "\", want a quantity such as 500m or 16Gi");
+  }
+  return milli ? quantity->milli_value() : quantity->value();
+}
+
+std::string lower(std::string text) {
+  for (char& c : text) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return text;
+}
+
+// Products that people mean by a name: "h100", "H100-80GB", or the label's value.
+Result<std::vector<std::string>> models_named(const std::string& name, const objects::Inputs& in) {
+  std::set<std::string> all, chosen;
+  for (const model::NodeSpec& node : in.nodes) {
+    for (const model::GpuSpec& gpu : node.gpus) all.insert(gpu.model);
+  }
+  for (const std::string& model : all) {
+    if (lower(model).find(lower(name)) != std::string::npos) chosen.insert(model);
+  }
+  if (chosen.empty()) {
+    std::string known;
+    for (const std::string& model : all) {
+      known += (known.empty() ? "" : ", ") + explain::short_model(model);
+    }
+    return Error(Code::kNotFound, "--model: no GPU is a " + name + "; there are: " +
+                                      (known.empty() ? std::string("none") : known));
+  }
+  return std::vector<std::string>(chosen.begin(), chosen.end());
+}
+
+// The workload that was asked for, in the inputs.
+class FitMaker {
+ public:
+  FitMaker(const FitArguments& arguments, const ClusterView& view)
+      : arguments_(arguments), view_(view), inputs_(view.inputs) {}
+
+  Status make(FitAnswer& answer) {
+    BERTH_TRY(const model::PodSpec pod, template_pod(answer));
+    BERTH_TRY(const std::string local, local_queue());
+    std::string level;
+    if (!arguments_.topology.empty()) {
+      std::set<std::string, std::less<>> keys;
+      for (const model::NodeSpec& node : inputs_.nodes) {
+        for (const auto& [key, value] : node.labels) keys.insert(key);
+      }
+      level = objects::topology_key(arguments_.topology, keys);
+      if (!keys.contains(level)) {
+        return invalid("--topology: no node has a label " + text::terminal_safe(level));
+      }
+    }
+    if (!local.empty()) {
+      answer.queue = local;
+      add_workload(pod, local, level);
+    } else {
+      add_pods(pod, level);
+    }
+    return {};
+  }
+
+  const objects::Inputs& inputs() const { return inputs_; }
+  const std::string& name() const { return name_; }
+
+ private:
+  Result<model::PodSpec> template_pod(FitAnswer& answer) {
+    model::PodSpec pod;
+    pod.ns = view_.ns;
+    pod.name = kFitName;
+    pod.created_ns = view_.now_ns;
+    BERTH_TRY(pod.requests["cpu"], amount_of("--cpu", arguments_.cpu, true));
+    BERTH_TRY(pod.requests["memory"], amount_of("--memory", arguments_.memory, false));
+    pod.gpu.kind = model::GpuDemandSpec::Kind::kWhole;
+    pod.gpu.count = arguments_.gpus;
+    pod.gpus_by_container = {arguments_.gpus};
+    // As the API server gives it to every pod that asks for the resource.
+    pod.tolerations.push_back({.key = "nvidia.com/gpu",
+                               .op = model::Toleration::Op::kExists,
+                               .value = {},
+                               .effect = std::nullopt});
+    if (!arguments_.model.empty()) {
+      BERTH_TRY(pod.gpu_models, models_named(arguments_.model, inputs_));
+      answer.models = pod.gpu_models;
+    }
+    if (!arguments_.priority_class.empty()) BERTH_CHECK(take_priority(pod));
+    return pod;
+  }
+
+  Status take_priority(model::PodSpec& pod) const {
+    for (const char* kind : {"PriorityClass", "WorkloadPriorityClass"}) {
+      const ObjectFacts* found = view_.find(kind, "", arguments_.priority_class);
+      const text::Value* value = found == nullptr ? nullptr : found->value->find("value");
+      if (value == nullptr) continue;
+      const std::optional<std::int64_t> number = value->as_int64();
+      constexpr std::int64_t kMost = 2'000'000'000;
+      if (number && *number >= -kMost && *number <= kMost) {
+        pod.priority = static_cast<int>(*number);
+      }
+      const text::Value* policy = found->value->find("preemptionPolicy");
+      pod.preempts = policy == nullptr || policy->string() != "Never";
+      pod.priority_class = arguments_.priority_class;
+      return {};
+    }
+    return invalid("--priority-class: there is no PriorityClass or WorkloadPriorityClass " +
+                   text::terminal_safe(arguments_.priority_class));
+  }
+
+  // "ns/name", or empty: without a queue.
+  Result<std::string> local_queue() const {
+    const auto& locals = inputs_.queues.local_queues;
+    const std::string& asked = arguments_.queue;
+    for (const model::LocalQueueSpec& local : locals) {
+      if (local.ns == view_.ns && local.name == (asked.empty() ? "default" : asked)) {
+        return local.ns + '/' + local.name;
+      }
+    }
+    if (asked.empty()) return std::string();
+    for (const model::LocalQueueSpec& local : locals) {
+      if (local.queue == asked || local.ns + '/' + local.name == asked) {
+        return local.ns + '/' + local.name;
+      }
+    }
+    std::string known;
+    for (const model::LocalQueueSpec& local : locals) {
+      known += (known.empty() ? "" : ", ") + local.ns + '/' + local.name;
+    }
+    return invalid("--queue: no LocalQueue leads to " + text::terminal_safe(asked) +
+                   "; there are: " + (known.empty() ? std::string("none") : known));
+  }
+
+  void add_workload(model::PodSpec pod, const std::string& local, const std::string& level) {
+    const std::size_t slash = local.find('/');
+    model::WorkloadSpec workload;
+    workload.ns = pod.ns = local.substr(0, slash);
+    workload.queue = local.substr(slash + 1);
+    workload.name = kFitName;
+    workload.uid = kFitName;
+    workload.priority = pod.priority;
+    workload.created_ns = view_.now_ns;
+    model::PodSetSpec set;
+    set.count = arguments_.pods;
+    set.requests = objects::quota_requests(pod, inputs_.queues.config);
+    if (!level.empty()) {
+      set.topology.mode = model::TopologyAsk::Mode::kRequired;
+      set.topology.level = level;
+    }
+    set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
+    workload.pod_sets.push_back(std::move(set));
+    name_ = workload.ns + '/' + workload.name;
+    auto& all = inputs_.queues.workloads;
+    const auto at =
+        std::upper_bound(all.begin(), all.end(), workload, [](const auto& a, const auto& b) {
+          return std::pair(a.ns, a.name) < std::pair(b.ns, b.name);
+        });
+    all.insert(at, std::move(workload));
+  }
+
+  void add_pods(const model::PodSpec& pod, const std::string& level) {
+    const bool gang = arguments_.pods > 1 || !level.empty();
+    name_ = pod.ns + '/' + kFitName;
+    if (gang) {
+      model::GangSpec group;
+      group.ns = pod.ns;
+      group.name = kFitName;
+      group.min_member = arguments_.pods;
+      group.required_topology = level;
+      group.created_ns = view_.now_ns;
+      if (!arguments_.priority_class.empty()) group.priority = pod.priority;
+      inputs_.gangs.push_back(std::move(group));
+    }
+    for (int i = 0; i < arguments_.pods; ++i) {
+      model::PodSpec one = pod;
+      if (gang) {
+        one.name += '-' + std::to_string(i);
+        one.gang = kFitName;
+      }
+      inputs_.pods.push_back(std::move(one));
+    }
+  }
+
+  const FitArguments& arguments_;
+  const ClusterView& view_;
+  objects::Inputs inputs_;
+  std::string name_;
+};
+
+Trial try_fit(const objects::Inputs& inputs, const std::string& name, std::int64_t now_ns) {
+  explain::PlanOptions options;
+  options.now_ns = now_ns;
+  const explain::PlanResult plan = explain::make_plan(inputs, options);
+  Trial trial;
+  for (const explain::Workload& workload : plan.workloads) {
+    if (workload.name != name) continue;
+    trial.placed = workload.placed();
+    for (const std::size_t i : workload.placements) {
+      trial.placements.push_back(plan.decision.placements[i]);
+    }
+    if (trial.placed) continue;
+    const model::Outcome& outcome = plan.decision.outcomes[workload.waiting.front()];
+    trial.reason = outcome.reason;
+    trial.message = outcome.message;
+    const explain::Standing standing = explain::facts_of(outcome.reason).standing;
+    trial.never = outcome.verdict == model::Verdict::kNever ||
+                  standing == explain::Standing::kNever ||
+                  outcome.reason == model::Reason::kExceedsMaxQuota ||
+                  outcome.reason == model::Reason::kNoMatchingFlavor;
+    if (!workload.help.empty()) trial.help = workload.help.front();
+  }
+  const auto ours = [&name](const std::string& by) {
+    return by == name || by.starts_with(name + '-');
+  };
+  for (const model::Preemption& victim : plan.decision.preemptions) {
+    if (ours(victim.by)) trial.victims.push_back(victim.pod);
+  }
+  for (const model::Eviction& victim : plan.decision.evictions) {
+    if (ours(victim.by)) trial.victims.push_back(victim.workload);
+  }
+  std::sort(trial.victims.begin(), trial.victims.end());
+  return trial;
+}
+
+// ---- when ----
+
+// What of an object says how long it runs at most; 0: nothing.
+std::int64_t declared_s(const ObjectFacts* object) {
+  if (object == nullptr) return 0;
+  const text::Value* limit = objects::find_in(*object->value, {"spec", "activeDeadlineSeconds"});
+  std::int64_t seconds = limit == nullptr ? 0 : limit->as_int64().value_or(0);
+  const text::Value* simulated =
+      objects::find_in(*object->value, {"metadata", "annotations", "sim.berth.dev/run-seconds"});
+  std::int64_t run = 0;
+  if (seconds <= 0 && simulated != nullptr && objects::parse_int(simulated->string(), run)) {
+    seconds = run;
+  }
+  constexpr std::int64_t kMost = 10LL * 366 * 86'400;
+  return seconds > 0 && seconds <= kMost ? seconds : 0;
+}
+
+struct Ends {
+  std::map<std::string, std::int64_t> by_pod;  // "ns/name": when it ends
+  int silent = 0;                              // holders of GPUs that declare nothing
+};
+
+Ends declared_ends(const ClusterView& view) {
+  Ends out;
+  std::map<std::string, std::int64_t> by_owner;  // "ns/Job/x"
+  for (const model::WorkloadSpec& workload : view.inputs.queues.workloads) {
+    if (workload.max_execution_s <= 0 || workload.admitted_ns == 0) continue;
+    const std::int64_t left = workload.max_execution_s - workload.past_execution_s;
+    const std::int64_t end = workload.admitted_ns + left * 1'000'000'000;
+    if (!workload.owner.empty()) by_owner[workload.ns + '/' + workload.owner] = end;
+    for (const auto& set : workload.pod_sets) {
+      for (const std::string& pod : set.pods) out.by_pod[pod] = end;
+    }
+  }
+  for (const model::PodSpec& pod : view.inputs.pods) {
+    if (pod.node_name.empty() || pod.gpu.kind == model::GpuDemandSpec::Kind::kNone) continue;
+    const std::string name = pod.ns + '/' + pod.name;
+    std::int64_t seconds = declared_s(view.find("Pod", pod.ns, pod.name));
+    if (seconds == 0 && pod.owner.starts_with("Job/")) {
+      seconds = declared_s(view.find("Job", pod.ns, pod.owner.substr(4)));
+    }
+    if (const auto it = by_owner.find(pod.ns + '/' + pod.owner); it != by_owner.end()) {
+      out.by_pod[name] = it->second;
+    }
+    if (seconds > 0 && pod.started_ns != 0) {
+      const std::int64_t end = pod.started_ns + seconds * 1'000'000'000;
+      const auto [it, fresh] = out.by_pod.emplace(name, end);
+      if (!fresh) it->second = std::min(it->second, end);
+    }
+    out.silent += out.by_pod.contains(name) ? 0 : 1;
+  }
+  return out;
+}
+
+objects::Inputs without_ended(const objects::Inputs& inputs, const Ends& ends, std::int64_t at_ns) {
+  objects::Inputs out = inputs;
+  const auto over = [&](const std::string& pod) {
+    const auto it = ends.by_pod.find(pod);
+    return it != ends.by_pod.end() && it->second <= at_ns;
+  };
+  std::set<std::string> owners;  // whose quota is free then
+  std::erase_if(out.pods, [&](const model::PodSpec& pod) {
+    if (pod.node_name.empty() || !over(pod.ns + '/' + pod.name)) return false;
+    owners.insert(pod.ns + '/' + pod.owner);
+    owners.insert(pod.ns + "/Pod/" + pod.name);
+    return true;
+  });
+  std::erase_if(out.queues.workloads, [&](const model::WorkloadSpec& workload) {
+    return workload.admission && owners.contains(workload.ns + '/' + workload.owner);
+  });
+  return out;
+}
+
+void find_start(const ClusterView& view, const FitMaker& maker, FitAnswer& answer) {
+  const Ends ends = declared_ends(view);
+  std::set<std::int64_t> distinct;
+  for (const auto& [pod, end] : ends.by_pod) distinct.insert(std::max(end, view.now_ns));
+  const std::vector<std::int64_t> times(distinct.begin(), distinct.end());
+  const auto fits_at = [&](std::size_t i) {
+    return try_fit(without_ended(maker.inputs(), ends, times[i]), maker.name(), times[i]).placed;
+  };
+  if (times.empty() || !fits_at(times.size() - 1)) {
+    answer.because = ends.silent > 0 ? explain::show_count(ends.silent, "pod") + " with GPUs " +
+                                           (ends.silent == 1 ? "does" : "do") +
+                                           " not declare when they end (activeDeadlineSeconds)"
+                                     : "not even when everything that runs has ended";
+    return;
+  }
+  std::size_t low = 0, high = times.size() - 1;  // high suffices
+  while (low < high) {
+    const std::size_t middle = low + (high - low) / 2;
+    if (fits_at(middle)) {
+      high = middle;
+    } else {
+      low = middle + 1;
+    }
+  }
+  answer.at_ns = times[low];
+  for (const auto& [pod, end] : ends.by_pod) {
+    if (std::max(end, view.now_ns) != times[low]) continue;
+    answer.because = "when " + pod + " ends, as it declares";
+    break;
+  }
+}
+
+// ---- words ----
+
+std::string ask_words(const FitArguments& arguments, const FitAnswer& answer) {
+  std::string out = explain::show_count(arguments.pods, "pod") + " x " +
+                    explain::show_count(arguments.gpus, "GPU");
+  if (!answer.models.empty()) {
+    std::set<std::string> names;
+    for (const std::string& model : answer.models) names.insert(explain::short_model(model));
+    std::string joined;
+    for (const std::string& one : names) joined += (joined.empty() ? "" : " or ") + one;
+    out += ", " + joined;
+  }
+  if (!arguments.topology.empty()) out += ", in one " + arguments.topology;
+  if (!answer.queue.empty()) out += ", queue " + answer.queue;
+  return out;
+}
+
+std::string places_words(const std::vector<model::Placement>& placements) {
+  std::map<std::string, std::vector<int>> by_node;
+  for (const model::Placement& placement : placements) {
+    auto& gpus = by_node[placement.node];
+    gpus.insert(gpus.end(), placement.gpus.begin(), placement.gpus.end());
+  }
+  std::string out;
+  for (auto& [node, gpus] : by_node) {
+    std::sort(gpus.begin(), gpus.end());
+    out += (out.empty() ? "" : " · ") + node + ": " + explain::show_ranges(gpus);
+  }
+  return out;
+}
+
+std::string verdict_of(const FitAnswer& answer) {
+  if (answer.now.placed) return "now";
+  if (answer.now.never) return "never";
+  return answer.at_ns ? "later" : "unknown";
+}
+
+std::string fit_text(const FitArguments& arguments, const FitAnswer& answer,
+                     const ClusterView& view, const Paint& paint) {
+  const std::string ask = text::terminal_safe(ask_words(arguments, answer));
+  const Trial& now = answer.now;
+  std::string out;
+  if (now.placed) {
+    out = paint.green("now") + ": " + ask + '\n';
+    out += "  " + wrapped("where    " + places_words(now.placements), 11) + '\n';
+    if (!now.victims.empty()) {
+      std::string names;
+      for (const std::string& victim : now.victims) names += (names.empty() ? "" : ", ") + victim;
+      out += "  " + wrapped("evicts   " + names, 11) + '\n';
+    }
+    return out;
+  }
+  out = (now.never ? paint.red("never") : paint.yellow("not now")) + ": " + ask + " (" +
+        std::string(model::name(now.reason)) + ")\n";
+  out += "  " + wrapped("because  " + now.message, 11) + '\n';
+  if (!now.help.empty()) out += "  " + wrapped("helps    " + now.help, 11) + '\n';
+  if (now.never) return out;
+  const std::string when =
+      answer.at_ns
+          ? "about " + text::format_rfc3339(*answer.at_ns / 1'000'000'000 * 1'000'000'000) +
+                ", in " + show_age(*answer.at_ns - view.now_ns) + ", " + answer.because
+          : "unknown: " + answer.because;
+  return out + "  " + wrapped("starts   " + when, 11) + '\n';
+}
+
+std::string fit_json(const FitArguments& arguments, const FitAnswer& answer) {
+  text::JsonWriter out({.indent = 2});
+  out.begin_object();
+  out.field("version", "berth.dev/fit/v1");
+  out.field("verdict", verdict_of(answer));
+  out.key("ask");
+  out.begin_object();
+  out.field("pods", arguments.pods);
+  out.field("gpusPerPod", arguments.gpus);
+  out.key("models");
+  out.begin_array();
+  for (const std::string& model : answer.models) out.value(model);
+  out.end_array();
+  out.field("topology", arguments.topology);
+  out.field("queue", answer.queue);
+  out.field("priorityClass", arguments.priority_class);
+  out.end_object();
+  out.field("reason", model::name(answer.now.reason));
+  out.field("message", answer.now.message);
+  out.field("help", answer.now.help);
+  out.key("at");
+  if (answer.at_ns) {
+    out.value(text::format_rfc3339(*answer.at_ns));
+  } else {
+    out.null();
+  }
+  out.field("because", answer.because);
+  out.key("placements");
+  out.begin_array();
+  for (const model::Placement& placement : answer.now.placements) {
+    out.begin_object();
+    out.field("node", placement.node);
+    out.key("gpus");
+    out.begin_array();
+    for (const int gpu : placement.gpus) out.value(gpu);
+    out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+  out.key("evicts");
+  out.begin_array();
+  for (const std::string& victim : answer.now.victims) out.value(victim);
+  out.end_array();
+  out.end_object();
+  return std::move(out).take();
+}
+
+Sheet fit_sheet(const FitAnswer& answer) {
+  return {{{"VERDICT"}, {"REASON"}, {"MESSAGE"}, {"AT"}, {"WHERE"}},
+          {{verdict_of(answer), std::string(model::name(answer.now.reason)), answer.now.message,
+            answer.at_ns ? text::format_rfc3339(*answer.at_ns) : "",
+            places_words(answer.now.placements)}}};
+}
+
+// Nothing has such GPUs, and waiting brings none.
+Trial no_such_model(const Error& error) {
+  Trial out;
+  out.never = true;
+  out.reason = model::Reason::kGpuModelMismatch;
+  out.message = error.message();
+  return out;
+}
+
+}  // namespace
+
+int fit_command(const FitArguments& arguments, Terminal& terminal) {
+  return show_view(
+      arguments.show, terminal,
+      [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+        FitAnswer answer;
+        FitMaker maker(arguments, view);
+        const Status made = maker.make(answer);
+        if (!made.ok() && made.error().code() != Code::kNotFound) return made.error();
+        if (made.ok()) {
+          answer.now = try_fit(maker.inputs(), maker.name(), view.now_ns);
+          if (!answer.now.placed && !answer.now.never) find_start(view, maker, answer);
+        } else {
+          answer.now = no_such_model(made.error());
+        }
+        const int code = answer.now.placed ? 0 : answer.now.never ? kFitNever : kFitWaits;
+        return render(
+            style, code, [&] { return fit_text(arguments, answer, view, style.paint); },
+            [&] { return fit_json(arguments, answer); }, [&] { return fit_sheet(answer); });
+      });
+}
+
+}  // namespace berth::app

@@ -1,0 +1,431 @@
+#include "app/fleet_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "app/doctor.h"
+#include "explain/fleet.h"
+#include "explain/queue_view.h"
+#include "explain/words.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+
+namespace berth::app {
+
+namespace {
+
+using explain::Fleet;
+using explain::FleetGpu;
+using explain::FleetNode;
+using explain::GpuState;
+using explain::GpuTally;
+using explain::show_count;
+using explain::show_milli;
+
+constexpr std::size_t kTopProblems = 5;
+constexpr std::size_t kBarWidth = 64;
+
+struct Seen {
+  explain::PlanResult plan;
+  Fleet fleet;
+  explain::QueueView queues;
+};
+
+Seen see(const ClusterView& view) {
+  Seen out;
+  explain::PlanOptions options;
+  options.now_ns = view.now_ns;
+  out.plan = explain::make_plan(view.inputs, options);
+  out.fleet = explain::make_fleet(view.inputs, out.plan, view.now_ns);
+  out.queues = explain::make_queue_view(view.inputs, out.plan, view.now_ns);
+  return out;
+}
+
+const char* cell_of(GpuState state) {
+  switch (state) {
+    case GpuState::kUsed:
+      return "■";
+    case GpuState::kFree:
+      return "□";
+    case GpuState::kUnhealthy:
+      return "x";
+    case GpuState::kReserved:
+      return "-";
+    case GpuState::kUnknown:
+      return "?";
+  }
+  return " ";
+}
+
+std::string painted(GpuState state, const std::string& text, const Paint& paint) {
+  if (state == GpuState::kUnhealthy) return paint.red(text);
+  if (state == GpuState::kFree) return paint.green(text);
+  if (state == GpuState::kUsed) return text;
+  return paint.yellow(text);
+}
+
+// A cell for each GPU, or shares of the bar where there are more; a state that occurs has a cell.
+std::string bar_of(const GpuTally& tally, const Paint& paint) {
+  const std::pair<GpuState, int> kParts[] = {{GpuState::kUsed, tally.used},
+                                             {GpuState::kFree, tally.free},
+                                             {GpuState::kUnhealthy, tally.unhealthy},
+                                             {GpuState::kReserved, tally.reserved},
+                                             {GpuState::kUnknown, tally.unknown}};
+  const auto all = static_cast<std::size_t>(tally.discovered());
+  std::size_t left = std::min(all, kBarWidth);
+  std::string out;
+  std::size_t gone = 0;
+  for (const auto& [state, count] : kParts) {
+    if (count == 0) continue;
+    gone += static_cast<std::size_t>(count);
+    std::size_t cells = static_cast<std::size_t>(count);
+    if (all > kBarWidth) cells = std::max<std::size_t>(1, cells * kBarWidth / all);
+    if (gone == all) cells = left;  // the last one takes what rounding left over
+    cells = std::min(cells, left);
+    left -= cells;
+    std::string part;
+    for (std::size_t i = 0; i < cells; ++i) part += cell_of(state);
+    out += painted(state, part, paint);
+  }
+  return out;
+}
+
+std::string states_line(const GpuTally& tally) {
+  return fmt::format("used {}   free {}   unhealthy {}   reserved {}   unknown {}   = {}",
+                     tally.used, tally.free, tally.unhealthy, tally.reserved, tally.unknown,
+                     tally.discovered());
+}
+
+std::string room_line(const explain::FleetRoom& room) {
+  std::string sizes;
+  for (const auto& gang : room.gangs) {
+    if (gang.pods > 0) {
+      sizes += fmt::format("{}{} x {}", sizes.empty() ? "" : ", or ", gang.pods, gang.gpus_per_pod);
+    }
+  }
+  std::string out = explain::short_model(room.model) + ": " + show_count(room.free, "GPU");
+  if (room.free == 0) return out + " free";
+  out += fmt::format(" free, {} on one node", room.largest_node);
+  if (!room.rack.empty()) out += fmt::format(", {} in {}", room.largest_rack, room.rack);
+  return out + "; pods x GPUs: " + sizes;
+}
+
+std::string waiting_lines(const Fleet& fleet) {
+  std::int64_t milli = 0;
+  for (const auto& reason : fleet.reasons) milli += reason.gpus_milli;
+  std::string out = fmt::format(
+      "waiting    {}", show_count(static_cast<std::int64_t>(fleet.waiting.size()), "workload"));
+  if (milli > 0) out += fmt::format(", {} GPUs", show_milli(milli));
+  if (fleet.startable > 0) out += fmt::format("; {} more can start now", fleet.startable);
+  out += '\n';
+  for (const auto& reason : fleet.reasons) {
+    out += fmt::format("  {:<24} {:>3} {:<10} {:>5} GPUs", model::name(reason.reason),
+                       reason.workloads, reason.workloads == 1 ? "workload" : "workloads",
+                       show_milli(reason.gpus_milli));
+    if (reason.oldest_ns != 0) out += "   oldest " + show_age(fleet.now_ns - reason.oldest_ns);
+    out += '\n';
+  }
+  return out;
+}
+
+std::string oldest_lines(const Seen& seen) {
+  std::string out;
+  for (const explain::QueueRow& row : seen.queues.queues) {
+    if (row.oldest_ns == 0) continue;
+    out += (out.empty() ? "" : ", ") + text::terminal_safe(row.name) + ' ' +
+           show_age(seen.fleet.now_ns - row.oldest_ns);
+  }
+  return out.empty() ? "" : wrapped("oldest     " + out, 11) + '\n';
+}
+
+std::string finding_lines(const Finding& finding, const Paint& paint) {
+  const std::string word = explain::padded(std::string(name(finding.severity)), 7);
+  const std::string shown = finding.severity == Severity::kError     ? paint.red(word)
+                            : finding.severity == Severity::kWarning ? paint.yellow(word)
+                                                                     : paint.faint(word);
+  return shown + "  " + wrapped(finding.object + ": " + finding.message, 9) + '\n';
+}
+
+std::string status_text(const ClusterView& view, const Seen& seen, const ViewStyle& style) {
+  const Fleet& fleet = seen.fleet;
+  const GpuTally& total = fleet.total;
+  std::string out =
+      fmt::format("{} on {}, {} with GPUs on {}\n", show_count(total.discovered(), "GPU"),
+                  show_count(total.nodes, "node"), show_count(fleet.gpu_pods, "pod"),
+                  text::terminal_safe(view.source));
+  if (total.discovered() > 0) out += bar_of(total, style.paint) + '\n';
+  out += states_line(total) + '\n';
+  if (total.unhealthy_held > 0) {
+    out += fmt::format("of the unhealthy {} still held by pods\n", total.unhealthy_held);
+  }
+  out += '\n';
+  for (const auto& room : fleet.rooms) out += wrapped("fits now   " + room_line(room), 11) + '\n';
+  out += waiting_lines(fleet) + oldest_lines(seen);
+  const Diagnosis diagnosis = diagnose({view, fleet, seen.queues});
+  std::vector<Finding> problems = diagnosis.findings;
+  std::erase_if(problems, [](const Finding& f) { return f.severity == Severity::kInfo; });
+  if (problems.empty()) return out + "\nno problems found\n";
+  out += fmt::format("\nPROBLEMS ({} of {}; {} doctor says what to do)\n",
+                     std::min(problems.size(), kTopProblems), problems.size(), style.program);
+  for (std::size_t i = 0; i < problems.size() && i < kTopProblems; ++i) {
+    out += finding_lines(problems[i], style.paint);
+  }
+  return out;
+}
+
+Sheet states_sheet(const Fleet& fleet) {
+  Sheet sheet{{{"MODEL"},
+               {"NODES"},
+               {"GPUS"},
+               {"USED"},
+               {"FREE"},
+               {"UNHEALTHY"},
+               {"RESERVED"},
+               {"UNKNOWN"}},
+              {}};
+  for (const explain::FleetGroup& group : fleet.models) {
+    const GpuTally& t = group.tally;
+    std::vector<std::string> row = {group.name};
+    for (const int n :
+         {t.nodes, t.discovered(), t.used, t.free, t.unhealthy, t.reserved, t.unknown}) {
+      row.push_back(std::to_string(n));
+    }
+    sheet.rows.push_back(std::move(row));
+  }
+  return sheet;
+}
+
+// ---- gpus ----
+
+std::string node_state(const FleetNode& node) {
+  std::string out = node.ready ? "ready" : "not ready";
+  if (node.cordoned) out += ", cordoned";
+  if (!node.taints.empty()) out += ", tainted";
+  return out;
+}
+
+std::string holders_of(const FleetNode& node) {
+  std::string out;
+  for (const auto& holder : node.holders) {
+    out += (out.empty() ? "" : ", ") + text::terminal_safe(holder.pod);
+    if (holder.milli != model::kMilliPerGpu) out += " (" + show_milli(holder.milli) + ')';
+  }
+  return out;
+}
+
+std::string cells_of(const FleetNode& node, const Paint& paint) {
+  std::string out;
+  for (const FleetGpu& gpu : node.gpus) out += painted(gpu.state, cell_of(gpu.state), paint);
+  return out;
+}
+
+std::string device_line(const FleetGpu& gpu, const Paint& paint) {
+  std::string what;
+  for (const std::string& pod : gpu.pods) {
+    what += (what.empty() ? "" : ", ") + text::terminal_safe(pod);
+  }
+  if (gpu.mig_slots > 0)
+    what = fmt::format("{} of {} slices; {}", gpu.mig_used, gpu.mig_slots, what);
+  const bool part = gpu.used_milli > 0 && gpu.used_milli < model::kMilliPerGpu;
+  if (part && gpu.mig_slots == 0) what = show_milli(gpu.used_milli) + " of it; " + what;
+  if (!gpu.why.empty()) what = text::terminal_safe(gpu.why) + (what.empty() ? "" : "; " + what);
+  const std::string start = fmt::format("      {:>2}  ", gpu.index);
+  std::string line =
+      start + painted(gpu.state, fmt::format("{:<9}", explain::name(gpu.state)), paint);
+  if (!what.empty()) line += "  " + text::elide_middle(what, kScreenWidth - 21);
+  while (line.ends_with(' ')) line.pop_back();
+  return line + '\n';
+}
+
+std::string tree_text(const GpusArguments& arguments, const Fleet& fleet, const Paint& paint) {
+  std::size_t name = 4, kind = 4, cells = 1;
+  for (const FleetNode& node : fleet.nodes) {
+    if (node.gpus.empty()) continue;
+    name = std::max(name, explain::width_of(text::terminal_safe(node.name)));
+    kind = std::max(kind, explain::width_of(explain::short_model(node.model)) + 3);
+    cells = std::max(cells, node.gpus.size());
+  }
+  name = std::min<std::size_t>(name, 24);
+  kind = std::min<std::size_t>(kind, 16);
+  std::string out;
+  for (const auto& group :
+       fleet.racks.empty() ? std::vector<explain::FleetGroup>{{"", fleet.total}} : fleet.racks) {
+    if (!fleet.racks.empty()) {
+      out += (group.name.empty() ? std::string("(no rack)") : text::terminal_safe(group.name)) +
+             "  " + show_count(group.tally.discovered(), "GPU") +
+             fmt::format(", {} used", group.tally.used) + '\n';
+    }
+    for (const FleetNode& node : fleet.nodes) {
+      if (node.gpus.empty() || (!fleet.racks.empty() && node.rack != group.name)) continue;
+      std::string line =
+          "  " + explain::fit(node.name, name) + "  " +
+          explain::fit(fmt::format("{} x{}", explain::short_model(node.model), node.gpus.size()),
+                       kind) +
+          "  " + cells_of(node, paint) + std::string(cells - node.gpus.size() + 2, ' ');
+      const std::size_t used = 2 + name + 2 + kind + 2 + cells + 2;
+      std::string who = holders_of(node);
+      if (!node.ready || node.cordoned) who = node_state(node) + (who.empty() ? "" : "; " + who);
+      line += text::elide_middle(who, kScreenWidth > used + 10 ? kScreenWidth - used : 10);
+      while (line.ends_with(' ')) line.pop_back();
+      out += line + '\n';
+      if (!arguments.devices) continue;
+      for (const FleetGpu& gpu : node.gpus) out += device_line(gpu, paint);
+    }
+  }
+  return out + states_line(fleet.total) + '\n';
+}
+
+Sheet nodes_sheet(const Fleet& fleet) {
+  Sheet sheet{{{"NODE", false, true, 12},
+               {"MODEL", false, true, 6},
+               {"RACK", false, true, 6},
+               {"GPUS", true},
+               {"USED", true},
+               {"FREE", true},
+               {"BAD", true},
+               {"STATE", false, true, 10},
+               {"PODS", false, true, 10}},
+              {}};
+  for (const FleetNode& node : fleet.nodes) {
+    if (node.gpus.empty()) continue;
+    const GpuTally& t = node.tally;
+    sheet.rows.push_back(
+        {node.name, explain::short_model(node.model), node.rack, std::to_string(t.discovered()),
+         std::to_string(t.used), std::to_string(t.free),
+         std::to_string(t.unhealthy + t.reserved + t.unknown), node_state(node), holders_of(node)});
+  }
+  return sheet;
+}
+
+Sheet devices_sheet(const Fleet& fleet) {
+  Sheet sheet{{{"NODE"},
+               {"GPU"},
+               {"MODEL"},
+               {"UUID"},
+               {"STATE"},
+               {"USED MILLI"},
+               {"MIG SLOTS"},
+               {"MIG USED"},
+               {"RACK"},
+               {"POOL"},
+               {"PODS"},
+               {"WHY"}},
+              {}};
+  for (const FleetNode& node : fleet.nodes) {
+    for (const FleetGpu& gpu : node.gpus) {
+      std::string pods;
+      for (const std::string& pod : gpu.pods) pods += (pods.empty() ? "" : " ") + pod;
+      sheet.rows.push_back({node.name, std::to_string(gpu.index), gpu.model, gpu.uuid,
+                            std::string(explain::name(gpu.state)), std::to_string(gpu.used_milli),
+                            std::to_string(gpu.mig_slots), std::to_string(gpu.mig_used), node.rack,
+                            node.pool, pods, gpu.why});
+    }
+  }
+  return sheet;
+}
+
+// ---- doctor ----
+
+std::string doctor_text_of(const Diagnosis& diagnosis, const ClusterView& view,
+                           const ViewStyle& style) {
+  std::string out;
+  for (const Finding& finding : diagnosis.findings) {
+    out += finding_lines(finding, style.paint);
+    out += "         " + wrapped("do: " + finding.fix + "  [" + finding.id + ']', 9) + '\n';
+  }
+  if (!out.empty()) out += '\n';
+  const std::string where = text::terminal_safe(view.source);
+  if (diagnosis.errors + diagnosis.warnings == 0) {
+    return out + fmt::format("healthy: {} checks of {}\n", diagnosis.checks.size(), where);
+  }
+  return out + fmt::format("{}, {} ({} checks of {}); docs/doctor.md explains each\n",
+                           show_count(diagnosis.errors, "error"),
+                           show_count(diagnosis.warnings, "warning"), diagnosis.checks.size(),
+                           where);
+}
+
+std::string doctor_json(const Diagnosis& diagnosis) {
+  text::JsonWriter out({.indent = 2});
+  out.begin_object();
+  out.field("version", "berth.dev/doctor/v1");
+  out.field("errors", diagnosis.errors);
+  out.field("warnings", diagnosis.warnings);
+  out.key("findings");
+  out.begin_array();
+  for (const Finding& finding : diagnosis.findings) {
+    out.begin_object();
+    out.field("id", finding.id);
+    out.field("severity", name(finding.severity));
+    out.field("object", finding.object);
+    out.field("message", finding.message);
+    out.field("fix", finding.fix);
+    out.field("docs", "docs/doctor.md#" + finding.id);
+    out.end_object();
+  }
+  out.end_array();
+  const auto names = [&out](std::string_view key, const std::vector<std::string>& all) {
+    out.key(key);
+    out.begin_array();
+    for (const std::string& one : all) out.value(one);
+    out.end_array();
+  };
+  names("checks", diagnosis.checks);
+  names("notSeen", diagnosis.skipped);
+  out.end_object();
+  return std::move(out).take();
+}
+
+Sheet doctor_sheet(const Diagnosis& diagnosis) {
+  Sheet sheet{{{"SEVERITY"}, {"ID"}, {"OBJECT"}, {"MESSAGE"}, {"FIX"}}, {}};
+  for (const Finding& f : diagnosis.findings) {
+    sheet.rows.push_back({std::string(name(f.severity)), f.id, f.object, f.message, f.fix});
+  }
+  return sheet;
+}
+
+}  // namespace
+
+int status_command(const ViewArguments& arguments, Terminal& terminal) {
+  return show_view(arguments, terminal,
+                   [](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+                     const Seen seen = see(view);
+                     return render(
+                         style, 0, [&] { return status_text(view, seen, style); },
+                         [&] { return explain::fleet_json(seen.fleet, 2); },
+                         [&] { return states_sheet(seen.fleet); });
+                   });
+}
+
+int gpus_command(const GpusArguments& arguments, Terminal& terminal) {
+  return show_view(arguments.show, terminal,
+                   [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+                     const Seen seen = see(view);
+                     const auto table = [&]() -> std::string {
+                       if (seen.fleet.total.discovered() == 0) return "no GPUs found\n";
+                       if (arguments.tree || arguments.devices) {
+                         return tree_text(arguments, seen.fleet, style.paint);
+                       }
+                       return table_text(nodes_sheet(seen.fleet)) + states_line(seen.fleet.total) +
+                              '\n';
+                     };
+                     return render(
+                         style, 0, table, [&] { return explain::fleet_json(seen.fleet, 2); },
+                         [&] { return devices_sheet(seen.fleet); });
+                   });
+}
+
+int doctor_command(const ViewArguments& arguments, Terminal& terminal) {
+  return show_view(
+      arguments, terminal, [](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+        const Seen seen = see(view);
+        const Diagnosis diagnosis = diagnose({view, seen.fleet, seen.queues});
+        constexpr int kWarnings = 10, kErrors = 40;
+        const int code = diagnosis.errors > 0 ? kErrors : diagnosis.warnings > 0 ? kWarnings : 0;
+        return render(
+            style, code, [&] { return doctor_text_of(diagnosis, view, style); },
+            [&] { return doctor_json(diagnosis); }, [&] { return doctor_sheet(diagnosis); });
+      });
+}
+
+}  // namespace berth::app

@@ -1,0 +1,231 @@
+#include "app/preempted_command.h"
+
+#include <algorithm>
+#include <map>
+#include <set>
+#include <tuple>
+
+#include "app/doctor.h"
+#include "objects/readers.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+#include "text/rfc3339.h"
+
+namespace berth::app {
+
+namespace {
+
+struct Record {
+  std::int64_t at_ns = 0;  // 0: not known
+  std::string kind, ns, name, owner, reason, by, message;
+};
+
+std::int64_t time_in(const text::Value& v, std::initializer_list<std::string_view> keys) {
+  const Result<std::int64_t> time = text::parse_rfc3339(doctor_text(v, keys));
+  return time.ok() ? *time : 0;
+}
+
+std::string owner_of(const text::Value& object) {
+  const text::Value* owners = objects::find_in(object, {"metadata", "ownerReferences"});
+  if (owners == nullptr) return "";
+  for (const text::Value& owner : owners->items()) {
+    return std::string(doctor_text(owner, {"kind"})) + '/' +
+           std::string(doctor_text(owner, {"name"}));
+  }
+  return "";
+}
+
+class Records {
+ public:
+  explicit Records(const ClusterView& view) : view_(view) {
+    for (const char* kind : {"Workload", "Job", "Pod"}) {
+      for (const ObjectFacts& object : view.of_kind(kind)) {
+        if (!object.uid.empty()) by_uid_.emplace(object.uid, object.ns + '/' + object.name);
+      }
+    }
+  }
+
+  std::vector<Record> find() {
+    for (const ObjectFacts& object : view_.of_kind("Workload")) of_workload(object);
+    for (const ObjectFacts& object : view_.of_kind("Pod")) of_pod(object);
+    for (const ObjectFacts& object : view_.of_kind("Event")) of_event(object);
+    std::sort(records_.begin(), records_.end(), [](const Record& a, const Record& b) {
+      return std::tie(b.at_ns, a.ns, a.name, a.kind, a.message) <
+             std::tie(a.at_ns, b.ns, b.name, b.kind, b.message);
+    });
+    return std::move(records_);
+  }
+
+ private:
+  // "... (UID: 1234, JobUID: 5678) ..." or "... for ns/name ...".
+  std::string by_whom(const std::string& message) const {
+    for (const std::string_view mark : {"JobUID: ", "UID: "}) {
+      const std::size_t at = message.find(mark);
+      if (at == std::string::npos) continue;
+      const std::size_t from = at + mark.size();
+      const std::string uid = message.substr(from, message.find_first_of(",);", from) - from);
+      if (const auto it = by_uid_.find(uid); it != by_uid_.end()) return it->second;
+    }
+    for (const std::string_view mark : {"accommodate ", "preempted by ", "room for ", " for "}) {
+      const std::size_t at = message.find(mark);
+      if (at == std::string::npos) continue;
+      const std::size_t from = at + mark.size();
+      std::string word = message.substr(from, message.find_first_of(" ,;:", from) - from);
+      if (word.find('/') != std::string::npos) return word;
+    }
+    return "";
+  }
+
+  void add(Record record) {
+    const std::string key =
+        record.kind + ' ' + record.ns + '/' + record.name + ' ' + record.message;
+    if (!known_.insert(key).second) return;
+    record.by = by_whom(record.message);
+    records_.push_back(std::move(record));
+  }
+
+  void of_workload(const ObjectFacts& object) {
+    const text::Value* preempted = doctor_condition(*object.value, "Preempted");
+    const text::Value* evicted = doctor_condition(*object.value, "Evicted");
+    // Of a workload that came back the conditions are False and say what was.
+    const auto counts = [](const text::Value* condition) {
+      return condition != nullptr &&
+             (doctor_text(*condition, {"status"}) == "True" ||
+              doctor_text(*condition, {"message"}).starts_with("Previously: "));
+    };
+    const text::Value* of = counts(preempted) ? preempted : counts(evicted) ? evicted : nullptr;
+    if (of == nullptr) return;
+    std::string message(doctor_text(*of, {"message"}));
+    if (message.starts_with("Previously: ")) message = message.substr(12);
+    add({time_in(*of, {"lastTransitionTime"}), "Workload", object.ns, object.name,
+         owner_of(*object.value), std::string(doctor_text(*of, {"reason"})), "",
+         std::move(message)});
+  }
+
+  void of_pod(const ObjectFacts& object) {
+    const text::Value* target = doctor_condition(*object.value, "DisruptionTarget");
+    if (target == nullptr || doctor_text(*target, {"status"}) != "True") return;
+    add({time_in(*target, {"lastTransitionTime"}), "Pod", object.ns, object.name,
+         owner_of(*object.value), std::string(doctor_text(*target, {"reason"})), "",
+         std::string(doctor_text(*target, {"message"}))});
+  }
+
+  void of_event(const ObjectFacts& event) {
+    const text::Value& v = *event.value;
+    const std::string reason(doctor_text(v, {"reason"}));
+    if (reason != "Preempted" && reason != "Evicted" && !reason.starts_with("EvictedDueTo")) return;
+    const bool fresh = v.find("regarding") != nullptr;
+    const std::string_view about = fresh ? "regarding" : "involvedObject";
+    std::int64_t at = time_in(v, {"series", "lastObservedTime"});
+    for (const char* key : {"eventTime", "deprecatedLastTimestamp", "lastTimestamp"}) {
+      if (at == 0) at = time_in(v, {key});
+    }
+    if (at == 0) at = time_in(v, {"metadata", "creationTimestamp"});
+    const std::string kind(doctor_text(v, {about, "kind"}));
+    const std::string ns(doctor_text(v, {about, "namespace"}));
+    const std::string name(doctor_text(v, {about, "name"}));
+    const ObjectFacts* object = view_.find(kind, ns, name);
+    add({at, kind, ns, name, object == nullptr ? "" : owner_of(*object->value), reason, "",
+         std::string(doctor_text(v, {fresh ? "note" : "message"}))});
+  }
+
+  const ClusterView& view_;
+  std::map<std::string, std::string> by_uid_;  // to "ns/name"
+  std::set<std::string> known_;
+  std::vector<Record> records_;
+};
+
+// Its own name, its owner's, or a pod of that Job.
+bool is_of(const Record& record, std::string_view name) {
+  const std::size_t slash = record.owner.find('/');
+  const std::string_view owner = slash == std::string::npos
+                                     ? std::string_view{}
+                                     : std::string_view(record.owner).substr(slash + 1);
+  if (record.name == name || owner == name) return true;
+  return record.name.starts_with(std::string(name) + '-') ||
+         record.name.starts_with("job-" + std::string(name) + '-');
+}
+
+Sheet preempted_sheet(const std::vector<Record>& records, std::int64_t now_ns) {
+  Sheet sheet{{{"AGO", true},
+               {"KIND"},
+               {"WHO", false, true, 14},
+               {"WHY", false, true, 14},
+               {"FOR WHOM", false, true, 12}},
+              {}};
+  for (const Record& r : records) {
+    sheet.rows.push_back({r.at_ns == 0 ? "" : show_age(now_ns - r.at_ns), r.kind,
+                          r.ns + '/' + r.name, r.reason, r.by});
+  }
+  return sheet;
+}
+
+std::string preempted_text(const std::vector<Record>& records, const ClusterView& view) {
+  if (records.empty()) return "nothing was preempted, as far as the cluster still knows\n";
+  constexpr std::size_t kMost = 50;
+  std::string out = table_text(preempted_sheet(records, view.now_ns), kMost);
+  const Record& last = records.front();
+  return out + '\n' + wrapped(last.ns + '/' + last.name + ": " + last.message, 2) + '\n';
+}
+
+std::string preempted_json(const std::vector<Record>& records) {
+  text::JsonWriter out({.indent = 2});
+  out.begin_object();
+  out.field("version", "berth.dev/preempted/v1");
+  out.key("preempted");
+  out.begin_array();
+  for (const Record& r : records) {
+    out.begin_object();
+    out.key("at");
+    if (r.at_ns == 0) {
+      out.null();
+    } else {
+      out.value(text::format_rfc3339(r.at_ns));
+    }
+    out.field("kind", r.kind);
+    out.field("namespace", r.ns);
+    out.field("name", r.name);
+    out.field("owner", r.owner);
+    out.field("reason", r.reason);
+    out.field("by", r.by);
+    out.field("message", r.message);
+    out.end_object();
+  }
+  out.end_array();
+  out.end_object();
+  return std::move(out).take();
+}
+
+Sheet preempted_csv(const std::vector<Record>& records) {
+  Sheet sheet{
+      {{"AT"}, {"KIND"}, {"NAMESPACE"}, {"NAME"}, {"OWNER"}, {"REASON"}, {"BY"}, {"MESSAGE"}}, {}};
+  for (const Record& r : records) {
+    sheet.rows.push_back({r.at_ns == 0 ? "" : text::format_rfc3339(r.at_ns), r.kind, r.ns, r.name,
+                          r.owner, r.reason, r.by, r.message});
+  }
+  return sheet;
+}
+
+}  // namespace
+
+int preempted_command(const PreemptedArguments& arguments, Terminal& terminal) {
+  return show_view(
+      arguments.show, terminal,
+      [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+        std::vector<Record> records = Records(view).find();
+        std::string ns, name = arguments.name;
+        if (const std::size_t slash = name.find('/'); slash != std::string::npos) {
+          ns = name.substr(0, slash);
+          name = name.substr(slash + 1);
+        }
+        std::erase_if(records, [&](const Record& r) {
+          const bool here = ns.empty() ? in_sight(arguments.show.view, view, r.ns) : r.ns == ns;
+          return !here || (!name.empty() && !is_of(r, name));
+        });
+        return render(
+            style, 0, [&] { return preempted_text(records, view); },
+            [&] { return preempted_json(records); }, [&] { return preempted_csv(records); });
+      });
+}
+
+}  // namespace berth::app
