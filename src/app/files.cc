@@ -9,6 +9,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "host/fd.h"
+#include "host/host.h"
+
 namespace berth::app {
 
 namespace {
@@ -19,24 +22,11 @@ Error file_error(const std::string& path, int code) {
       .context(path);
 }
 
-class OpenFile {
- public:
-  explicit OpenFile(int descriptor) : descriptor_(descriptor) {}
-  ~OpenFile() {
-    if (descriptor_ >= 0) ::close(descriptor_);
-  }
-  OpenFile(const OpenFile&) = delete;
-  OpenFile& operator=(const OpenFile&) = delete;
-  int get() const { return descriptor_; }
-
- private:
-  int descriptor_;
-};
-
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  const OpenFile file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
+  // Not as host/ reads the machine's files: a pipe is waited for.
+  const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return file_error(path, errno);
   std::string out;
   char buffer[64 * 1024];
@@ -54,21 +44,7 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 }
 
 Status replace_file(const std::string& path, std::string_view content) {
-  const std::string fresh = path + ".new";
-  {
-    const OpenFile file(
-        ::open(fresh.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, S_IRUSR | S_IWUSR));
-    if (file.get() < 0) return file_error(fresh, errno);
-    while (!content.empty()) {
-      const ssize_t wrote = ::write(file.get(), content.data(), content.size());
-      if (wrote < 0 && errno == EINTR) continue;
-      if (wrote < 0) return file_error(fresh, errno);
-      content.remove_prefix(static_cast<std::size_t>(wrote));
-    }
-    if (::fsync(file.get()) != 0) return file_error(fresh, errno);
-  }
-  if (::rename(fresh.c_str(), path.c_str()) != 0) return file_error(path, errno);
-  return {};
+  return host::write_atomically(path, content, S_IRUSR | S_IWUSR);
 }
 
 Status make_folder(const std::string& path) {
