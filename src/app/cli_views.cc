@@ -218,7 +218,8 @@ void add_view_options(CLI::App& command, ViewOptions& options) {
       .add_option("-f,--file", options.files,
                   "look at manifests or a snapshot instead of a cluster: files,\nfolders, or - for "
                   "standard input")
-      ->type_name("PATH");
+      ->type_name("PATH")
+      ->allow_extra_args(false);  // a name may follow
   add_cluster_options(command, options);
   command.add_flag("-A,--all-namespaces", options.all_namespaces, "show those of all namespaces");
   command.add_option("--now", options.now, "the time it is (default: the clock's, the snapshot's)")
@@ -226,7 +227,8 @@ void add_view_options(CLI::App& command, ViewOptions& options) {
   command
       .add_option("--scheduler-name", options.scheduler_names,
                   "pods of these are berth's (default berth)")
-      ->type_name("NAME");
+      ->type_name("NAME")
+      ->allow_extra_args(false);
 }
 
 void add_view_commands(CLI::App& app, CommandContext& context) {
