@@ -20,6 +20,13 @@ std::map<std::string, std::string> environment_of(char** entries) {
   return out;
 }
 
+// Under the name of a kubectl plugin it is one.
+std::string program_of(const std::string& called) {
+  const std::size_t slash = called.rfind('/');
+  const std::string name = slash == std::string::npos ? called : called.substr(slash + 1);
+  return name == "kubectl-berth" || name == "kubectl_berth" ? "kubectl berth" : "berth";
+}
+
 }  // namespace
 
 int main(int argc, char** argv) {
@@ -34,7 +41,8 @@ int main(int argc, char** argv) {
                                 .err_is_terminal = isatty(STDERR_FILENO) == 1,
                                 .wall = wall,
                                 .monotonic = monotonic,
-                                .environment = environment_of(environ)};
+                                .environment = environment_of(environ),
+                                .program = program_of(argc > 0 ? argv[0] : "")};
   // For tests alone: where to die as of kill -9.
   if (const auto at = terminal.environment.find("BERTH_CRASH_AT");
       at != terminal.environment.end()) {
