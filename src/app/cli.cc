@@ -51,6 +51,7 @@ int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
   add_plan_command(app, context);
   add_cluster_commands(app, context);
   add_agent_command(app, context);
+  add_replay_command(app, context);
   add_lint_commands(app, context);
   add_view_commands(app, context);
   const bool named = !arguments.empty() && !arguments[0].starts_with('-');

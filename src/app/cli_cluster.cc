@@ -104,6 +104,10 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       ->type_name("NAME");
   controller.add_option("--decision-log", args.decision_log, "every decision, as JSON lines")
       ->type_name("FILE");
+  controller
+      .add_option("--decision-inputs", args.decision_inputs,
+                  "what decisions are made from, for berth replay")
+      ->type_name("FILE");
   controller.add_option("--metrics", args.metrics_address, "serve /metrics and /healthz there")
       ->type_name("HOST:PORT");
   controller.add_option("--webhook", args.webhook_address, "serve the admission webhook there")

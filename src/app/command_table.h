@@ -18,6 +18,7 @@ struct CommandContext {
 void add_plan_command(CLI::App& app, CommandContext& context);
 void add_cluster_commands(CLI::App& app, CommandContext& context);  // up, run, controller
 void add_agent_command(CLI::App& app, CommandContext& context);
+void add_replay_command(CLI::App& app, CommandContext& context);
 void add_lint_commands(CLI::App& app, CommandContext& context);  // lint, convert
 void add_view_commands(CLI::App& app, CommandContext& context);  // status, queue, gpus, ...
 

@@ -13,6 +13,7 @@
 #include "base/run_loop.h"
 #include "control/controller.h"
 #include "control/file_log.h"
+#include "control/world_file.h"
 #include "kube/config.h"
 #include "kube/curl_transport.h"
 #include "kube/elector.h"
@@ -81,7 +82,7 @@ class ControllerRun {
     }
     controller_ = std::make_unique<control::Controller>(
         client_, random_.split("controller"), settings_.control, [this] { return leading(); }, log_,
-        metrics_, decisions_.get());
+        metrics_, decisions_.get(), inputs_.get());
     controller_->start();
     elect();
     start_webhook();
@@ -101,6 +102,11 @@ class ControllerRun {
     if (!arguments_.decision_log.empty()) {
       decisions_ = std::make_unique<control::FileDecisionLog>(arguments_.decision_log);
       BERTH_CHECK(decisions_->open());
+    }
+    if (!arguments_.decision_inputs.empty()) {
+      inputs_ = std::make_unique<control::FileWorldLog>(arguments_.decision_inputs);
+      const Status usable = inputs_->check();
+      if (!usable.ok()) return Error(usable.error()).context("--decision-inputs");
     }
     if (!settings_.metrics) return {};
     serve::HttpServerOptions http;
@@ -206,6 +212,7 @@ class ControllerRun {
   kube::CurlTransport transport_;
   kube::Client client_;
   std::unique_ptr<control::FileDecisionLog> decisions_;
+  std::unique_ptr<control::FileWorldLog> inputs_;
   std::unique_ptr<control::Controller> controller_;
   std::unique_ptr<kube::Elector> elector_;
   std::unique_ptr<WebhookServer> webhook_;

@@ -17,6 +17,7 @@ struct ControllerArguments {
   std::string lease_namespace = "berth-system";
   std::string identity;                         // empty: host name and process id
   std::string decision_log;                     // a file; empty: none
+  std::string decision_inputs;                  // a file for berth replay; empty: none
   std::string metrics_address = "127.0.0.1:0";  // "": none
   std::string webhook_address;                  // "host:port"; empty: no webhook
   std::string webhook_url;                      // how the API server reaches it
