@@ -270,7 +270,7 @@ void expect_met(const RandomMachine& machine, const std::vector<MigGpu>& now) {
   }
 }
 
-constexpr std::uint64_t kMachines = 4'000;
+constexpr std::uint64_t kMachines = 1'500;
 
 TEST(MigLayoutProperty, ThePlanLeadsToExactlyTheLayoutAndTouchesNothingHeld) {
   std::map<MigReason, int> seen;
@@ -295,9 +295,9 @@ TEST(MigLayoutProperty, ThePlanLeadsToExactlyTheLayoutAndTouchesNothingHeld) {
     if (HasFatalFailure()) return;
   }
   // The machines are such that all of it was tried.
-  EXPECT_GT(seen[MigReason::kNone], 500);
-  EXPECT_GT(seen[MigReason::kInUse], 500);
-  EXPECT_GT(seen[MigReason::kDoesNotFit], 100);
+  EXPECT_GT(seen[MigReason::kNone], 200);
+  EXPECT_GT(seen[MigReason::kInUse], 200);
+  EXPECT_GT(seen[MigReason::kDoesNotFit], 50);
 }
 
 TEST(MigLayoutProperty, AChangeThatIsCutOffAnywhereGoesOnToTheSameEnd) {
@@ -323,7 +323,7 @@ TEST(MigLayoutProperty, AChangeThatIsCutOffAnywhereGoesOnToTheSameEnd) {
       }
     }
   }
-  EXPECT_GT(cuts, 5'000);
+  EXPECT_GT(cuts, 2'000);
 }
 
 }  // namespace

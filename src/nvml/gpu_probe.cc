@@ -61,6 +61,14 @@ GpuPresence presence_of(const model::GpuDevice& gpu) {
   return {gpu.uuid, gpu.mig_enabled, std::move(mig)};
 }
 
+std::string_view mig_attribute(unsigned int profile_number) {
+  if (profile_number == 7 || profile_number == 8) return "+me";
+  if (profile_number >= 10 && profile_number <= 12) return "+gfx";
+  if (profile_number == 13 || profile_number == 14) return "-me";
+  if (profile_number == 15 || profile_number == 16) return "+me.all";
+  return "";
+}
+
 GpuProbe::GpuProbe(std::shared_ptr<const Api> api, int index)
     : api_(std::move(api)), index_(index), gpm_(std::make_unique<GpmSamples>(api_)) {}
 
@@ -110,8 +118,7 @@ std::vector<GpuProbe::MigHandle> GpuProbe::mig_handles() const {
   return out;
 }
 
-// Profiles are asked for by number and instances carry the profile's id; the numbers from 7 on are
-// variants of the plain ones.
+// Profiles are asked for by number and instances carry the profile's id.
 std::string GpuProbe::profile_attribute(unsigned int profile_id) const {
   for (unsigned int number = 0; number < kInstanceProfiles; ++number) {
     GpuInstanceProfile profile{};
@@ -119,11 +126,7 @@ std::string GpuProbe::profile_attribute(unsigned int profile_id) const {
         profile.id != profile_id) {
       continue;
     }
-    if (number == 7 || number == 8) return "+me";
-    if (number >= 10 && number <= 12) return "+gfx";
-    if (number == 13 || number == 14) return "-me";
-    if (number == 15 || number == 16) return "+me.all";
-    return "";
+    return std::string(mig_attribute(number));
   }
   return "";
 }

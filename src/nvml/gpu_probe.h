@@ -9,6 +9,7 @@
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/result.h"
@@ -34,6 +35,9 @@ struct GpuPresence {
   friend bool operator==(const GpuPresence&, const GpuPresence&) = default;
 };
 GpuPresence presence_of(const model::GpuDevice& gpu);
+
+// "+me" of a profile's number: numbers from 7 on are variants of the plain ones.
+std::string_view mig_attribute(unsigned int profile_number);
 
 class GpmSamples;
 

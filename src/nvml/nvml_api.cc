@@ -54,6 +54,21 @@ void find_device_functions(const Symbols& symbols, Api& api) {
   symbols.find(api.gpu_instance_profile, "nvmlDeviceGetGpuInstanceProfileInfo");
 }
 
+void find_mig_functions(const Symbols& symbols, Api& api) {
+  symbols.find(api.set_mig_mode, "nvmlDeviceSetMigMode");
+  symbols.find(api.possible_placements, "nvmlDeviceGetGpuInstancePossiblePlacements_v2",
+               "nvmlDeviceGetGpuInstancePossiblePlacements");
+  symbols.find(api.create_gpu_instance, "nvmlDeviceCreateGpuInstanceWithPlacement");
+  symbols.find(api.destroy_gpu_instance, "nvmlGpuInstanceDestroy");
+  symbols.find(api.gpu_instances, "nvmlDeviceGetGpuInstances");
+  symbols.find(api.compute_profile, "nvmlGpuInstanceGetComputeInstanceProfileInfo");
+  symbols.find(api.create_compute_instance, "nvmlGpuInstanceCreateComputeInstance");
+  symbols.find(api.destroy_compute_instance, "nvmlComputeInstanceDestroy");
+  symbols.find(api.compute_instances, "nvmlGpuInstanceGetComputeInstances");
+  symbols.find(api.compute_instance_info, "nvmlComputeInstanceGetInfo_v2",
+               "nvmlComputeInstanceGetInfo");
+}
+
 void find_reading_functions(const Symbols& symbols, Api& api) {
   symbols.find(api.clock, "nvmlDeviceGetClockInfo");
   symbols.find(api.temperature, "nvmlDeviceGetTemperature");
@@ -126,6 +141,8 @@ std::string_view describe_return(Return code) {
       return "the GPU needs a reset";
     case kVersionMismatch:
       return "the library and the kernel module are of different versions";
+    case kInUse:
+      return "in use by another client";
     case kUnknownError:
       return "unknown error";
     default:
@@ -155,6 +172,7 @@ Result<std::shared_ptr<const Api>> load_nvml(const std::string& library,
   auto api = std::make_shared<Api>();
   const Symbols symbols{opened};
   find_device_functions(symbols, *api);
+  find_mig_functions(symbols, *api);
   find_reading_functions(symbols, *api);
   if (api->init == nullptr || api->device_count == nullptr || api->device_by_index == nullptr ||
       api->uuid == nullptr) {

@@ -31,6 +31,7 @@ inline constexpr Return kFunctionNotFound = 13;
 inline constexpr Return kGpuLost = 15;
 inline constexpr Return kResetRequired = 16;
 inline constexpr Return kVersionMismatch = 18;
+inline constexpr Return kInUse = 19;
 inline constexpr Return kUnknownError = 999;
 
 // What a code means, for people.
@@ -40,10 +41,12 @@ std::string_view describe_return(Return code);
 struct DeviceTag;
 struct EventSetTag;
 struct GpuInstanceTag;
+struct ComputeInstanceTag;
 struct GpmSampleTag;
 using Device = DeviceTag*;
 using EventSet = EventSetTag*;
 using GpuInstance = GpuInstanceTag*;
+using ComputeInstance = ComputeInstanceTag*;
 using GpmSample = GpmSampleTag*;
 
 // ---- structs ----
@@ -117,6 +120,16 @@ struct GpuInstanceProfile {
       ofas;
   unsigned long long memory_mib;
 };
+struct ComputeInstanceProfile {
+  unsigned int id, slices, instances, multiprocessors, copy_engines, decoders, encoders, jpegs,
+      ofas;
+};
+struct ComputeInstanceInfo {
+  Device device;
+  GpuInstance gpu_instance;
+  unsigned int id, profile;
+  Placement placement;
+};
 struct FabricInfo {
   unsigned char cluster_uuid[16];
   Return status;
@@ -180,6 +193,7 @@ inline constexpr unsigned int kGpmGraphics = 1, kGpmSm = 2, kGpmOccupancy = 3, k
 // Profiles of GPU instances by the number they are asked for with; the id that instances carry is
 // another one.
 inline constexpr unsigned int kInstanceProfiles = 17;
+inline constexpr unsigned int kComputeProfiles = 8;  // the same of compute instances
 
 // ---- functions ----
 // Each is null where the library has no such symbol.
@@ -212,6 +226,19 @@ struct Api {
   Return (*gpu_instance_by_id)(Device, unsigned int, GpuInstance*) = nullptr;
   Return (*gpu_instance_info)(GpuInstance, GpuInstanceInfo*) = nullptr;
   Return (*gpu_instance_profile)(Device, unsigned int, GpuInstanceProfile*) = nullptr;
+
+  // What changes instances: for the helper process alone (nvml/mig_control.h).
+  Return (*set_mig_mode)(Device, unsigned int, Return*) = nullptr;
+  Return (*possible_placements)(Device, unsigned int, Placement*, unsigned int*) = nullptr;
+  Return (*create_gpu_instance)(Device, unsigned int, const Placement*, GpuInstance*) = nullptr;
+  Return (*destroy_gpu_instance)(GpuInstance) = nullptr;
+  Return (*gpu_instances)(Device, unsigned int, GpuInstance*, unsigned int*) = nullptr;
+  Return (*compute_profile)(GpuInstance, unsigned int, unsigned int,
+                            ComputeInstanceProfile*) = nullptr;
+  Return (*create_compute_instance)(GpuInstance, unsigned int, ComputeInstance*) = nullptr;
+  Return (*destroy_compute_instance)(ComputeInstance) = nullptr;
+  Return (*compute_instances)(GpuInstance, unsigned int, ComputeInstance*, unsigned int*) = nullptr;
+  Return (*compute_instance_info)(ComputeInstance, ComputeInstanceInfo*) = nullptr;
 
   Return (*clock)(Device, int, unsigned int*) = nullptr;
   Return (*temperature)(Device, int, unsigned int*) = nullptr;

@@ -6,7 +6,7 @@
 namespace berth::nvml {
 
 RecordedSource::RecordedSource(Loop& loop, Recording recording)
-    : loop_(loop), recording_(std::move(recording)) {}
+    : loop_(loop), recording_(std::move(recording)), board_(recording_.inventory) {}
 
 RecordedSource::~RecordedSource() { loop_.cancel(timer_); }
 
@@ -43,6 +43,27 @@ void RecordedSource::watch(std::function<void(const model::GpuEvent&)> handler) 
   handler_ = std::move(handler);
   watched_at_ = loop_.monotonic().ticks_ns();
   tell_next();
+}
+
+void RecordedSource::look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) {
+  loop_.post([this, alive = std::weak_ptr<bool>(alive_), done = std::move(done)] {
+    if (!alive.expired()) done(board_.gpus());
+  });
+}
+
+void RecordedSource::carry_out(const discover::MigStep& step, std::function<void(Status)> done) {
+  loop_.post([this, alive = std::weak_ptr<bool>(alive_), step, done = std::move(done)] {
+    if (alive.expired()) return;
+    const Status carried = board_.carry_out(step, recording_.inventory);
+    if (carried.ok() && handler_) {
+      model::GpuEvent event;
+      event.kind = model::GpuEvent::Kind::kMigChanged;
+      event.uuid = step.gpu;
+      handler_(event);
+      if (alive.expired()) return;
+    }
+    done(carried);
+  });
 }
 
 void RecordedSource::tell_next() {

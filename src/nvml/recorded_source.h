@@ -1,5 +1,6 @@
 // A GpuSource that plays a recording: the inventory as it was, readings in turn (the last one
-// repeats), events by their time after watch(). On the loop's thread alone; no threads of its own.
+// repeats), events by their time after watch(). MIG layouts can be changed as on the machine; they
+// last as long as the source. On the loop's thread alone; no threads of its own.
 #pragma once
 
 #include <cstddef>
@@ -7,11 +8,12 @@
 
 #include "base/loop.h"
 #include "discover/gpu_source.h"
+#include "discover/mig_board.h"
 #include "nvml/recording.h"
 
 namespace berth::nvml {
 
-class RecordedSource final : public discover::GpuSource {
+class RecordedSource final : public discover::GpuSource, public discover::MigDriver {
  public:
   RecordedSource(Loop& loop, Recording recording);
   ~RecordedSource() override;
@@ -19,12 +21,15 @@ class RecordedSource final : public discover::GpuSource {
   void take_inventory(std::function<void(Result<model::GpuInventory>)> done) override;
   void read(std::function<void(std::vector<model::GpuReading>)> done) override;
   void watch(std::function<void(const model::GpuEvent&)> handler) override;
+  void look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) override;
+  void carry_out(const discover::MigStep& step, std::function<void(Status)> done) override;
 
  private:
   void tell_next();
 
   Loop& loop_;
-  const Recording recording_;
+  Recording recording_;
+  discover::MigBoard board_;
   bool listed_ = false;  // an inventory was taken
   std::size_t next_sample_ = 0, next_event_ = 0;
   std::int64_t watched_at_ = 0;

@@ -1,9 +1,17 @@
 // See fake_driver.h. Built twice: BERTH_OLD_DRIVER leaves out what a driver of 2021 did not have.
 #include "nvml/fake_driver/fake_driver.h"
 
+#include <fcntl.h>
+#include <sys/file.h>
+#include <unistd.h>
+
 #include <algorithm>
+#include <cstdio>
+#include <cstdlib>
 #include <cstring>
+#include <fstream>
 #include <functional>
+#include <sstream>
 
 namespace berth::nvml {
 namespace {
@@ -15,6 +23,79 @@ Handle handle_of(std::uintptr_t number) {
 }
 
 constexpr std::uintptr_t kMigShift = 8;  // a handle is index + 1, and a MIG slot + 1 above it
+
+// GPUs of a file that the environment names: processes that open this library then share one
+// machine, and it survives them. One GPU a line (UUID, mode, next instance, counts), then its GPU
+// instances without and with compute instances.
+class SharedMachine {
+ public:
+  explicit SharedMachine(std::vector<FakeGpu>& gpus) : gpus_(gpus) {
+    const char* path =
+        std::getenv("FAKE_DRIVER_STATE");  // NOLINT(concurrency-mt-unsafe): read only
+    if (path == nullptr) return;
+    path_ = path;
+    lock_ = ::open((path_ + ".lock").c_str(), O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+    ::flock(lock_, LOCK_EX);
+    std::ifstream file(path_);
+    std::stringstream text;
+    text << file.rdbuf();
+    before_ = text.str();
+    load(text);
+  }
+  ~SharedMachine() {
+    if (path_.empty()) return;
+    std::ostringstream now;
+    save(now);
+    if (now.str() != before_) {
+      std::ofstream(path_ + ".new") << now.str();
+      std::rename((path_ + ".new").c_str(), path_.c_str());
+    }
+    ::close(lock_);
+  }
+  SharedMachine(const SharedMachine&) = delete;
+  SharedMachine& operator=(const SharedMachine&) = delete;
+
+ private:
+  void load(std::istream& in) {
+    gpus_.clear();
+    FakeGpu gpu;
+    std::size_t cuts = 0, migs = 0;
+    while (in >> gpu.uuid >> gpu.mig_enabled >> gpu.next_instance >> cuts >> migs) {
+      gpu.bus = 0x18 + static_cast<unsigned int>(gpus_.size());
+      gpu.cuts.assign(cuts, {});
+      for (FakeCut& cut : gpu.cuts) {
+        in >> cut.gpu_instance >> cut.profile >> cut.placement.start >> cut.placement.size;
+      }
+      gpu.mig.assign(migs, {});
+      for (FakeMig& mig : gpu.mig) {
+        in >> mig.uuid >> mig.gpu_instance >> mig.gpu_slices >> mig.memory_mib >> mig.profile >>
+            mig.placement.start >> mig.placement.size;
+        mig.compute_slices = mig.gpu_slices;
+        mig.multiprocessors = 16 * mig.gpu_slices;
+      }
+      gpus_.push_back(gpu);
+    }
+  }
+  void save(std::ostream& out) const {
+    for (const FakeGpu& gpu : gpus_) {
+      out << gpu.uuid << ' ' << gpu.mig_enabled << ' ' << gpu.next_instance << ' '
+          << gpu.cuts.size() << ' ' << gpu.mig.size() << '\n';
+      for (const FakeCut& cut : gpu.cuts) {
+        out << cut.gpu_instance << ' ' << cut.profile << ' ' << cut.placement.start << ' '
+            << cut.placement.size << '\n';
+      }
+      for (const FakeMig& mig : gpu.mig) {
+        out << mig.uuid << ' ' << mig.gpu_instance << ' ' << mig.gpu_slices << ' ' << mig.memory_mib
+            << ' ' << mig.profile << ' ' << mig.placement.start << ' ' << mig.placement.size
+            << '\n';
+      }
+    }
+  }
+
+  std::vector<FakeGpu>& gpus_;
+  std::string path_, before_;
+  int lock_ = -1;
+};
 
 class Driver final : public FakeDriver {
  public:
@@ -54,6 +135,10 @@ class Driver final : public FakeDriver {
     events_.push_back(event);
     changed_.notify_all();
   }
+  FakeGpu gpu(int gpu) override {
+    MutexLock lock(mutex_);
+    return gpus_.at(static_cast<std::size_t>(gpu));
+  }
   int hanging() override {
     MutexLock lock(mutex_);
     return hanging_;
@@ -86,6 +171,7 @@ class Driver final : public FakeDriver {
   Return count(unsigned int* out) {
     MutexLock lock(mutex_);
     if (init_result_ != kSuccess) return init_result_;
+    const SharedMachine shared(gpus_);
     *out = static_cast<unsigned int>(gpus_.size());
     return kSuccess;
   }
@@ -98,6 +184,7 @@ class Driver final : public FakeDriver {
     ++hanging_;
     while (index < gpus_.size() && gpus_[index].hangs) changed_.wait(mutex_);
     --hanging_;
+    const SharedMachine shared(gpus_);
     if (index >= gpus_.size()) return kInvalidArgument;
     FakeGpu& gpu = gpus_[index];
     if (gpu.broken != kSuccess) return gpu.broken;
@@ -185,6 +272,56 @@ void put_pci(unsigned int bus, PciInfo* out) {
   out->bus = bus;
   out->pci_device_id = 0x233510de;
 }
+
+#ifndef BERTH_OLD_DRIVER
+// The kinds of GPU instances of an H200, by number.
+struct Kind {
+  unsigned int number, slices, slots;
+  std::vector<unsigned int> starts;
+  unsigned int most;
+  unsigned long long memory_mib;
+};
+const Kind* kind_of(unsigned int id) {
+  static const std::vector<Kind> kKinds = {{0, 1, 1, {0, 1, 2, 3, 4, 5, 6}, 7, 16'384},
+                                           {1, 2, 2, {0, 2, 4}, 3, 33'280},
+                                           {2, 3, 4, {0, 4}, 2, 71'424},
+                                           {3, 4, 4, {0}, 1, 71'424},
+                                           {4, 7, 8, {0}, 1, 143'360},
+                                           {7, 1, 1, {0, 1, 2, 3, 4, 5, 6}, 1, 16'384},
+                                           {9, 1, 2, {0, 2, 4, 6}, 4, 33'280}};
+  for (const Kind& kind : kKinds) {
+    if (kind.number + 100 == id) return &kind;
+  }
+  return nullptr;
+}
+
+GpuInstance instance_handle(Device device, unsigned int id) {
+  return handle_of<GpuInstance>((reinterpret_cast<std::uintptr_t>(device) & 0xff) |
+                                std::uintptr_t{id + 1} << kMigShift);
+}
+// The GPU of an instance's handle, and the instance's id.
+Return with_instance(const void* instance,
+                     const std::function<Return(FakeGpu&, unsigned)>& answer) {
+  const auto handle = reinterpret_cast<std::uintptr_t>(instance);
+  const auto id = static_cast<unsigned int>(handle >> kMigShift & 0xffff) - 1;
+  return driver().with(handle_of<Device>(handle & 0xff),
+                       [&](FakeGpu& gpu, FakeMig*) { return answer(gpu, id); });
+}
+constexpr std::uintptr_t kComputeShift = 24;
+
+// Where every GPU instance lies, whether it has a compute instance or not.
+std::vector<FakeCut> all_cuts(const FakeGpu& gpu) {
+  std::vector<FakeCut> out = gpu.cuts;
+  for (const FakeMig& mig : gpu.mig) {
+    const bool known = std::any_of(out.begin(), out.end(), [&](const FakeCut& cut) {
+      return cut.gpu_instance == mig.gpu_instance;
+    });
+    if (!known) out.push_back({mig.gpu_instance, mig.profile, mig.placement});
+  }
+  return out;
+}
+
+#endif
 
 unsigned int index_of(Device device) {
   return static_cast<unsigned int>(reinterpret_cast<std::uintptr_t>(device) & 0xff) - 1;
@@ -327,6 +464,7 @@ BERTH_FAKE Return nvmlDeviceGetMigMode(Device device, unsigned int* current,
                                        unsigned int* pending) {
   return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
     *current = *pending = gpu.mig_enabled ? 1 : 0;
+    if (gpu.mode_pending >= 0) *pending = static_cast<unsigned int>(gpu.mode_pending);
     return kSuccess;
   });
 }
@@ -366,8 +504,12 @@ BERTH_FAKE Return nvmlDeviceGetGpuInstanceById(Device device, unsigned int id, G
   return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
     for (const FakeMig& mig : gpu.mig) {
       if (mig.gpu_instance != id) continue;
-      *out = handle_of<GpuInstance>(reinterpret_cast<std::uintptr_t>(device) |
-                                    std::uintptr_t{id + 1} << kMigShift);
+      *out = instance_handle(device, id);
+      return kSuccess;
+    }
+    for (const FakeCut& cut : gpu.cuts) {
+      if (cut.gpu_instance != id) continue;
+      *out = instance_handle(device, id);
       return kSuccess;
     }
     return kNotFound;
@@ -381,6 +523,11 @@ BERTH_FAKE Return nvmlGpuInstanceGetInfo(GpuInstance instance, GpuInstanceInfo* 
       *out = {nullptr, mig.gpu_instance, mig.profile + 100, mig.placement};
       return kSuccess;
     }
+    for (const FakeCut& cut : gpu.cuts) {
+      if (cut.gpu_instance + 1 != handle >> kMigShift) continue;
+      *out = {nullptr, cut.gpu_instance, cut.profile + 100, cut.placement};
+      return kSuccess;
+    }
     return kNotFound;
   });
 }
@@ -388,6 +535,12 @@ BERTH_FAKE Return nvmlDeviceGetGpuInstanceProfileInfo(Device device, unsigned in
                                                       GpuInstanceProfile* out) {
   *out = {};
   out->id = number + 100;
+  if (const Kind* kind = kind_of(number + 100)) {
+    out->slices = kind->slices;
+    out->instances = kind->most;
+    out->multiprocessors = 16 * kind->slices;
+    out->memory_mib = kind->memory_mib;
+  }
   return driver().with(device, [](FakeGpu&, FakeMig*) { return kSuccess; });
 }
 BERTH_FAKE Return nvmlDeviceGetTotalEnergyConsumption(Device device, unsigned long long* out) {
@@ -477,6 +630,154 @@ BERTH_FAKE Return nvmlGpmMetricsGet(GpmMetrics* metrics) {
     metrics->metrics[i].value = metrics->metrics[i].id;
   }
   return kSuccess;
+}
+BERTH_FAKE Return nvmlDeviceSetMigMode(Device device, unsigned int mode, Return* activation) {
+  *activation = kSuccess;
+  return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
+    if (!gpu.cuts.empty() || !gpu.mig.empty() || !gpu.busy.empty()) return kInUse;
+    if (gpu.mode_needs_reset) {
+      gpu.mode_pending = static_cast<int>(mode);
+    } else {
+      gpu.mig_enabled = mode == 1;
+    }
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlDeviceGetGpuInstancePossiblePlacements_v2(Device device, unsigned int profile,
+                                                                Placement* out,
+                                                                unsigned int* count) {
+  return driver().with(device, [&](FakeGpu&, FakeMig*) {
+    const Kind* kind = kind_of(profile);
+    if (kind == nullptr) return kNotSupported;
+    const unsigned int room = *count;
+    *count = static_cast<unsigned int>(kind->starts.size());
+    if (out == nullptr) return kSuccess;
+    if (room < *count) return kInsufficientSize;
+    for (const unsigned int start : kind->starts) *out++ = {start, kind->slots};
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlDeviceCreateGpuInstanceWithPlacement(Device device, unsigned int profile,
+                                                           const Placement* place,
+                                                           GpuInstance* out) {
+  return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
+    const Kind* kind = kind_of(profile);
+    if (kind == nullptr || !gpu.mig_enabled || place->size != kind->slots) return kInvalidArgument;
+    for (const FakeCut& cut : all_cuts(gpu)) {
+      if (place->start < cut.placement.start + cut.placement.size &&
+          cut.placement.start < place->start + place->size) {
+        return kInsufficientSize;
+      }
+    }
+    const unsigned int id = gpu.next_instance++;
+    gpu.cuts.push_back({id, kind->number, *place});
+    *out = instance_handle(device, id);
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlGpuInstanceDestroy(GpuInstance instance) {
+  return with_instance(instance, [](FakeGpu& gpu, unsigned id) {
+    if (gpu.readers > 0) {
+      --gpu.readers;
+      return kInUse;
+    }
+    for (const FakeMig& mig : gpu.mig) {
+      if (mig.gpu_instance == id) return kInUse;
+    }
+    const auto gone =
+        std::erase_if(gpu.cuts, [&](const FakeCut& cut) { return cut.gpu_instance == id; });
+    return gone == 1 ? kSuccess : kNotFound;
+  });
+}
+BERTH_FAKE Return nvmlDeviceGetGpuInstances(Device device, unsigned int profile, GpuInstance* out,
+                                            unsigned int* count) {
+  return driver().with(device, [&](FakeGpu& gpu, FakeMig*) {
+    if (!gpu.mig_enabled) return kNotSupported;
+    *count = 0;
+    for (const FakeCut& cut : all_cuts(gpu)) {
+      if (cut.profile + 100 != profile) continue;
+      out[(*count)++] = instance_handle(device, cut.gpu_instance);
+    }
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlGpuInstanceGetComputeInstanceProfileInfo(GpuInstance instance,
+                                                               unsigned int number, unsigned int,
+                                                               ComputeInstanceProfile* out) {
+  return with_instance(instance, [&](FakeGpu&, unsigned) {
+    constexpr unsigned int kSlices[] = {1, 2, 3, 4, 7};
+    if (number >= std::size(kSlices)) return kNotSupported;
+    *out = {};
+    out->id = number + 50;
+    out->slices = kSlices[number];
+    out->instances = 1;
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlGpuInstanceCreateComputeInstance(GpuInstance instance, unsigned int profile,
+                                                       ComputeInstance* out) {
+  return with_instance(instance, [&](FakeGpu& gpu, unsigned id) {
+    const auto cut = std::find_if(gpu.cuts.begin(), gpu.cuts.end(),
+                                  [&](const FakeCut& one) { return one.gpu_instance == id; });
+    if (cut == gpu.cuts.end()) return kInsufficientSize;
+    const Kind* kind = kind_of(cut->profile + 100);
+    constexpr unsigned int kSlices[] = {1, 2, 3, 4, 7};
+    if (profile < 50 || kSlices[profile - 50] != kind->slices) return kInvalidArgument;
+    FakeMig mig;
+    mig.uuid = "MIG-" + gpu.uuid + "/" + std::to_string(id);
+    mig.gpu_instance = id;
+    mig.gpu_slices = mig.compute_slices = kind->slices;
+    mig.memory_mib = kind->memory_mib;
+    mig.multiprocessors = 16 * kind->slices;
+    mig.profile = cut->profile;
+    mig.placement = cut->placement;
+    gpu.mig.push_back(std::move(mig));
+    gpu.cuts.erase(cut);
+    *out = handle_of<ComputeInstance>(reinterpret_cast<std::uintptr_t>(instance) |
+                                      std::uintptr_t{1} << kComputeShift);
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlComputeInstanceDestroy(ComputeInstance instance) {
+  const auto compute =
+      static_cast<unsigned int>(reinterpret_cast<std::uintptr_t>(instance) >> kComputeShift) - 1;
+  return with_instance(instance, [&](FakeGpu& gpu, unsigned id) {
+    for (auto mig = gpu.mig.begin(); mig != gpu.mig.end(); ++mig) {
+      if (mig->gpu_instance != id || mig->compute_instance != compute) continue;
+      if (gpu.busy.contains(mig->uuid)) return kInUse;
+      const FakeCut cut{id, mig->profile, mig->placement};
+      gpu.mig.erase(mig);
+      const bool last = std::none_of(gpu.mig.begin(), gpu.mig.end(),
+                                     [&](const FakeMig& one) { return one.gpu_instance == id; });
+      if (last) gpu.cuts.push_back(cut);
+      return kSuccess;
+    }
+    return kNotFound;
+  });
+}
+BERTH_FAKE Return nvmlGpuInstanceGetComputeInstances(GpuInstance instance, unsigned int profile,
+                                                     ComputeInstance* out, unsigned int* count) {
+  return with_instance(instance, [&](FakeGpu& gpu, unsigned id) {
+    *count = 0;
+    constexpr unsigned int kSlices[] = {1, 2, 3, 4, 7};
+    for (const FakeMig& mig : gpu.mig) {
+      if (mig.gpu_instance != id || kSlices[profile - 50] != mig.compute_slices) continue;
+      out[(*count)++] =
+          handle_of<ComputeInstance>(reinterpret_cast<std::uintptr_t>(instance) |
+                                     std::uintptr_t{mig.compute_instance + 1} << kComputeShift);
+    }
+    return kSuccess;
+  });
+}
+BERTH_FAKE Return nvmlComputeInstanceGetInfo_v2(ComputeInstance instance,
+                                                ComputeInstanceInfo* out) {
+  const auto compute =
+      static_cast<unsigned int>(reinterpret_cast<std::uintptr_t>(instance) >> kComputeShift) - 1;
+  return with_instance(instance, [&](FakeGpu&, unsigned) {
+    *out = {};
+    out->id = compute;
+    return kSuccess;
+  });
 }
 #endif
 

@@ -2,6 +2,9 @@
 // up, with faults. A test opens it with dlopen, as the source does, and asks for the symbol
 // "fake_driver" to get at the state below.
 //
+// With FAKE_DRIVER_STATE in the environment its GPUs are those of that file, shared by processes:
+// for tests that kill some.
+//
 // Everything is guarded by the mutex; change it with the methods.
 #pragma once
 
@@ -27,6 +30,13 @@ struct FakeMig {
   Placement placement{};
 };
 
+// A GPU instance without a compute instance.
+struct FakeCut {
+  unsigned int gpu_instance = 0;
+  unsigned int profile = 0;  // its number
+  Placement placement{};
+};
+
 struct FakeLink {
   bool up = true;
   unsigned int type = kRemoteSwitch;
@@ -47,6 +57,12 @@ struct FakeGpu {
   unsigned char cluster = 0;  // every byte of the cluster's UUID
   bool mig_enabled = false;
   std::vector<FakeMig> mig;
+  std::vector<FakeCut> cuts;
+  std::set<std::string> busy;      // UUIDs of instances that somebody computes on
+  int readers = 0;                 // so many destructions are refused: somebody reads counters
+  bool mode_needs_reset = false;   // a mode that is set stays pending
+  int mode_pending = -1;           // what it is to become; -1: nothing
+  unsigned int next_instance = 1;  // id
   std::vector<FakeLink> links;
   std::vector<ProcessInfo> processes;
   Return broken = kSuccess;  // answered by every call
@@ -71,6 +87,8 @@ class FakeDriver {
   virtual void set_event_error(Return once) = 0;
   virtual void push(FakeEvent event) = 0;
 
+  // A look at one GPU under the lock.
+  virtual FakeGpu gpu(int gpu) = 0;
   virtual int hanging() = 0;      // calls that hang now
   virtual int inits() = 0;        // successful ones
   virtual int event_sets() = 0;   // that exist
