@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 
+#include "discover/mig_board.h"
 #include "objects/products.h"
 #include "sim/nodes/fault.h"
 #include "sim/nodes/machine.h"
@@ -19,6 +20,7 @@ using model::RecoveryAction;
 
 constexpr int kLinksOfGpu = 18;
 constexpr int kFellOffTheBus = 79, kDoubleBitEcc = 48;
+constexpr std::int64_t kMigLook = 20'000'000, kMigStep = 100'000'000;  // about what an H200 takes
 
 std::string driver_name(std::string product) {
   std::replace(product.begin(), product.end(), '-', ' ');
@@ -58,6 +60,12 @@ model::MigInstance slice_of(const model::GpuDevice& gpu, const std::string& prof
   const std::array<int, 8> slots = {0, 1, 2, 4, 4, 8, 8, 8};
   out.slots = slots[static_cast<std::size_t>(out.gpu_slices)];
   out.start = number * out.slots;
+  const discover::MigGeometry geometry = discover::usual_geometry(7, gpu.memory_mib);
+  if (const discover::MigProfile* known = discover::find_profile(geometry, profile)) {
+    out.slots = known->slots;
+    const auto at = static_cast<std::size_t>(number);
+    out.start = at < known->starts.size() ? known->starts[at] : number * out.slots;
+  }
   out.memory_mib = gpu.memory_mib * out.slots / 8;
   out.multiprocessors = 16 * out.gpu_slices;
   out.engines = {.copy = out.gpu_slices, .decoder = out.gpu_slices, .jpeg = 1};
@@ -118,6 +126,7 @@ struct SimGpuSource::State : std::enable_shared_from_this<State> {
   Pool pool;
   std::vector<Fault> script;
   model::GpuInventory inventory;
+  std::unique_ptr<discover::MigBoard> board;  // its MIG side
   std::vector<Ailment> ailments;
   bool asked = false;  // an inventory was given: readings are of it
   std::function<void(const GpuEvent&)> handler;
@@ -261,6 +270,7 @@ Result<std::unique_ptr<SimGpuSource>> SimGpuSource::make(Loop& loop, const Fleet
   state->pool = *found;
   const std::string in_fleet = found->node_name(number);
   state->inventory = inventory_of(*found, Machine(*found, number));
+  state->board = std::make_unique<discover::MigBoard>(state->inventory);
   state->ailments.resize(state->inventory.gpus.size());
   for (const Fault& fault : fleet.faults) {
     if (fault.node == in_fleet) state->script.push_back(fault);
@@ -290,6 +300,22 @@ void SimGpuSource::watch(std::function<void(const GpuEvent&)> handler) {
   for (const Fault& fault : state_->script) {
     state_->later(fault.at_ns, [fault](State& state) { state.inject(fault); });
   }
+}
+
+void SimGpuSource::look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) {
+  state_->later(kMigLook, [done = std::move(done)](State& state) { done(state.board->gpus()); });
+}
+
+void SimGpuSource::carry_out(const discover::MigStep& step, std::function<void(Status)> done) {
+  state_->later(kMigStep, [step, done = std::move(done)](State& state) {
+    const Status carried = state.board->carry_out(step, state.inventory);
+    for (std::size_t i = 0; carried.ok() && i < state.inventory.gpus.size(); ++i) {
+      if (state.inventory.gpus[i].uuid == step.gpu) {
+        state.tell(GpuEvent::Kind::kMigChanged, static_cast<int>(i));
+      }
+    }
+    done(carried);
+  });
 }
 
 void SimGpuSource::inject(const Fault& fault) { state_->inject(fault); }

@@ -2,8 +2,8 @@
 //
 // Faults come from the fleet's script (its times count from watch()) and from inject(). A fault of
 // a GPU is what a driver would tell: events, a recovery action, a lost device, links that are down;
-// `gpu-silent` makes its driver calls hang. `recover` ends them all. Deterministic. On the
-// loop's thread.
+// `gpu-silent` makes its driver calls hang. `recover` ends them all. MIG layouts can be changed as
+// on a machine with a driver; they last as long as the source. Deterministic. On the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -14,11 +14,12 @@
 #include "base/loop.h"
 #include "base/result.h"
 #include "discover/gpu_source.h"
+#include "discover/mig_gpu.h"
 #include "sim/nodes/fleet.h"
 
 namespace berth::sim {
 
-class SimGpuSource final : public discover::GpuSource {
+class SimGpuSource final : public discover::GpuSource, public discover::MigDriver {
  public:
   // node: one of the fleet. A fleet of one machine may have any name.
   static Result<std::unique_ptr<SimGpuSource>> make(Loop& loop, const Fleet& fleet,
@@ -28,6 +29,9 @@ class SimGpuSource final : public discover::GpuSource {
   void take_inventory(std::function<void(Result<model::GpuInventory>)> done) override;
   void read(std::function<void(std::vector<model::GpuReading>)> done) override;
   void watch(std::function<void(const model::GpuEvent&)> handler) override;
+
+  void look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) override;
+  void carry_out(const discover::MigStep& step, std::function<void(Status)> done) override;
 
   void inject(const Fault& fault);  // now; its node and `at` are not looked at
   int gpus() const;
