@@ -62,6 +62,7 @@ void Agent::State::start() {
         *client, random.split("link"), options.node_name,
         [this] {
           join();
+          declare_mig();
           publish_later();
         },
         log, metrics);
@@ -94,6 +95,7 @@ void Agent::State::start() {
                {{"why", opened.error().to_string()}});
     }
   }
+  start_mig();
   take_inventory();
   read_later(0);
   publish_later();
@@ -146,6 +148,7 @@ void Agent::State::inventory_came(Result<model::GpuInventory> found) {
       rebuild();
     }
   }
+  if (mig && inventory && !failed) mig->inventory_came(*inventory);
   publish_later();
   if (std::exchange(ask_again, false)) take_inventory();
 }
@@ -297,6 +300,7 @@ void Agent::State::set_plugins() {
     Plugins::Wanted one;
     one.resource = resource.name;
     for (const model::OfferedDevice& device : resource.devices) {
+      if (mig_withheld(device.gpu, device.uuid)) continue;
       const auto gpu =
           std::find_if(inventory->gpus.begin(), inventory->gpus.end(),
                        [&](const model::GpuDevice& found) { return found.index == device.gpu; });
@@ -318,6 +322,7 @@ void Agent::State::say_node() {
     conditions.push_back(
         {std::string(one.type), std::string(one.status), std::string(one.reason), one.message});
   }
+  if (auto layout = mig_condition()) conditions.push_back(std::move(*layout));
   link->want_conditions(conditions);
   if (judged.ready) link->want_no_startup_taint();
   if (!inventory) return;
@@ -347,6 +352,7 @@ Agent::Agent(Loop& loop, discover::GpuSource& source, kube::Client* client, Rand
 
 Agent::~Agent() {
   // They call into the state; a callback on its way finds it gone.
+  state_->mig.reset();
   state_->plugins.reset();
   state_->link.reset();
   state_->kernel_log.reset();

@@ -26,6 +26,7 @@
 #include "base/metrics.h"
 #include "base/random.h"
 #include "discover/gpu_source.h"
+#include "discover/mig_config.h"
 #include "kube/client.h"
 #include "monitor/exporter.h"
 #include "monitor/health.h"
@@ -45,6 +46,11 @@ struct AgentOptions {
   advertise::PluginConfig config;
   monitor::HealthOptions health;
   monitor::ExportOptions exporting;
+  // MIG layouts (docs/mig.md). Without a driver for them they are left alone.
+  discover::MigDriver* mig_driver = nullptr;
+  std::string mig_layout;  // where the Node has no label nvidia.com/mig.config
+  std::shared_ptr<const discover::MigConfig> mig_config;  // null: the usual names
+  std::string mig_config_problem;                         // why it could not be read
   std::int64_t read_ns = 1'000'000'000;
   std::int64_t inventory_ns = 60'000'000'000;
   std::int64_t pods_ns = 10'000'000'000;
@@ -63,6 +69,9 @@ class Agent {
   // A configuration that was read anew; problem: why it could not be, then the old one holds.
   void set_config(const advertise::PluginConfig& config);
   void set_config_problem(const std::string& problem);
+  // The file of MIG layouts, read anew.
+  void set_mig_config(std::shared_ptr<const discover::MigConfig> config);
+  void set_mig_config_problem(const std::string& problem);
   bool ready() const;
 
   std::string page() const;    // what Prometheus reads, without the registry's own metrics

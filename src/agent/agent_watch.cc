@@ -42,6 +42,7 @@ void Agent::State::readings_came(std::vector<model::GpuReading> came) {
   readings = std::move(came);
   if (!readings.empty()) read_at = now;
   find_processes();
+  if (mig) mig->use_changed();
   const std::vector<std::string> changed = health.readings(readings, now);
   if (changed.empty()) return render();
   verdicts_changed(changed);
@@ -202,6 +203,10 @@ monitor::NodeSights Agent::State::sights() const {
       }
       out.resources.push_back(std::move(resource));
     }
+  }
+  if (mig && !mig->shown().state.empty()) {
+    const MigShown& shown = mig->shown();
+    out.mig = {shown.layout, shown.state, shown.reason, shown.text};
   }
   if (inventory) {
     out.driver_version = inventory->driver_version;

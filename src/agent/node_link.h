@@ -45,6 +45,7 @@ class NodeLink {
   // What is to be true. An empty map of labels, or no conditions: nothing is said.
   void want_host_labels(const std::map<std::string, std::string>& labels);
   void want_gpu_labels(const std::map<std::string, std::string>& labels);
+  void want_mig_labels(const std::map<std::string, std::string>& labels);  // none: taken back
   void want_conditions(const std::vector<NodeCondition>& conditions);
   void want_gpu_node(const objects::GpuNode& node);
   void want_no_startup_taint();
@@ -52,6 +53,7 @@ class NodeLink {
 
   bool heard() const;                                              // the Node was seen
   const std::map<std::string, std::int64_t>& allocatable() const;  // extended resources of the Node
+  const std::map<std::string, std::string>& labels() const;        // of the Node, all
   const std::map<std::string, allocate::NodePod>& pods() const;    // by uid
 
  private:

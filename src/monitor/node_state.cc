@@ -197,6 +197,12 @@ std::string status_table(const NodeSights& sights, const NodeState& state) {
   for (const ReadyStep& step : state.steps) {
     append_row(out, {step.step, name(step.state), step.reason, step.text}, {12, 7, 18});
   }
+  if (!sights.mig.state.empty()) {
+    out += '\n';
+    append_row(out, {"MIG LAYOUT", "STATE", "REASON", "DETAIL"}, {20, 8, 17});
+    append_row(out, {sights.mig.layout, sights.mig.state, sights.mig.reason, sights.mig.text},
+               {20, 8, 17});
+  }
   if (sights.gpus.empty()) return out;
   out += '\n';
   append_row(out, {"GPU", "UUID", "HEALTH", "CODE"}, {3, 40, 9});
@@ -255,6 +261,15 @@ std::string status_json(const NodeSights& sights, const NodeState& state) {
     out.end_object();
   }
   out.end_array();
+  if (!sights.mig.state.empty()) {
+    out.key("mig");
+    out.begin_object();
+    out.field("layout", sights.mig.layout);
+    out.field("state", sights.mig.state);
+    out.field("reason", sights.mig.reason);
+    out.field("text", sights.mig.text);
+    out.end_object();
+  }
   out.key("gpus");
   out.begin_array();
   for (const auto& gpu : sights.gpus) {

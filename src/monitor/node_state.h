@@ -39,6 +39,10 @@ struct NodeSights {
     int allocatable = -1;  // on the Node; -1: not seen there
   };
   std::vector<Resource> resources;
+  struct Mig {
+    std::string layout, state, reason, text;  // state empty: no layout is declared
+  };
+  Mig mig;
   bool node_watched = true;  // false: there is no API server to see the Node in
 };
 
