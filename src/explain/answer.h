@@ -107,9 +107,9 @@ struct Answer {
   std::vector<Cause> also;
   std::optional<std::int64_t> since_ns;
   std::int64_t evaluated_ns = 0;
-  std::optional<Need> need;
+  Need need;
   std::optional<Quota> quota;
-  std::optional<Have> have;
+  Have have;
   std::optional<Fragmentation> fragmentation;
   std::vector<FunnelStep> funnel;
   std::vector<BlockedNode> nodes;

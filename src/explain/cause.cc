@@ -52,6 +52,33 @@ int free_on(const model::NodeInfo& info, const model::NodeState& state,
 // Nodes alike in what blocks them.
 using Patterns = std::map<Blockers, int>;
 
+// Of constraints that block equally many nodes: rules in the order people read them; of what may
+// pass with time room first, then what other pods and operators say, then what is broken.
+constexpr std::array kOrder = {
+    Constraint::kTaints,
+    Constraint::kNodeSelector,
+    Constraint::kNodeAffinity,
+    Constraint::kVolumes,
+    Constraint::kGpuModel,
+    Constraint::kGpuMemory,
+    Constraint::kGpus,
+    Constraint::kCpu,
+    Constraint::kMemory,
+    Constraint::kEphemeralStorage,
+    Constraint::kPods,
+    Constraint::kExtended,
+    Constraint::kNumaPolicy,
+    Constraint::kPodAffinity,
+    Constraint::kPodAntiAffinity,
+    Constraint::kTopologySpread,
+    Constraint::kHostPorts,
+    Constraint::kUnschedulable,
+    Constraint::kNodeName,
+    Constraint::kGpuHealth,
+    Constraint::kNodeReady,
+};
+static_assert(kOrder.size() == static_cast<std::size_t>(model::kConstraints));
+
 Constraint binding_of(const Patterns& patterns, int& only_count) {
   std::array<int, model::kConstraints> only{}, removed{};
   for (const auto& [mask, nodes] : patterns) {
@@ -61,14 +88,17 @@ Constraint binding_of(const Patterns& patterns, int& only_count) {
     if (std::has_single_bit(mask)) only[static_cast<std::size_t>(std::countr_zero(mask))] += nodes;
   }
   const auto largest = [](const auto& counts) {
-    return static_cast<std::size_t>(std::max_element(counts.begin(), counts.end()) -
-                                    counts.begin());
+    Constraint best = kOrder.front();
+    for (const Constraint c : kOrder) {
+      if (counts[static_cast<std::size_t>(c)] > counts[static_cast<std::size_t>(best)]) best = c;
+    }
+    return best;
   };
-  const std::size_t by_only = largest(only);
-  only_count = only[by_only];
-  if (only[by_only] > 0) return static_cast<Constraint>(by_only);
-  const std::size_t by_removed = largest(removed);
-  return removed[by_removed] > 0 ? static_cast<Constraint>(by_removed) : Constraint::kCount;
+  const Constraint by_only = largest(only);
+  only_count = only[static_cast<std::size_t>(by_only)];
+  if (only_count > 0) return by_only;
+  const Constraint by_removed = largest(removed);
+  return removed[static_cast<std::size_t>(by_removed)] > 0 ? by_removed : Constraint::kCount;
 }
 
 // The fewest constraints beside the binding one that keep some node away, of most nodes.

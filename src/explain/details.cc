@@ -6,6 +6,7 @@
 #include <bit>
 #include <limits>
 #include <map>
+#include <set>
 
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
@@ -45,7 +46,7 @@ std::string amount_text(const std::string& resource, std::int64_t amount) {
 
 }  // namespace
 
-Need need_of(const objects::Inputs&, const Unit& unit) {
+Need need_of(const Unit& unit) {
   Need out;
   const PodSpec* sample = unit.sample();
   if (sample == nullptr) return out;
@@ -94,15 +95,21 @@ std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit) {
   return out;
 }
 
-PodSpec queued_sample(const objects::Inputs& inputs, const Unit& unit) {
+PodSpec queued_sample(const model::QueueInputs& queues, const Unit& unit) {
   PodSpec out;
   if (const PodSpec* sample = unit.sample()) out = *sample;
+  for (const model::WorkloadSpec& spec : queues.workloads) {
+    if (unit.queued == nullptr || spec.pod_sets.empty()) continue;
+    if (spec.ns == unit.queued->ns && spec.name == unit.queued->name) {
+      out = *spec.pod_sets.front().pod;
+    }
+  }
   out.name = "\x01sample";  // no pod has such a name
   out.ns = unit.ns;
   out.node_name.clear();
   out.gang.clear();
+  out.queued = false;
   if (unit.queued == nullptr) return out;
-  const model::QueueInputs& queues = inputs.queues;
   const model::QueueSpec* found = nullptr;
   for (const model::LocalQueueSpec& local : queues.local_queues) {
     if (local.ns != unit.queued->ns || local.name != unit.queued->queue) continue;
@@ -341,8 +348,8 @@ void show_holders(const NodePicture& picture, const model::ClusterState& state,
   }
 }
 
-std::optional<Quota> quota_of(const model::Decision& decision, const objects::Inputs&,
-                              const Unit& unit, const model::Outcome& no) {
+std::optional<Quota> quota_of(const model::Decision& decision, const Unit& unit,
+                              const model::Outcome& no) {
   if (unit.queued == nullptr || no.queue.empty()) return std::nullopt;
   model::Amounts wanted;
   for (const model::PodSetSpec& set : unit.queued->pod_sets) {
@@ -367,6 +374,84 @@ std::optional<Quota> quota_of(const model::Decision& decision, const objects::In
     return out;
   }
   return std::nullopt;
+}
+
+bool checks_to_come(const objects::Inputs& inputs, const Unit& unit) {
+  if (unit.queued == nullptr || unit.queued->admission) return false;
+  for (const model::LocalQueueSpec& local : inputs.queues.local_queues) {
+    if (local.ns != unit.queued->ns || local.name != unit.queued->queue) continue;
+    for (const model::QueueSpec& queue : inputs.queues.queues) {
+      if (queue.name != local.queue) continue;
+      return std::any_of(queue.checks.begin(), queue.checks.end(), [&](const auto& check) {
+        const auto state = unit.queued->checks.find(check.name);
+        return state == unit.queued->checks.end() || state->second != model::CheckState::kReady;
+      });
+    }
+  }
+  return false;
+}
+
+namespace {
+
+// The value at a path as notes write it: "spec.containers[0].resources.limits.nvidia.com/gpu".
+// Takes it out of its parent; false where there is none.
+bool erase_at(Tree& tree, std::string_view path) {
+  while (!path.empty() && path.front() == '.') path.remove_prefix(1);
+  if (path.empty()) return false;
+  if (path.front() == '[') {
+    const std::size_t end = path.find(']');
+    if (end == std::string_view::npos) return false;
+    std::string_view token = path.substr(1, end - 1);
+    const std::string_view rest = path.substr(end + 1);
+    if (!token.empty() && token.front() == '"') {
+      token.remove_prefix(1);
+      if (!token.empty()) token.remove_suffix(1);
+      if (rest.empty()) return tree.erase(token);
+      Tree* next = tree.find(token);
+      return next != nullptr && erase_at(*next, rest);
+    }
+    std::size_t index = 0;
+    for (const char c : token) {
+      if (c < '0' || c > '9' || index > 100'000) return false;
+      index = index * 10 + static_cast<std::size_t>(c - '0');
+    }
+    if (tree.items().size() <= index) return false;
+    if (rest.empty()) {
+      tree.items().erase(tree.items().begin() + static_cast<std::ptrdiff_t>(index));
+      return true;
+    }
+    return erase_at(tree.items()[index], rest);
+  }
+  // Keys may hold dots: the longest that fits.
+  std::string best;
+  for (const auto& [key, value] : tree.members()) {
+    if (!path.starts_with(key) || key.size() < best.size()) continue;
+    const bool whole =
+        path.size() == key.size() || path[key.size()] == '.' || path[key.size()] == '[';
+    if (whole) best = key;
+  }
+  if (best.empty()) return false;
+  if (path.size() == best.size()) return tree.erase(best);
+  return erase_at(*tree.find(best), path.substr(best.size()));
+}
+
+}  // namespace
+
+std::vector<ObjectChange> unsuspended(const ObjectSource* objects, const Unit& unit) {
+  Draft draft;
+  if (Tree* job = draft.edit(objects, "Job", unit.ns, unit.name)) (*job)["spec"].erase("suspend");
+  return std::move(draft.objects);
+}
+
+std::vector<ObjectChange> without_complaints(const ObjectSource* objects, const Unit& unit) {
+  Draft draft;
+  Tree* object = draft.edit(objects, unit.kind, unit.ns, unit.name);
+  bool changed = false;
+  for (const objects::Note* note : unit.complaints) {
+    const bool deep = note->path.find('.') != std::string::npos;
+    if (object != nullptr && deep) changed |= erase_at(*object, note->path);
+  }
+  return changed ? std::move(draft.objects) : std::vector<ObjectChange>();
 }
 
 std::optional<Ahead> ahead_of(const Trials& trials, const Unit& unit, const model::Outcome& no) {
@@ -504,6 +589,50 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
       gang.min_member = 1;
       gang.subgroups.clear();
       draft.gangs[s.unit.decided] = gang;
+      return true;
+    }
+    case Reason::kTaintNotTolerated: {
+      std::set<std::string> keys;
+      for (const model::NodeSpec& node : s.inputs().nodes) {
+        for (const model::Taint& taint : node.taints) {
+          if (!taint.key.starts_with("node.kubernetes.io/")) keys.insert(taint.key);
+        }
+      }
+      return edit_pods(
+          s, draft,
+          [&](PodSpec& pod) {
+            for (const std::string& key : keys) {
+              pod.tolerations.push_back({.key = key, .op = model::Toleration::Op::kExists});
+            }
+          },
+          nothing);
+    }
+    case Reason::kNodeSelectorMismatch:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.node_selector.clear(); }, nothing);
+    case Reason::kNodeAffinityMismatch:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.required_nodes.clear(); }, nothing);
+    case Reason::kVolumeUnreachable:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.volumes.clear(); }, nothing);
+    case Reason::kGpuModelMismatch:
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.gpu_models.clear(); }, nothing);
+    case Reason::kNoMatchingFlavor:
+      if (s.unit.queued == nullptr) return false;
+      for (model::FlavorSpec& flavor : queues().flavors) flavor.node_taints.clear();
+      return edit_pods(
+          s, draft,
+          [](PodSpec& pod) {
+            pod.node_selector.clear();
+            pod.required_nodes.clear();
+          },
+          nothing);
+    case Reason::kMisconfigured: {
+      if (s.unit.queued == nullptr || s.inputs().queues.queues.empty()) return false;
+      for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
+        if (local.ns == s.unit.queued->ns && local.name == s.unit.queued->queue) return false;
+      }
+      queues().local_queues.push_back({.ns = s.unit.queued->ns,
+                                       .name = s.unit.queued->queue,
+                                       .queue = s.inputs().queues.queues.front().name});
       return true;
     }
     case Reason::kDeactivated:

@@ -11,11 +11,11 @@
 
 namespace berth::explain {
 
-Need need_of(const objects::Inputs& inputs, const Unit& unit);
+Need need_of(const Unit& unit);
 std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit);
 
 // A pod as its queue would make it: with the labels and tolerations of the only flavor.
-model::PodSpec queued_sample(const objects::Inputs& inputs, const Unit& unit);
+model::PodSpec queued_sample(const model::QueueInputs& queues, const Unit& unit);
 
 // One sentence with the numbers, of a reason that nodes give. otherwise: what the decision said.
 std::string message_of(const NodePicture& picture, const model::ClusterState& state,
@@ -26,8 +26,10 @@ void show_nodes(const NodePicture& picture, const model::ClusterState& state,
                 const model::PodSpec& pod, Answer& out);
 void show_holders(const NodePicture& picture, const model::ClusterState& state,
                   const ObjectSource* objects, Answer& out);
-std::optional<Quota> quota_of(const model::Decision& decision, const objects::Inputs& inputs,
-                              const Unit& unit, const model::Outcome& no);
+std::optional<Quota> quota_of(const model::Decision& decision, const Unit& unit,
+                              const model::Outcome& no);
+// Its queue asks checks that are not ready.
+bool checks_to_come(const objects::Inputs& inputs, const Unit& unit);
 std::optional<Ahead> ahead_of(const Trials& trials, const Unit& unit, const model::Outcome& no);
 
 struct Refusal {
@@ -35,6 +37,10 @@ struct Refusal {
   bool started = false;  // admitted by the kubelet, containers do not start
 };
 Refusal refusal_of(const Unit& unit);
+
+// Changes that take away what keeps the unit out of the model, to see what is behind it.
+std::vector<ObjectChange> unsuspended(const ObjectSource* objects, const Unit& unit);
+std::vector<ObjectChange> without_complaints(const ObjectSource* objects, const Unit& unit);
 
 // When it would start by what running pods say of their end; or why that is not known.
 Start start_of(const Situation& s, const Answer& answer);

@@ -107,14 +107,20 @@ class FixSearch {
     }
     const bool objects_only =
         std::any_of(parts.begin(), parts.end(), [](const Proposal* p) { return p->objects_only; });
-    if (objects_only && !s_.options.second_look) return false;
+    if (objects_only && !s_.options.reread) return false;
     int victims = 0;
     if (!objects_only && !works(s_, draft, victims)) return false;
     fix.restarts += victims;
     fix.changes = changes_of(std::move(draft));
-    if (s_.options.second_look && !s_.options.second_look(fix.changes, s_.unit)) return false;
+    if (!stands_a_second_look(fix.changes)) return false;
     fixes_.push_back(std::move(fix));
     return true;
+  }
+
+  bool stands_a_second_look(const std::vector<ObjectChange>& changes) const {
+    if (!s_.options.reread) return true;
+    const Result<objects::Inputs> inputs = s_.options.reread(changes);
+    return inputs.ok() && starts_in(*inputs, s_.options.plan, s_.subject);
   }
 
   // Two changes at once, where no single one works.

@@ -29,7 +29,7 @@ struct Situation {
   const NodePicture* picture = nullptr;  // of it; null where it was not looked at
   const model::ClusterState* state = nullptr;
   model::Reason reason = model::Reason::kNone;
-  std::string message;
+  Subject subject;
 
   const objects::Inputs& inputs() const { return trials.inputs(); }
   const ObjectSource* objects() const { return options.objects; }

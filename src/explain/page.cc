@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <map>
+#include <utility>
 
 #include "explain/reasons.h"
 #include "explain/words.h"
@@ -64,7 +65,8 @@ class PageWriter {
     }
   }
 
-  std::string run() {
+  PageMembers run() {
+    PageMembers members;
     out_.begin_object();
     out_.field("cluster", facts_.cluster);
     out_.field("trouble", facts_.trouble);
@@ -78,15 +80,22 @@ class PageWriter {
     workloads();
     nodes();
     health();
+    interruptions();
+    members.facts = end_part();
+    out_.begin_object();
     control();
     usage();
-    interruptions();
-    out_.end_object();
-    std::string text = std::move(out_).take();
-    return text.substr(1, text.size() - 2);
+    members.counts = end_part();
+    return members;
   }
 
  private:
+  std::string end_part() {
+    out_.end_object();
+    const std::string text = std::exchange(out_, JsonWriter()).take();
+    return text.substr(1, text.size() - 2);
+  }
+
   void time_or_null(std::string_view key, std::int64_t ns) {
     out_.key(key);
     if (ns == 0) return out_.null();
@@ -419,7 +428,7 @@ class PageWriter {
 
 }  // namespace
 
-std::string page_members(const objects::Inputs& inputs, const PlanResult& plan,
+PageMembers page_members(const objects::Inputs& inputs, const PlanResult& plan,
                          const PageFacts& facts, std::int64_t now_ns) {
   return PageWriter(inputs, plan, facts, now_ns).run();
 }

@@ -37,8 +37,12 @@ struct PageFacts {
   double free_hours = 0, out_hours = 0;
 };
 
-// The members of the page's object, without braces, revision and time.
-std::string page_members(const objects::Inputs& inputs, const PlanResult& plan,
+// Members of the page's object, without braces, revision and time.
+struct PageMembers {
+  std::string facts;   // a change of these is news
+  std::string counts;  // control and usage: they grow by themselves
+};
+PageMembers page_members(const objects::Inputs& inputs, const PlanResult& plan,
                          const PageFacts& facts, std::int64_t now_ns);
 
 }  // namespace berth::explain

@@ -45,7 +45,8 @@ PageText page_of(const PageFacts& facts) {
   EXPECT_TRUE(read.ok());
   const objects::Inputs inputs = reader.finish();
   EXPECT_TRUE(inputs.invalid.empty());
-  std::string members = page_members(inputs, make_plan(inputs, {}), facts, 0);
+  const PageMembers parts = page_members(inputs, make_plan(inputs, {}), facts, 0);
+  std::string members = parts.facts + ',' + parts.counts;
   Result<text::Document> document = text::parse_json("{" + members + "}");
   EXPECT_TRUE(document.ok());
   return {std::move(members), std::move(*document)};

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "explain/details.h"
 #include "explain/fixes.h"
 #include "explain/words.h"
 
@@ -169,6 +170,36 @@ void suspended(const Situation& s, Proposals& out) {
   });
 }
 
+// An object that was refused: without the fields that are wrong, or with what it names.
+void complaints(const Situation& s, Proposals& out) {
+  if (s.unit.state != Unit::State::kInvalid) return;
+  std::string fields;
+  for (const objects::Note* note : s.unit.complaints) {
+    fields += (fields.empty() ? "" : ", ") + note->path;
+  }
+  add(out, "remove " + fields, "remove-field", 1, [&s](Draft& draft) {
+    draft.objects = without_complaints(s.objects(), s.unit);
+    return !draft.objects.empty();
+  });
+  constexpr std::string_view kGroup = "found group \"";
+  for (const objects::Note* note : s.unit.complaints) {
+    const std::size_t at = note->message.find(kGroup);
+    if (at == std::string::npos) continue;
+    const std::size_t from = at + kGroup.size();
+    const std::string group = note->message.substr(from, note->message.find('"', from) - from);
+    add(out, "create the PodGroup " + group, "create-group", 2, [&s, group](Draft& draft) {
+      Tree object;
+      object["apiVersion"] = Tree::of_text("scheduling.x-k8s.io/v1alpha1");
+      object["kind"] = Tree::of_text("PodGroup");
+      object["metadata"]["name"] = Tree::of_text(group);
+      object["metadata"]["namespace"] = Tree::of_text(s.unit.ns);
+      object["spec"]["minMember"] = Tree::of_number(1);
+      draft.create(std::move(object));
+      return true;
+    });
+  }
+}
+
 // Of a Workload object.
 void workload(const Situation& s, Proposals& out) {
   if (s.unit.queued == nullptr) return;
@@ -286,6 +317,7 @@ void propose_gates(const Situation& s, Proposals& out) {
   claims(s, out);
   if (s.objects() == nullptr) return;
   node_name(s, out);
+  complaints(s, out);
   suspended(s, out);
   workload(s, out);
   stopped(s, out);

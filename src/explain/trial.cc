@@ -63,7 +63,8 @@ Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
                      {}, has_queues(inputs.queues) ? &queues : nullptr);
 }
 
-TrialOutcome Trials::run(const Draft& draft, const Unit& unit) const {
+TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
+                         model::SnapshotBuilder* after) const {
   ++count_;
   model::SnapshotBuilder builder = base_;
   for (const auto& [name, node] : draft.nodes) builder.upsert_node(node);
@@ -91,6 +92,7 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit) const {
   const decide::Run run =
       decide::run(builder, options_.policy, options_.now_ns, options_.cycles.value_or(kMaxCycles),
                   {.certificates = false}, queued ? &setting : nullptr);
+  if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
 }
 

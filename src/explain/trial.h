@@ -34,7 +34,9 @@ class Trials {
   const model::ClusterState& before() { return base_.state(); }  // nothing pending is placed
   model::SnapshotBuilder& after() { return after_; }             // once the decision is carried out
 
-  TrialOutcome run(const Draft& draft, const Unit& unit) const;
+  // after: where the builder goes once the decision is carried out.
+  TrialOutcome run(const Draft& draft, const Unit& unit,
+                   model::SnapshotBuilder* after = nullptr) const;
   int count() const { return count_; }  // trials so far
 
  private:

@@ -38,10 +38,24 @@ bool about_nodes(Reason reason) {
   return constraint || reason == Reason::kFragmented || reason == Reason::kNeverFits;
 }
 
+// The pod whose nodes are shown, and what it finds there.
+struct Look {
+  model::SnapshotBuilder builder;
+  const model::ClusterState* state = nullptr;
+  std::optional<NodePicture> picture;
+  model::ShapeRef shape = nullptr;
+  PodSpec sample;
+};
+
 class Inquiry {
  public:
-  Inquiry(const WhyOptions& options, Trials& trials, Unit unit)
-      : options_(options), trials_(trials), unit_(std::move(unit)), placer_(options.plan.policy) {
+  Inquiry(const WhyOptions& options, Trials& trials, Unit unit, Subject subject, bool nested)
+      : options_(options),
+        trials_(trials),
+        unit_(std::move(unit)),
+        subject_(std::move(subject)),
+        nested_(nested),
+        placer_(options.plan.policy) {
     answer_.kind = unit_.kind;
     answer_.ns = unit_.ns;
     answer_.name = unit_.name;
@@ -51,9 +65,12 @@ class Inquiry {
                         .replay = options.replay,
                         .partial = options.unseen};
     answer_.start.because = "nothing that it waits for says how long it takes";
+    answer_.have.nodes = static_cast<int>(trials.inputs().nodes.size());
+    if (const PodSpec* pod = unit_.sample()) look_.sample = *pod;
   }
 
   Answer run() {
+    answer_.need = need_of(unit_);
     switch (unit_.state) {
       case Unit::State::kRunning:
         running();
@@ -65,7 +82,9 @@ class Inquiry {
         break;
       case Unit::State::kSuspended:
         blame(Reason::kSuspended, "spec.suspend is true, so it has no pods", false);
-        search({});
+        answer_.start.because = "it does not wait for time";
+        look_behind(unsuspended(options_.objects, unit_));
+        search();
         break;
       case Unit::State::kInvalid:
         invalid_object();
@@ -100,7 +119,8 @@ class Inquiry {
       if (!trials_.before().inventory().slot(pod->node_name)) {
         blame(Reason::kNodeNameNotFound, fmt::format("its node {} does not exist", pod->node_name),
               false);
-        return search({});
+        answer_.start.because = "not without a change";
+        return search();
       }
     }
     answer_.standing = Standing::kRunning;
@@ -108,24 +128,19 @@ class Inquiry {
     const PodSpec& first = *unit_.running.front();
     answer_.line = unit_.running.size() == 1
                        ? fmt::format("{} runs on {}", unit_.full(), first.node_name)
-                       : fmt::format("{} runs: {} on nodes", unit_.full(),
+                       : fmt::format("{} runs: {}", unit_.full(),
                                      show_count(static_cast<int>(unit_.running.size()), "pod"));
     if (first.started_ns > 0) answer_.since_ns = first.started_ns;
-    answer_.need = need_of(trials_.inputs(), unit_);
   }
 
   void invalid_object() {
-    const objects::Note& first = *unit_.complaints.front();
-    blame(Reason::kMisconfigured, (first.path.empty() ? "" : first.path + ": ") + first.message,
-          false);
-    answer_.stage = Stage::kGate;
-    for (std::size_t i = 1; i < unit_.complaints.size(); ++i) {
-      const objects::Note& note = *unit_.complaints[i];
-      answer_.also.push_back(
-          {Reason::kMisconfigured, (note.path.empty() ? "" : note.path + ": ") + note.message});
-    }
+    const auto text = [](const objects::Note& note) {
+      return (note.path.empty() ? "" : note.path + ": ") + note.message;
+    };
+    blame(Reason::kMisconfigured, text(*unit_.complaints.front()), false);
     answer_.start.because = "it must be corrected first";
-    search({});
+    look_behind(without_complaints(options_.objects, unit_));
+    search();
   }
 
   // What the kubelet says of a pod that is bound.
@@ -138,7 +153,6 @@ class Inquiry {
 
   void pending() {
     const TrialOutcome outcome = outcome_of(trials_.decision(), unit_, pending_names(unit_));
-    answer_.need = need_of(trials_.inputs(), unit_);
     const PodSpec* sample = unit_.sample();
     if (sample != nullptr && sample->created_ns > 0) answer_.since_ns = sample->created_ns;
     if (unit_.queued != nullptr && unit_.queued->created_ns > 0) {
@@ -146,97 +160,121 @@ class Inquiry {
     }
     if (outcome.starts) return starts(outcome);
     if (sample == nullptr) return blame(outcome.no.reason, outcome.no.message, false);
-    look_at_nodes();
-    std::vector<Constraint> others;
-    const auto [reason, never] = refine(outcome.no, &others);
-    std::string message = outcome.no.message;
-    if (picture_ && about_nodes(reason) && reason != Reason::kNeverFits &&
-        picture_->binding != Constraint::kCount) {
-      message = message_of(*picture_, *state_, *shown_, reason, message);
-    }
-    if (reason == Reason::kNeverFits && outcome.no.reason != reason) message.clear();
-    blame(reason, std::move(message), never);
-    add_also(outcome.no, others);
+    look_.builder = trials_.after();
+    look_at_nodes(Draft(), look_);
+    const Refined refined = refine(outcome.no, look_);
+    blame(refined.reason, message_for(refined, outcome.no, look_), refined.never);
+    add_also(refined);
+    if (nested_) return;
     add_details(outcome.no);
-    search(answer_.message);
+    search();
     if (answer_.standing == Standing::kWaiting || answer_.standing == Standing::kFault) {
-      answer_.start = start_of(situation(""), answer_);
+      answer_.start = start_of(situation(), answer_);
     } else {
       answer_.start.because = "not without a change";
     }
   }
 
   void starts(const TrialOutcome& outcome) {
-    blame(Reason::kPendingEvaluation,
-          outcome.node.empty() ? "the next decision starts it"
-                               : "the next decision starts it on " + outcome.node,
-          false);
-    answer_.stage = Stage::kBind;
     answer_.start = {.at_ns = options_.plan.now_ns, .because = "it fits now"};
+    const std::string where = outcome.node.empty() ? "" : " on " + outcome.node;
+    if (options_.live) {
+      blame(Reason::kPendingEvaluation, "the next decision starts it" + where, false);
+      answer_.stage = Stage::kBind;
+      return;
+    }
+    answer_.standing = Standing::kRunning;
+    answer_.line =
+        fmt::format("{} starts now{}{}", unit_.full(), where,
+                    outcome.victims == 0
+                        ? ""
+                        : ", for " + show_count(outcome.victims, "pod") + " of lower priority");
   }
 
-  // The pod whose nodes are shown: of a gang the first that fits none.
-  void look_at_nodes() {
-    builder_ = std::make_unique<model::SnapshotBuilder>(trials_.after());
-    if (builder_->state().nodes() == 0) return;
-    std::vector<const PodSpec*> candidates = unit_.pending;
-    PodSpec probe;
-    if (unit_.queued != nullptr || candidates.empty()) {
-      probe = queued_sample(trials_.inputs(), unit_);
-      candidates = {&probe};
-    }
-    for (const PodSpec* pod : candidates) {
+  // Of a gang the first member that fits no node, else the first.
+  void look_at_nodes(const Draft& draft, Look& out) {
+    if (out.builder.state().nodes() == 0) return;
+    std::vector<PodSpec> candidates;
+    for (const PodSpec* pod : unit_.pending) {
       const std::string name = pod->ns + '/' + pod->name;
       if (!unit_.asked_pod.empty() && unit_.form == Unit::Form::kPods && name != unit_.asked_pod) {
         continue;
       }
-      if (!builder_->find_pod(name)) builder_->upsert_pod(*pod);
-      state_ = &builder_->state();
-      const model::PodEntry& entry = state_->pod(*builder_->find_pod(name));
-      if (entry.slot >= 0) continue;  // placed by the decision
-      if (shown_ != nullptr && entry.shape == shape_) continue;
-      NodePicture picture = picture_of(placer_, *state_, entry.shape);
-      if (shown_ != nullptr && picture.with_room > 0) continue;
-      picture_ = std::move(picture);
-      shape_ = entry.shape;
-      sample_ = *pod;
-      shown_ = &sample_;
-      if (picture_->with_room == 0) return;
+      const auto changed = draft.pods.find(name);
+      candidates.push_back(changed == draft.pods.end() ? *pod : changed->second);
+    }
+    if (unit_.queued != nullptr || candidates.empty()) {
+      candidates = {queued_sample(draft.queues ? *draft.queues : trials_.inputs().queues, unit_)};
+    }
+    for (const PodSpec& pod : candidates) {
+      const std::string name = pod.ns + '/' + pod.name;
+      if (!out.builder.find_pod(name)) out.builder.upsert_pod(pod);
+      out.state = &out.builder.state();
+      const model::PodEntry& entry = out.state->pod(*out.builder.find_pod(name));
+      if (entry.slot >= 0 || entry.shape == out.shape) continue;
+      NodePicture picture = picture_of(placer_, *out.state, entry.shape);
+      if (out.picture && picture.with_room > 0) continue;
+      out.picture = std::move(picture);
+      out.shape = entry.shape;
+      out.sample = pod;
+      if (out.picture->with_room == 0) return;
     }
   }
+
+  struct Refined {
+    Reason reason = Reason::kNone;
+    bool never = false;
+    bool by_nodes = false;           // the picture's word
+    std::vector<Constraint> others;  // that hold the same nodes
+  };
 
   // The decision's reason, or a better one: nodes that could never take the pod are not to blame.
-  std::pair<Reason, bool> refine(const Outcome& no, std::vector<Constraint>* others) const {
-    const bool never = no.verdict == model::Verdict::kNever;
-    if (!picture_ || !about_nodes(no.reason) || picture_->binding == Constraint::kCount) {
-      return {no.reason, never};
-    }
-    if (picture_->with_room > 0 || (never && !picture_->never)) return {no.reason, never};
-    if (others != nullptr) *others = picture_->also;
+  static Refined refine(const Outcome& no, const Look& look) {
+    Refined out{.reason = no.reason, .never = no.verdict == model::Verdict::kNever, .others = {}};
+    const auto& picture = look.picture;
+    if (!picture || !about_nodes(no.reason) || picture->binding == Constraint::kCount) return out;
+    if (picture->with_room > 0 || (out.never && !picture->never)) return out;
+    out.by_nodes = true;
+    if (!picture->never) out.others = picture->also;
     const bool by_gpus = no.reason == Reason::kFragmented || no.reason == Reason::kInsufficientGpus;
-    if (by_gpus && picture_->binding == Constraint::kGpus) return {no.reason, never};
-    return {reason_of(*picture_, picture_->binding, *shape_->demand), picture_->never};
+    if (!by_gpus || picture->binding != Constraint::kGpus) {
+      out.reason = reason_of(*picture, picture->binding, *look.shape->demand);
+    }
+    out.never = picture->never;
+    return out;
   }
 
-  void add_also(const Outcome& no, const std::vector<Constraint>& others) {
-    for (const Constraint c : others) {
-      const Reason reason = reason_of(*picture_, c, *shape_->demand);
-      add_cause(reason, std::string(model::sentence(c)));
-    }
-    Outcome last = no;
+  static std::string message_for(const Refined& refined, const Outcome& no, const Look& look) {
+    if (!refined.by_nodes) return no.message;
+    return message_of(*look.picture, *look.state, look.sample, refined.reason,
+                      refined.reason == no.reason ? no.message : "");
+  }
+
+  // What would hold it next, once the causes found so far are mended.
+  void add_also(const Refined& first) {
+    add_others(first, look_);
+    Refined last = first;
     Draft draft;
-    for (int step = 0; step < 3; ++step) {  // what would hold it next
-      if (!mend(situation(""), last.reason, draft)) return;
-      const TrialOutcome next = trials_.run(draft, unit_);
-      if (next.starts || next.no.reason == Reason::kNone) return;
-      std::vector<Constraint> more;
-      const Reason reason = refine(next.no, &more).first;
-      if (reason == answer_.reason || next.no.reason == last.reason) return;
-      add_cause(reason, next.no.message);
-      for (const Constraint c : more) {
-        add_cause(reason_of(*picture_, c, *shape_->demand), std::string(model::sentence(c)));
-      }
-      last = next.no;
+    for (int step = 0; step < 4; ++step) {
+      if (!mend(situation(), last.reason, draft)) break;
+      Look look;
+      const TrialOutcome next = trials_.run(draft, unit_, &look.builder);
+      if (next.starts || next.no.reason == Reason::kNone) break;
+      look_at_nodes(draft, look);
+      const Refined refined = refine(next.no, look);
+      if (refined.reason == last.reason) break;
+      add_cause(refined.reason, message_for(refined, next.no, look));
+      add_others(refined, look);
+      last = refined;
+    }
+    if (checks_to_come(trials_.inputs(), unit_)) {
+      add_cause(Reason::kUnsatisfiedAdmissionChecks, "");
+    }
+  }
+
+  void add_others(const Refined& refined, const Look& look) {
+    for (const Constraint c : refined.others) {
+      add_cause(reason_of(*look.picture, c, *look.shape->demand), std::string(model::sentence(c)));
     }
   }
 
@@ -248,46 +286,51 @@ class Inquiry {
     if (!known && reason != Reason::kNone) answer_.also.push_back({reason, std::move(message)});
   }
 
-  void add_details(const Outcome& no) {
-    answer_.quota = quota_of(trials_.decision(), trials_.inputs(), unit_, no);
-    answer_.ahead = ahead_of(trials_, unit_, no);
-    if (!picture_) return;
-    show_nodes(*picture_, *state_, *shown_, answer_);
-    show_holders(*picture_, *state_, options_.objects, answer_);
+  // The same question of the objects with these changes: what is behind what the model lacks.
+  void look_behind(const std::vector<ObjectChange>& changes) {
+    if (nested_ || !options_.reread || changes.empty()) return;
+    const Result<objects::Inputs> inputs = options_.reread(changes);
+    if (!inputs.ok()) return;
+    Result<Unit> unit = find_unit(*inputs, nullptr, subject_);
+    if (!unit.ok() || unit->state != Unit::State::kPending) return;
+    Trials trials(*inputs, options_.plan);
+    const Answer behind = Inquiry(options_, trials, std::move(*unit), subject_, true).run();
+    if (behind.standing == Standing::kRunning) return;
+    add_cause(behind.reason, behind.message);
+    for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
   }
 
-  Situation situation(std::string message) {
+  void add_details(const Outcome& no) {
+    answer_.quota = quota_of(trials_.decision(), unit_, no);
+    answer_.ahead = ahead_of(trials_, unit_, no);
+    if (!look_.picture) return;
+    show_nodes(*look_.picture, *look_.state, look_.sample, answer_);
+    show_holders(*look_.picture, *look_.state, options_.objects, answer_);
+  }
+
+  Situation situation() {
     return {.options = options_,
             .trials = trials_,
             .unit = unit_,
-            .sample = shown_ != nullptr ? *shown_ : sample_or_empty(),
-            .picture = picture_ ? &*picture_ : nullptr,
-            .state = state_,
+            .sample = look_.sample,
+            .picture = look_.picture ? &*look_.picture : nullptr,
+            .state = look_.state,
             .reason = answer_.reason,
-            .message = std::move(message)};
+            .subject = subject_};
   }
 
-  const PodSpec& sample_or_empty() {
-    if (const PodSpec* pod = unit_.sample()) sample_ = *pod;
-    return sample_;
-  }
-
-  void search(const std::string& message) {
-    const Situation s = situation(message);
-    answer_.fixes = find_fixes(s, answer_.in_vain);
+  void search() {
+    if (!nested_) answer_.fixes = find_fixes(situation(), answer_.in_vain);
   }
 
   const WhyOptions& options_;
   Trials& trials_;
   Unit unit_;
+  Subject subject_;
+  bool nested_;
   schedule::Placer placer_;
   Answer answer_;
-  std::unique_ptr<model::SnapshotBuilder> builder_;
-  const model::ClusterState* state_ = nullptr;
-  std::optional<NodePicture> picture_;
-  model::ShapeRef shape_ = nullptr;
-  PodSpec sample_;
-  const PodSpec* shown_ = nullptr;
+  Look look_;
 };
 
 }  // namespace
@@ -299,12 +342,13 @@ Examiner::Examiner(Examiner&&) noexcept = default;
 
 Result<Answer> Examiner::why(const Subject& subject) {
   BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), state_->options.objects, subject));
-  return Inquiry(state_->options, state_->trials, std::move(unit)).run();
+  Subject exact = subject;
+  exact.ns = unit.ns;
+  return Inquiry(state_->options, state_->trials, std::move(unit), std::move(exact), false).run();
 }
 
-bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject,
-               const ObjectSource* objects) {
-  Result<Unit> unit = find_unit(inputs, objects, subject);
+bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject) {
+  Result<Unit> unit = find_unit(inputs, nullptr, subject);
   if (!unit.ok()) return false;
   if (unit->state != Unit::State::kPending) return unit->state == Unit::State::kRunning;
   const Trials trials(inputs, options);

@@ -24,9 +24,10 @@ struct WhyOptions {
   std::string digest, replay;
   bool live = false;  // the objects are of a cluster that runs
   std::size_t most_fixes = 5;
-  // Reads the objects anew with these changes and says whether the subject starts then: a second
-  // look, by the way a plan takes. Empty: the model's word is enough.
-  std::function<bool(const std::vector<ObjectChange>&, const Unit&)> second_look;
+  // Reads the objects anew with these changes: fixes get a second look by the way a plan takes, and
+  // what is not in the model (an object that was refused) can be mended. Empty: the model's word is
+  // enough, and fixes that only objects can tell are not offered.
+  std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&)> reread;
 };
 
 class Examiner {
@@ -44,7 +45,6 @@ class Examiner {
 };
 
 // Whether a plan of the inputs places all of the subject.
-bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject,
-               const ObjectSource* objects);
+bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject);
 
 }  // namespace berth::explain

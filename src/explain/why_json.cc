@@ -36,15 +36,14 @@ void gpus(JsonWriter& out, const char* key, std::int64_t milli) {
 
 void write_need(JsonWriter& out, const Answer& a) {
   out.key("need");
-  if (!a.need) return out.null();
   out.begin_object();
-  out.field("pods", a.need->pods);
-  gpus(out, "gpusPerPod", a.need->each_milli);
-  gpus(out, "gpus", a.need->all_milli);
-  text_or_null(out, "model", a.need->model);
-  text_or_null(out, "topology", a.need->topology);
-  out.field("priority", a.need->priority);
-  text_or_null(out, "queue", a.need->queue);
+  out.field("pods", a.need.pods);
+  gpus(out, "gpusPerPod", a.need.each_milli);
+  gpus(out, "gpus", a.need.all_milli);
+  text_or_null(out, "model", a.need.model);
+  text_or_null(out, "topology", a.need.topology);
+  out.field("priority", a.need.priority);
+  text_or_null(out, "queue", a.need.queue);
   out.end_object();
 }
 
@@ -72,26 +71,22 @@ void write_quota(JsonWriter& out, const Answer& a) {
 
 void write_have(JsonWriter& out, const Answer& a) {
   out.key("have");
-  if (!a.have) {
-    out.null();
-  } else {
+  out.begin_object();
+  out.field("nodes", a.have.nodes);
+  out.field("eligibleNodes", a.have.eligible);
+  out.field("nodesWithRoom", a.have.with_room);
+  gpus(out, "freeGpus", a.have.free_milli);
+  gpus(out, "largestBlock", a.have.largest_milli);
+  out.key("freeByNode");
+  out.begin_array();
+  for (const NodeFree& node : a.have.free_by_node) {
     out.begin_object();
-    out.field("nodes", a.have->nodes);
-    out.field("eligibleNodes", a.have->eligible);
-    out.field("nodesWithRoom", a.have->with_room);
-    gpus(out, "freeGpus", a.have->free_milli);
-    gpus(out, "largestBlock", a.have->largest_milli);
-    out.key("freeByNode");
-    out.begin_array();
-    for (const NodeFree& node : a.have->free_by_node) {
-      out.begin_object();
-      out.field("node", node.node);
-      gpus(out, "free", node.free_milli);
-      out.end_object();
-    }
-    out.end_array();
+    out.field("node", node.node);
+    gpus(out, "free", node.free_milli);
     out.end_object();
   }
+  out.end_array();
+  out.end_object();
   out.key("fragmentation");
   if (!a.fragmentation) return out.null();
   out.begin_object();

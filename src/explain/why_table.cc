@@ -78,12 +78,12 @@ std::string span_of(std::int64_t ns) {
 }
 
 void say_need(const Answer& a, std::string& out) {
-  if (!a.need || a.need->pods == 0) return;
-  std::string text = fmt::format("{} x {}", show_count(a.need->pods, "pod"), a.need->each);
-  if (!a.need->model.empty()) text += " (" + a.need->model + ')';
-  if (!a.need->topology.empty()) text += ", all in one " + a.need->topology;
-  text += fmt::format("; priority {}", a.need->priority);
-  if (!a.need->queue.empty()) text += "; queue " + a.need->queue;
+  if (a.need.pods == 0) return;
+  std::string text = fmt::format("{} x {}", show_count(a.need.pods, "pod"), a.need.each);
+  if (!a.need.model.empty()) text += " (" + a.need.model + ')';
+  if (!a.need.topology.empty()) text += ", all in one " + a.need.topology;
+  text += fmt::format("; priority {}", a.need.priority);
+  if (!a.need.queue.empty()) text += "; queue " + a.need.queue;
   row("need", clean(text), out);
 }
 
@@ -104,17 +104,17 @@ void say_quota(const Answer& a, std::string& out) {
 }
 
 void say_have(const Answer& a, std::string& out) {
-  if (!a.have) return;
-  std::string text = fmt::format("{} free", show_milli(a.have->free_milli));
-  for (std::size_t i = 0; i < a.have->free_by_node.size() && i < 8; ++i) {
-    const NodeFree& node = a.have->free_by_node[i];
+  if (a.have.nodes == 0) return;
+  std::string text = fmt::format("{} free", show_milli(a.have.free_milli));
+  for (std::size_t i = 0; i < a.have.free_by_node.size() && i < 8; ++i) {
+    const NodeFree& node = a.have.free_by_node[i];
     text += (i == 0 ? ": " : " · ") +
             glued(text::elide_middle(clean(node.node), 20) + ' ' + show_milli(node.free_milli));
   }
-  if (a.have->free_by_node.size() > 8) {
-    text += fmt::format(" · +{} nodes", a.have->free_by_node.size() - 8);
+  if (a.have.free_by_node.size() > 8) {
+    text += fmt::format(" · +{} nodes", a.have.free_by_node.size() - 8);
   }
-  if (a.need && a.need->each_milli > 0) row("have", text, out);
+  if (a.need.each_milli > 0) row("have", text, out);
   if (a.fragmentation) {
     row("",
         fmt::format(
@@ -123,7 +123,7 @@ void say_have(const Answer& a, std::string& out) {
             show_milli(a.fragmentation->needed_milli), show_milli(a.fragmentation->stranded_milli)),
         out);
   }
-  std::string funnel = std::to_string(a.have->nodes);
+  std::string funnel = std::to_string(a.have.nodes);
   for (const FunnelStep& step : a.funnel) {
     funnel += glued(fmt::format(" -> {} by {}", step.left, model::name(step.constraint)));
   }

@@ -1,0 +1,217 @@
+#include "app/why_command.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <ostream>
+#include <set>
+
+#include "app/sheet.h"
+#include "app/shell_word.h"
+#include "text/escape.h"
+#include "text/json.h"
+#include "text/rfc3339.h"
+
+namespace berth::app {
+
+namespace {
+
+// Objects beyond this are not read again for every fix: the model's word is enough.
+constexpr std::size_t kMostReadAgain = 4000;
+constexpr int kExitNotThere = 1;
+
+// The words people and kubectl use.
+Result<std::string> kind_of(const std::string& word) {
+  constexpr std::pair<std::string_view, std::string_view> kWords[] = {
+      {"pod", "pod"},
+      {"pods", "pod"},
+      {"po", "pod"},
+      {"job", "job"},
+      {"jobs", "job"},
+      {"workload", "workload"},
+      {"workloads", "workload"},
+      {"wl", "workload"},
+      {"podgroup", "podgroup"},
+      {"podgroups", "podgroup"},
+      {"pg", "podgroup"},
+  };
+  for (const auto& [written, kind] : kWords) {
+    if (word == written) return std::string(kind);
+  }
+  return invalid("found kind \"" + text::terminal_safe(word) +
+                 "\", want pod, job, workload or podgroup");
+}
+
+// "pod x", "pod/x", "x", "ns/x": a name may carry its namespace.
+Result<explain::Subject> subject_of(const WhyArguments& args) {
+  explain::Subject out;
+  std::vector<std::string> words = args.subject;
+  if (words.size() == 1) {
+    const std::size_t slash = words[0].find('/');
+    if (slash != std::string::npos && kind_of(words[0].substr(0, slash)).ok()) {
+      words = {words[0].substr(0, slash), words[0].substr(slash + 1)};
+    }
+  }
+  if (words.empty() || words.size() > 2) {
+    return invalid(fmt::format("found {} words, want KIND NAME or NAME", words.size()));
+  }
+  if (words.size() == 2) {
+    BERTH_TRY(out.kind, kind_of(words[0]));
+  }
+  const std::string& name = words.back();
+  const std::size_t slash = name.find('/');
+  out.name = slash == std::string::npos ? name : name.substr(slash + 1);
+  if (slash != std::string::npos) out.ns = name.substr(0, slash);
+  if (out.ns.empty()) out.ns = args.view.ns;
+  if (out.name.empty() || out.name.find('/') != std::string::npos) {
+    return invalid("found name \"" + text::terminal_safe(name) + "\", want NAME or NAMESPACE/NAME");
+  }
+  return out;
+}
+
+std::string replay_of(const WhyArguments& args, const ClusterView& view) {
+  std::string out = "berth why";
+  for (const std::string& word : args.subject) out += ' ' + shell_word(word);
+  if (!args.view.ns.empty()) out += " -n " + shell_word(args.view.ns);
+  for (const std::string& file : args.view.files) out += " -f " + shell_word(file);
+  if (!args.view.kubeconfig.empty()) out += " --kubeconfig " + shell_word(args.view.kubeconfig);
+  if (!args.view.context.empty()) out += " --context " + shell_word(args.view.context);
+  if (args.policy != WhyArguments().policy) out += " --policy " + shell_word(args.policy);
+  if (!args.queue_policy.empty()) out += " --queue-policy " + shell_word(args.queue_policy);
+  if (args.no_preemption) out += " --no-preemption";
+  if (args.quota_only) out += " --quota-only";
+  return out + " --now " + text::format_rfc3339(view.now_ns);
+}
+
+// FNV-1a over what was read, so that two answers can be seen to be of the same input.
+std::string digest_of(const ClusterView& view) {
+  std::uint64_t hash = 14695981039346656037ULL;
+  for (const auto& document : view.documents) {
+    for (const char c : text::to_json(document->root())) {
+      hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
+    }
+  }
+  return fmt::format("{:016x}", hash);
+}
+
+Result<explain::PlanOptions> plan_options(const WhyArguments& args) {
+  explain::PlanOptions out;
+  BERTH_TRY(out.policy, parse_policy(args.policy));
+  BERTH_TRY(out.queue_policy, parse_queue_policy(args.queue_policy));
+  out.policy.preemption = out.queue_policy.preemption = !args.no_preemption;
+  out.quota_only = args.quota_only;
+  return out;
+}
+
+explain::RawObject raw_of(const ObjectFacts& facts) {
+  return {facts.api_version,      facts.kind, facts.ns, facts.name, facts.uid,
+          facts.resource_version, facts.value};
+}
+
+std::string json_of(const explain::Tree& tree) {
+  text::JsonWriter out;
+  tree.write(out);
+  return std::move(out).take();
+}
+
+int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
+                const explain::Subject& subject, const ClusterView& view, Terminal& terminal) {
+  const ViewObjects objects(view);
+  explain::WhyOptions options;
+  options.plan = given;
+  options.plan.now_ns = view.now_ns;
+  options.objects = &objects;
+  options.unseen = view.unseen;
+  options.digest = digest_of(view);
+  options.replay = replay_of(args, view);
+  options.live = view.live;
+  if (view.objects.size() <= kMostReadAgain) {
+    options.reread = [&view](const std::vector<explain::ObjectChange>& changes) {
+      return inputs_with(view, changes);
+    };
+  }
+  explain::Examiner examiner(view.inputs, std::move(options));
+  Result<explain::Answer> answer = examiner.why(subject);
+  if (!answer.ok()) {
+    terminal.err << "berth: " << answer.error().to_string() << '\n';
+    return answer.error().code() == Code::kInvalid ? kExitUsage : kExitNotThere;
+  }
+  const std::string json = args.output == "table" ? "" : explain::why_json(*answer);
+  terminal.out << (args.output == "table"  ? explain::why_table(*answer)
+                   : args.output == "yaml" ? yaml_of(json)
+                                           : json);
+  return explain::exit_code(answer->standing);
+}
+
+}  // namespace
+
+std::optional<explain::RawObject> ViewObjects::find(std::string_view kind, std::string_view ns,
+                                                    std::string_view name) const {
+  const ObjectFacts* facts = view_.find(kind, ns, name);
+  if (facts == nullptr) return std::nullopt;
+  return raw_of(*facts);
+}
+
+std::vector<explain::RawObject> ViewObjects::of_kind(std::string_view kind) const {
+  std::vector<explain::RawObject> out;
+  for (const ObjectFacts& facts : view_.of_kind(kind)) out.push_back(raw_of(facts));
+  return out;
+}
+
+Result<objects::Inputs> inputs_with(const ClusterView& view,
+                                    const std::vector<explain::ObjectChange>& changes) {
+  objects::ManifestReader reader({.live = view.live});
+  int number = 0;
+  std::vector<text::Document> made;  // until finish()
+  const auto add = [&](const explain::Tree& tree) -> Status {
+    BERTH_TRY(text::Document document, text::parse_json(json_of(tree)));
+    made.push_back(std::move(document));
+    reader.add("fix", ++number, made.back());
+    return {};
+  };
+  for (const ObjectFacts& facts : view.objects) {
+    const auto change =
+        std::find_if(changes.begin(), changes.end(), [&](const explain::ObjectChange& c) {
+          return c.before && c.kind == facts.kind && c.ns == facts.ns && c.name == facts.name &&
+                 c.api_version == facts.api_version;
+        });
+    if (change != changes.end() && !change->after) continue;
+    if (change == changes.end() && facts.value->find("kind") != nullptr) {
+      reader.add("fix", ++number, text::Document({}, *facts.value));
+      continue;
+    }
+    explain::Tree tree = change != changes.end() ? *change->after : explain::Tree(*facts.value);
+    tree["apiVersion"] = explain::Tree::of_text(facts.api_version);
+    tree["kind"] = explain::Tree::of_text(facts.kind);
+    BERTH_CHECK(add(tree));
+  }
+  for (const explain::ObjectChange& change : changes) {
+    if (!change.before && change.after) BERTH_CHECK(add(*change.after));
+  }
+  return reader.finish();
+}
+
+int why_command(const WhyArguments& args, Terminal& terminal) {
+  const auto wrong = [&terminal](const Error& error) {
+    terminal.err << "berth: why: " << error.to_string() << '\n';
+    return kExitUsage;
+  };
+  if (args.output != "table" && args.output != "json" && args.output != "yaml") {
+    return wrong(invalid("--output: found \"" + text::terminal_safe(args.output) +
+                         "\", want table, json or yaml"));
+  }
+  Result<explain::Subject> subject = subject_of(args);
+  if (!subject.ok()) return wrong(subject.error());
+  const Result<explain::PlanOptions> plan = plan_options(args);
+  if (!plan.ok()) return wrong(plan.error());
+  const Result<ClusterView> view = look(args.view, terminal);
+  if (!view.ok()) {
+    terminal.err << "berth: " << view.error().to_string() << '\n';
+    return kExitNotThere;
+  }
+  // In a cluster a name without a namespace is in that of the context; in files it is anywhere.
+  if (subject->ns.empty() && args.view.files.empty()) subject->ns = view->ns;
+  return answer_with(args, *plan, *subject, *view, terminal);
+}
+
+}  // namespace berth::app

@@ -1,0 +1,41 @@
+// berth why: why a workload waits, and what would let it start.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "app/cluster_view.h"
+#include "explain/why.h"
+
+namespace berth::app {
+
+struct WhyArguments {
+  std::vector<std::string> subject;  // "pod", "ns/name"; or the name alone
+  ViewOptions view;
+  std::string output = "table";
+  std::string policy = "fragmentation";
+  std::string queue_policy;
+  bool no_preemption = false;
+  bool quota_only = false;
+};
+
+// Exit code: that of the answer (docs/why.md), 1 nothing to look at, 2 the command line is wrong.
+int why_command(const WhyArguments& args, Terminal& terminal);
+
+// The objects of a view, for explain/.
+class ViewObjects : public explain::ObjectSource {
+ public:
+  explicit ViewObjects(const ClusterView& view) : view_(view) {}
+  std::optional<explain::RawObject> find(std::string_view kind, std::string_view ns,
+                                         std::string_view name) const override;
+  std::vector<explain::RawObject> of_kind(std::string_view kind) const override;
+
+ private:
+  const ClusterView& view_;
+};
+
+// The inputs of the view with these changes made to its objects, read anew.
+Result<objects::Inputs> inputs_with(const ClusterView& view,
+                                    const std::vector<explain::ObjectChange>& changes);
+
+}  // namespace berth::app
