@@ -149,10 +149,10 @@ void check_health(const Case& one, const text::Value& answer, Lines& lines) {
 bool check_cause(const Case& one, const text::Value& answer, int code, Lines& lines) {
   const std::size_t before = lines.size();
   const std::string verdict = text_at(answer, {"verdict"});
-  check_one_of("reason", text_at(answer, {"reason"}), one.reasons, lines);
+  if (verdict != "running") check_one_of("reason", text_at(answer, {"reason"}), one.reasons, lines);
   const bool right = lines.size() == before;
   check_one_of("verdict", verdict, one.verdicts, lines);
-  check_one_of("stage", text_at(answer, {"stage"}), one.stages, lines);
+  if (verdict != "running") check_one_of("stage", text_at(answer, {"stage"}), one.stages, lines);
   const text::Value* told = answer.find("exitCode");
   if (code != code_of(verdict) || told == nullptr || told->as_int64() != code) {
     lines.push_back("exit code " + std::to_string(code) + " for " + verdict);
@@ -217,7 +217,7 @@ void check_cured(const Case& one, Lines& lines) {
       continue;
     }
     const std::string reason = text_at(answer->root(), {"reason"});
-    if (causes.size() == 1 && ran.code != 0) {
+    if (causes.size() == 1 && ran.code != 0 && reason != "PendingEvaluation") {
       lines.push_back("without " + cause + " it runs, but why says " + reason);
     }
     if (reason == cause || contains(also_of(answer->root()), cause)) {
