@@ -45,6 +45,8 @@ void add_up_options(CLI::App& up, UpOptions& args) {
       ->type_name("FILE");
   up.add_option("--address", args.address, "listen there (default 127.0.0.1)")->type_name("ADDR");
   up.add_option("--port", args.port, "listen there (default 0: any free one)")->type_name("N");
+  up.add_option("--page", args.page, "port of the web page on this machine, or none (default 8080)")
+      ->type_name("PORT");
   up.add_flag("--no-controller", args.no_controller,
               "without berth's own control plane: run berth controller");
   up.add_flag("--demo", args.demo, "submit a dozen jobs, show what becomes of them, and end");

@@ -6,6 +6,8 @@
 
 #include "app/files.h"
 #include "app/own_webhook.h"
+#include "app/page_facts.h"
+#include "app/page_server.h"
 #include "app/user_crds.h"
 #include "serve/certificate.h"
 #include "serve/http_server.h"
@@ -143,6 +145,8 @@ struct EmbeddedCluster::State {
   std::unique_ptr<sim::WorkControllers> work;
   std::unique_ptr<sim::Nodes> nodes;
   std::unique_ptr<control::Controller> controller;
+  std::unique_ptr<PageFactsKeeper> page_facts;
+  std::unique_ptr<PageServer> page;
   std::unique_ptr<serve::HttpServer> server;  // the last: it stops first
   // Requests come from the server's thread; what they post outlives neither of us.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -265,8 +269,28 @@ struct EmbeddedCluster::State {
       controller = std::make_unique<control::Controller>(
           *client, random.split("controller"), options.control, [] { return true; }, log, metrics);
       controller->start();
+      if (options.page) start_page();
     }
     await_nodes();
+  }
+
+  void start_page() {
+    page_facts = std::make_unique<PageFactsKeeper>(loop, *controller, "embedded cluster " + url,
+                                                   [this] { return nodes->loads(); });
+    page_facts->start();
+    PageOptions with;
+    with.port = *options.page;
+    with.policy = options.control.policy;
+    auto started = PageServer::start(loop, with, page_facts->source(), metrics);
+    if (!started.ok() && options.page_or_any) {
+      with.port = 0;
+      started = PageServer::start(loop, with, page_facts->source(), metrics);
+    }
+    if (!started.ok()) {
+      log.warn("there is no page", {{"error", started.error().to_string()}});
+      return;
+    }
+    page = std::move(*started);
   }
 
   void await_nodes() {
@@ -305,6 +329,12 @@ Result<std::unique_ptr<EmbeddedCluster>> EmbeddedCluster::start(RunLoop& loop,
 std::string EmbeddedCluster::url() const { return state_->url; }
 const std::string& EmbeddedCluster::kubeconfig() const { return state_->kubeconfig; }
 bool EmbeddedCluster::continued() const { return state_->continued; }
+
+std::string EmbeddedCluster::page_url() const {
+  return state_->page == nullptr ? std::string()
+                                 : fmt::format("http://127.0.0.1:{}", state_->page->port());
+}
+
 kube::Client& EmbeddedCluster::client() { return *state_->client; }
 
 sim::NodesSummary EmbeddedCluster::nodes() const {
@@ -319,6 +349,8 @@ control::ControllerSummary EmbeddedCluster::control() const {
 void EmbeddedCluster::stop() {
   if (state_->stopped) return;
   state_->stopped = true;
+  state_->page.reset();
+  state_->page_facts.reset();
   state_->controller.reset();
   state_->nodes.reset();
   state_->work.reset();

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 
 #include "base/log.h"
@@ -29,6 +30,10 @@ struct EmbeddedOptions {
   bool controller = true;
   bool default_queue = true;
   bool manage_all = true;  // the webhook looks after every namespace but kube-*
+  // The web page, on loopback and without a token: absent none, else that port. page_or_any:
+  // another one where it is taken.
+  std::optional<std::uint16_t> page;
+  bool page_or_any = false;
   std::uint64_t seed = 1;
   control::ControllerOptions control;
   sim::NodesOptions nodes;
@@ -43,6 +48,7 @@ class EmbeddedCluster {
   ~EmbeddedCluster();
 
   std::string url() const;
+  std::string page_url() const;  // empty: there is no page
   const std::string& kubeconfig() const;
   bool continued() const;  // the data folder held a cluster
   kube::Client& client();

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <charconv>
 #include <filesystem>
 #include <ostream>
 
@@ -20,6 +21,7 @@ namespace berth::app {
 namespace {
 
 constexpr std::int64_t kUpSecond = 1'000'000'000;
+constexpr std::uint16_t kDefaultPagePort = 8080;
 
 // A folder for what must be a file though nothing is to stay.
 class ScratchFolder {
@@ -81,6 +83,7 @@ class UpRun {
     embedded.address = options_.address;
     embedded.port = options_.port;
     embedded.controller = !options_.no_controller;
+    if (const Status page = choose_page(embedded); !page.ok()) return fail(page.error(), 2);
     embedded.seed = options_.seed;
     embedded.kubeconfig = options_.kubeconfig;
     if (options_.in_memory || options_.demo) {
@@ -120,6 +123,23 @@ class UpRun {
     return code;
   }
 
+  Status choose_page(EmbeddedOptions& embedded) const {
+    if (options_.page == "none" || options_.demo) return {};
+    if (options_.page.empty()) {
+      embedded.page = kDefaultPagePort;
+      embedded.page_or_any = true;
+      return {};
+    }
+    std::uint16_t port = 0;
+    const char* end = options_.page.data() + options_.page.size();
+    const auto [stop, code] = std::from_chars(options_.page.data(), end, port);
+    if (code != std::errc() || stop != end) {
+      return invalid("--page: found \"" + options_.page + "\", want a port of 0..65535, or none");
+    }
+    embedded.page = port;
+    return {};
+  }
+
   void greet(std::int64_t took_ns) {
     std::ostream& out = terminal_.out;
     out << "berth " << BERTH_VERSION << "  embedded cluster, " << fleet_words(fleet_);
@@ -132,6 +152,7 @@ class UpRun {
           << "  try     kubectl get nodes\n"
           << "          berth run --gpus 8 --seconds 5 -- train.sh\n"
           << "          kubectl get jobs,pods,clusterqueues\n";
+      if (!cluster_->page_url().empty()) out << "          open " << cluster_->page_url() << "\n";
     }
     out << fmt::format("ready in {:.1f} s", static_cast<double>(took_ns) / 1e9)
         << (options_.demo ? "" : "   ^C stops, the state stays") << std::endl;

@@ -16,6 +16,7 @@ struct UpOptions {
   std::string kubeconfig;  // empty: in the data folder
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
+  std::string page;  // a port of this machine, or none; empty: 8080, or any where that is taken
   bool no_controller = false;
   bool demo = false;
   std::uint64_t seed = 1;

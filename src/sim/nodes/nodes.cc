@@ -435,6 +435,19 @@ bool Nodes::registered() const {
 
 void Nodes::inject(const Fault& fault) { state_->inject(fault); }
 
+std::map<std::string, std::vector<int>, std::less<>> Nodes::loads() const {
+  std::map<std::string, std::vector<int>, std::less<>> out;
+  if (!state_->telemetry) return out;
+  for (const SimNode& node : state_->nodes) {
+    std::vector<int>& busy = out[node.machine.name()];
+    for (int i = 0; i < node.machine.gpu_count(); ++i) {
+      busy.push_back(state_->telemetry->busy(static_cast<std::size_t>(node.number),
+                                             static_cast<std::size_t>(i)));
+    }
+  }
+  return out;
+}
+
 NodesSummary Nodes::summary() const {
   NodesSummary out;
   for (const SimNode& node : state_->nodes) {

@@ -14,8 +14,10 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/loop.h"
@@ -50,6 +52,8 @@ class Nodes {
   bool registered() const;          // every node is there, and its GpuNode
   void inject(const Fault& fault);  // now; its `at` is not looked at. Unknown nodes: nothing
   NodesSummary summary() const;
+  // How busy GPUs are, per cent, by node and index. Empty without metrics.
+  std::map<std::string, std::vector<int>, std::less<>> loads() const;
 
  private:
   struct State;

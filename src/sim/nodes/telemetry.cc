@@ -44,14 +44,19 @@ void Telemetry::add_node(const std::string& node, int gpus) {
 
 void Telemetry::set(std::size_t node, std::size_t gpu, const GpuLoad& load) {
   if (node >= nodes_.size() || gpu >= nodes_[node].size()) return;
-  const Gauges& g = nodes_[node][gpu];
+  Gauges& g = nodes_[node][gpu];
   int busy = load.healthy ? load.utilization : 0;
   if (busy > 0) busy = std::clamp(busy + static_cast<int>(random_.between(-3, 3)), 1, 100);
+  g.busy = busy;
   g.utilization.set(busy);
   g.memory_used.set(static_cast<double>(load.healthy ? load.used_mib : 0));
   g.temperature.set(30 + 0.45 * busy);
   g.power.set(70 + busy * 6);
   g.healthy.set(load.healthy ? 1 : 0);
+}
+
+int Telemetry::busy(std::size_t node, std::size_t gpu) const {
+  return node < nodes_.size() && gpu < nodes_[node].size() ? nodes_[node][gpu].busy : -1;
 }
 
 void Telemetry::count_fault(const std::string& kind) { faults_.with({kind}).add(); }

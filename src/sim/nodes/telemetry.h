@@ -24,12 +24,14 @@ class Telemetry {
 
   void add_node(const std::string& node, int gpus);  // in the order of the numbers that set() takes
   void set(std::size_t node, std::size_t gpu, const GpuLoad& load);
+  int busy(std::size_t node, std::size_t gpu) const;  // per cent, as last set; -1: no such GPU
   void count_fault(const std::string& kind);
   void count_hint_difference() { hints_.add(); }
 
  private:
   struct Gauges {
     Gauge utilization, memory_used, temperature, power, healthy;
+    int busy = 0;
   };
   GaugeFamily &utilization_, &memory_used_, &temperature_, &power_, &healthy_;
   CounterFamily& faults_;

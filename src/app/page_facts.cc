@@ -1,0 +1,114 @@
+#include "app/page_facts.h"
+
+#include <algorithm>
+#include <utility>
+
+namespace berth::app {
+
+namespace {
+
+explain::PageHours page_hours(std::string team, const account::Hours& hours) {
+  return {std::move(team), hours.held, hours.busy, hours.idle, hours.unknown};
+}
+
+int load_of(const PageFactsKeeper::Loads& loads, std::string_view node, int gpu) {
+  const auto found = loads.find(node);
+  if (found == loads.end() || gpu < 0 || gpu >= static_cast<int>(found->second.size())) return -1;
+  return found->second[static_cast<std::size_t>(gpu)];
+}
+
+// Adds what one pod holds. A pod whose devices are not known holds as many as it asked for.
+void add_holding(const model::PodSpec& pod, const PageFactsKeeper::Loads& loads,
+                 account::UsageSample& sample, int& held) {
+  using Kind = model::GpuDemandSpec::Kind;
+  const int count = std::max<int>(pod.gpu.count, static_cast<int>(pod.gpu_indices.size()));
+  const int each = pod.gpu.kind == Kind::kFraction ? pod.gpu.milli : model::kMilliPerGpu;
+  if (pod.gpu.kind != Kind::kWhole && pod.gpu.kind != Kind::kFraction) return;
+  for (int i = 0; i < count; ++i) {
+    const bool known = i < static_cast<int>(pod.gpu_indices.size());
+    const int busy =
+        known ? load_of(loads, pod.node_name, pod.gpu_indices[static_cast<std::size_t>(i)]) : -1;
+    sample.holdings.push_back({pod.ns, each, busy < 0 ? std::nullopt : std::optional(busy)});
+    held += each;
+  }
+}
+
+}  // namespace
+
+PageFactsKeeper::PageFactsKeeper(Loop& loop, const control::Controller& controller,
+                                 std::string cluster, std::function<Loads()> loads)
+    : loop_(loop),
+      controller_(controller),
+      cluster_(std::move(cluster)),
+      loads_(std::move(loads)) {}
+
+PageFactsKeeper::~PageFactsKeeper() {
+  if (timer_ != 0) loop_.cancel(timer_);
+}
+
+void PageFactsKeeper::start() {
+  since_ns_ = loop_.wall().now_ns();
+  tick();
+}
+
+void PageFactsKeeper::tick() {
+  timer_ = loop_.after(kSampleNs, [this] { tick(); });
+  sample(controller_.inputs());
+}
+
+void PageFactsKeeper::sample(const objects::Inputs& inputs) {
+  const Loads loads = loads_ ? loads_() : Loads{};
+  account::UsageSample sample;
+  std::map<std::string_view, int> held;  // milli, by node
+  for (const model::PodSpec& pod : inputs.pods) {
+    if (!pod.node_name.empty()) add_holding(pod, loads, sample, held[pod.node_name]);
+  }
+  for (const model::NodeSpec& node : inputs.nodes) {
+    std::int64_t usable = 0, out = 0;
+    for (const model::GpuSpec& gpu : node.gpus) {
+      const bool good = node.ready && gpu.health == model::Health::kHealthy && !gpu.reserved;
+      (good ? usable : out) += model::kMilliPerGpu;
+    }
+    // What pods hold counts as theirs, also on a device that broke since.
+    const std::int64_t rest = std::max<std::int64_t>(0, usable + out - held[node.name]);
+    sample.free_milli += std::min(usable, rest);
+    sample.out_milli += rest - std::min(usable, rest);
+  }
+  usage_.note(loop_.monotonic().ticks_ns(), sample);
+}
+
+explain::PageFacts PageFactsKeeper::facts() const {
+  const control::ControllerSummary summary = controller_.summary();
+  explain::PageFacts out;
+  out.cluster = cluster_;
+  out.trouble = summary.trouble;
+  out.leading = summary.leading;
+  out.cycles = summary.cycles;
+  out.bound = summary.bound;
+  out.evicted = summary.evicted;
+  out.failed_writes = summary.failed_writes;
+  out.last_decision_ns = summary.last_cycle_ns;
+  if (loads_) {
+    out.busy = [loads = std::make_shared<const Loads>(loads_())](std::string_view node, int gpu) {
+      return load_of(*loads, node, gpu);
+    };
+  }
+  out.usage_since_ns = since_ns_;
+  for (const auto& [team, hours] : usage_.teams()) out.teams.push_back(page_hours(team, hours));
+  out.all_teams = page_hours("", usage_.total());
+  out.free_hours = usage_.free_hours();
+  out.out_hours = usage_.out_hours();
+  return out;
+}
+
+PageSource PageFactsKeeper::source() {
+  return {.inputs =
+              [this] {
+                objects::Inputs inputs = controller_.inputs();
+                sample(inputs);
+                return inputs;
+              },
+          .facts = [this] { return facts(); }};
+}
+
+}  // namespace berth::app

@@ -1,0 +1,284 @@
+#include "app/page_server.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <charconv>
+#include <deque>
+#include <thread>
+
+#include "app/page_files.h"
+#include "base/bounded_queue.h"
+#include "explain/why.h"
+#include "text/http.h"
+#include "text/rfc3339.h"
+
+namespace berth::app {
+
+namespace {
+
+constexpr std::int64_t kPageSecond = 1'000'000'000;
+constexpr std::int64_t kLongestWait = 20 * kPageSecond;
+constexpr std::int64_t kFresh = 2 * kPageSecond;  // older facts are gathered anew first
+constexpr std::size_t kMostWaiting = 256;         // requests for a page
+constexpr std::size_t kMostJobs = 16;             // of the worker
+constexpr const char* kContentPolicy =
+    "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
+    "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+
+text::HttpResponse answer_of(int status, std::string_view type, std::string body) {
+  text::HttpResponse out;
+  out.status = status;
+  out.headers = {{"Content-Type", std::string(type)},
+                 {"Content-Security-Policy", kContentPolicy},
+                 {"X-Content-Type-Options", "nosniff"},
+                 {"Referrer-Policy", "no-referrer"},
+                 {"Cross-Origin-Resource-Policy", "same-origin"},
+                 {"Cache-Control", "no-store"}};
+  out.body = std::move(body);
+  return out;
+}
+
+text::HttpResponse refusal(int status, std::string_view why) {
+  return answer_of(status, "text/plain; charset=utf-8", std::string(why) + '\n');
+}
+
+text::HttpResponse json_answer(std::string body) {
+  return answer_of(200, "application/json", std::move(body));
+}
+
+// A name that only this machine has: "127.0.0.1:8080", "localhost", "[::1]:80".
+bool names_this_machine(std::string_view host) {
+  const std::size_t bracket = host.find(']');
+  const std::size_t colon = host.find(':', bracket == std::string_view::npos ? 0 : bracket);
+  const std::string_view name = host.substr(0, colon);
+  return name == "127.0.0.1" || name == "localhost" || name == "[::1]";
+}
+
+// As the explainer names it; anything of that name where it has no word for the kind.
+std::string asked_kind(std::string kind) {
+  for (char& c : kind) {
+    if (c >= 'A' && c <= 'Z') c = static_cast<char>(c - 'A' + 'a');
+  }
+  const bool known = kind == "pod" || kind == "job" || kind == "workload" || kind == "podgroup";
+  return known ? kind : std::string();
+}
+
+std::string bearer_of(const text::HttpRequest& request) {
+  constexpr std::string_view kBearer = "Bearer ";
+  const auto header = text::find_header(request.headers, "Authorization");
+  if (!header || !header->starts_with(kBearer)) return {};
+  return std::string(header->substr(kBearer.size()));
+}
+
+}  // namespace
+
+struct PageServer::State : std::enable_shared_from_this<State> {
+  State(Loop& on, PageOptions with, PageSource from)
+      : loop(on), options(std::move(with)), source(std::move(from)), jobs(kMostJobs) {
+    worker = std::thread([this] {
+      while (auto job = jobs.pop()) (*job)();
+    });
+  }
+
+  ~State() {
+    jobs.close();
+    worker.join();
+  }
+
+  struct Waiter {
+    std::shared_ptr<serve::Exchange> exchange;
+    std::uint64_t after = 0;
+    std::int64_t until = 0;
+  };
+
+  Loop& loop;
+  PageOptions options;
+  PageSource source;
+  BoundedQueue<std::function<void()>> jobs;
+  std::thread worker;
+  std::unique_ptr<serve::HttpServer> server;
+
+  std::deque<Waiter> waiters;
+  std::uint64_t revision = 0;
+  explain::PageMembers members;
+  std::int64_t made_at = INT64_MIN / 2, took = 0;
+  bool making = false;
+  Loop::Timer timer = 0;
+
+  std::int64_t now() const { return loop.monotonic().ticks_ns(); }
+
+  // On the server's thread.
+  void handle(text::HttpRequest request, std::shared_ptr<serve::Exchange> exchange) {
+    if (request.method != "GET" && request.method != "HEAD") {
+      return exchange->respond(refusal(405, "the page is only read: GET"));
+    }
+    const auto host = text::find_header(request.headers, "Host");
+    if (!options.allow && !(host && names_this_machine(*host))) {
+      return exchange->respond(refusal(403, "open it as 127.0.0.1 or localhost"));
+    }
+    const std::string path = request.target.substr(0, request.target.find('?'));
+    if (const PageFile* file = find_page_file(path == "/index.html" ? "/" : path)) {
+      return exchange->respond(answer_of(200, file->type, std::string(file->bytes)));
+    }
+    const Result<text::HttpTarget> target = text::parse_http_target(request.target);
+    if (!target.ok()) return exchange->respond(refusal(400, target.error().to_string()));
+    if (path != "/api/page" && path != "/api/why") {
+      return exchange->respond(refusal(404, "there are /, /api/page and /api/why"));
+    }
+    loop.post([self = weak_from_this(), asked = *target, token = bearer_of(request),
+               to = std::move(exchange)] {
+      if (const auto state = self.lock()) state->admit(asked, token, to);
+    });
+  }
+
+  // On the loop from here on.
+  void admit(const text::HttpTarget& target, const std::string& token,
+             const std::shared_ptr<serve::Exchange>& exchange) {
+    if (!options.allow) return dispatch(target, exchange);
+    if (token.empty()) return exchange->respond(refusal(401, "a bearer token is needed"));
+    options.allow(token, [self = weak_from_this(), target, exchange](Status allowed) {
+      if (!allowed.ok()) return exchange->respond(refusal(403, allowed.error().to_string()));
+      if (const auto state = self.lock()) state->dispatch(target, exchange);
+    });
+  }
+
+  void dispatch(const text::HttpTarget& target, const std::shared_ptr<serve::Exchange>& exchange) {
+    if (target.path.back() == "why") return why(target, exchange);
+    std::uint64_t after = 0;
+    if (const auto text = target.get("after")) {
+      const auto [stop, code] = std::from_chars(text->data(), text->data() + text->size(), after);
+      if (code != std::errc() || stop != text->data() + text->size()) {
+        return exchange->respond(refusal(400, "after: want the revision of a page, a number"));
+      }
+    }
+    if (waiters.size() >= kMostWaiting) {
+      return exchange->respond(refusal(503, "too many pages are open; try again"));
+    }
+    waiters.push_back({exchange, after, now() + kLongestWait});
+    if (revision > 0 && now() - made_at < kFresh) answer_waiters();
+    if (!waiters.empty()) make();
+  }
+
+  void why(const text::HttpTarget& target, const std::shared_ptr<serve::Exchange>& exchange);
+
+  // Makes the page when it is time, and comes back while somebody waits.
+  void make() {
+    if (making || timer != 0) return;
+    const std::int64_t due = made_at + std::max(kPageSecond, 4 * took);
+    if (now() < due) {
+      timer = loop.after(due - now(), [self = weak_from_this()] {
+        if (const auto state = self.lock()) {
+          state->timer = 0;
+          state->make();
+        }
+      });
+      return;
+    }
+    making = true;
+    const std::int64_t begin = now();
+    const bool taken = jobs.try_push(
+        [self = weak_from_this(), inputs = std::make_shared<objects::Inputs>(source.inputs()),
+         facts = std::make_shared<explain::PageFacts>(source.facts()), wall = loop.wall().now_ns(),
+         policy = options.policy, begin, &on = loop] {
+          explain::PlanOptions how;
+          how.policy = policy;
+          how.now_ns = wall;
+          explain::PageMembers made =
+              explain::page_members(*inputs, explain::make_plan(*inputs, how), *facts, wall);
+          on.post([self, begin, text = std::move(made)]() mutable {
+            if (const auto state = self.lock()) state->take(std::move(text), begin);
+          });
+        });
+    if (!taken) {
+      making = false;
+      made_at = now();
+    }
+  }
+
+  void take(explain::PageMembers made, std::int64_t begin) {
+    making = false;
+    made_at = now();
+    took = made_at - begin;
+    if (made.facts != members.facts) ++revision;
+    members = std::move(made);
+    answer_waiters();
+    if (!waiters.empty()) make();
+  }
+
+  void answer_waiters() {
+    std::deque<Waiter> still;
+    std::string body;
+    for (Waiter& waiter : waiters) {
+      if (waiter.exchange->gone()) continue;
+      if (waiter.after == revision && now() < waiter.until) {
+        still.push_back(std::move(waiter));
+        continue;
+      }
+      if (body.empty()) {
+        body = fmt::format(R"({{"version":"berth.dev/page/v1","revision":{},"time":"{}",{},{}}})",
+                           revision, text::format_rfc3339(loop.wall().now_ns()), members.facts,
+                           members.counts);
+      }
+      waiter.exchange->respond(json_answer(body));
+    }
+    waiters = std::move(still);
+  }
+};
+
+// The answer is worked out beside the loop, on a copy; a second one waits for the first.
+void PageServer::State::why(const text::HttpTarget& target,
+                            const std::shared_ptr<serve::Exchange>& exchange) {
+  constexpr std::size_t kLongestName = 253;
+  explain::Subject subject;
+  for (const auto& [key, value] :
+       {std::pair("kind", &subject.kind), std::pair("namespace", &subject.ns),
+        std::pair("name", &subject.name)}) {
+    *value = std::string(target.get(key).value_or(std::string_view()));
+    if (value->size() <= kLongestName) continue;
+    return exchange->respond(refusal(400, fmt::format("{}: longer than {}", key, kLongestName)));
+  }
+  if (subject.name.empty()) return exchange->respond(refusal(400, "name: want one"));
+  subject.kind = asked_kind(subject.kind);
+  const bool taken =
+      jobs.try_push([inputs = std::make_shared<objects::Inputs>(source.inputs()), subject, exchange,
+                     wall = loop.wall().now_ns(), policy = options.policy] {
+        explain::WhyOptions how;
+        how.plan.policy = policy;
+        how.plan.now_ns = wall;
+        how.live = true;
+        how.replay = fmt::format("berth why {} {}/{}", subject.kind, subject.ns, subject.name);
+        const Result<explain::Answer> answer = explain::Examiner(*inputs, how).why(subject);
+        exchange->respond(answer.ok() ? json_answer(explain::why_json(*answer))
+                                      : refusal(404, answer.error().to_string()));
+      });
+  if (!taken) exchange->respond(refusal(503, "too many questions at once; try again"));
+}
+
+PageServer::PageServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
+PageServer::~PageServer() { state_->server.reset(); }
+std::uint16_t PageServer::port() const { return state_->server->port(); }
+
+Result<std::unique_ptr<PageServer>> PageServer::start(Loop& loop, PageOptions options,
+                                                      PageSource source, MetricsRegistry& metrics) {
+  serve::HttpServerOptions http;
+  http.address = options.address;
+  http.port = options.port;
+  http.tls = options.tls;
+  http.max_connections = 512;
+  http.max_body_bytes = 64 * 1024;
+  auto state = std::make_shared<State>(loop, std::move(options), std::move(source));
+  BERTH_TRY(state->server,
+            serve::HttpServer::start(
+                http,
+                [self = std::weak_ptr<State>(state)](text::HttpRequest request,
+                                                     std::shared_ptr<serve::Exchange> exchange) {
+                  if (const auto alive = self.lock()) {
+                    alive->handle(std::move(request), std::move(exchange));
+                  }
+                },
+                &metrics));
+  return std::unique_ptr<PageServer>(new PageServer(std::move(state)));
+}
+
+}  // namespace berth::app

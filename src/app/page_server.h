@@ -1,0 +1,60 @@
+// The web page over HTTP: its files, and the facts it shows as JSON.
+//
+//   GET /, /page.js, /page.css
+//   GET /api/page?after=REVISION   answered when the facts differ from that revision, or after a
+//   while GET /api/why?kind=&namespace=&name=   as `berth why -o json`
+//
+// Facts are gathered on the loop, and only while somebody looks; the plan, the views and the text
+// are made of that copy on a thread of its own, so that a page never delays a decision. At most one
+// page is made at a time, not more often than once a second and a quarter of the time at most.
+// Requests that wait are bounded.
+//
+// Open (no `allow`) it serves names of this machine alone: a page elsewhere cannot reach it through
+// a name of its own that points here. With `allow` every /api request is asked for first.
+#pragma once
+
+#include <cstdint>
+#include <functional>
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "base/loop.h"
+#include "base/metrics.h"
+#include "base/result.h"
+#include "explain/page.h"
+#include "schedule/policy.h"
+#include "serve/http_server.h"
+
+namespace berth::app {
+
+// On the loop's thread.
+struct PageSource {
+  std::function<objects::Inputs()> inputs;
+  std::function<explain::PageFacts()> facts;  // their busy() is called on another thread
+};
+
+struct PageOptions {
+  std::string address = "127.0.0.1";
+  std::uint16_t port = 0;
+  std::optional<serve::TlsFiles> tls;
+  schedule::Policy policy;  // as the controller's: what is said about waiting follows it
+  // May the owner of this bearer token look? Answers later, on the loop. Absent: everybody may.
+  using Allowed = std::function<void(Status)>;
+  std::function<void(const std::string& token, Allowed answer)> allow;
+};
+
+class PageServer {
+ public:
+  static Result<std::unique_ptr<PageServer>> start(Loop& loop, PageOptions options,
+                                                   PageSource source, MetricsRegistry& metrics);
+  ~PageServer();
+  std::uint16_t port() const;
+
+ private:
+  struct State;
+  explicit PageServer(std::shared_ptr<State> state);
+  std::shared_ptr<State> state_;
+};
+
+}  // namespace berth::app
