@@ -62,6 +62,9 @@ class PageWriter {
     }
     for (const model::WorkloadSpec& workload : inputs.queues.workloads) {
       queued_.emplace(workload.ns + '/' + workload.name, &workload);
+      if (workload.owner.empty() || !workload.admission) continue;
+      const PageName of = owner_name(workload.ns, workload.owner);
+      queue_of_.emplace(of.full() + ' ' + of.kind, workload.admission->queue);
     }
   }
 
@@ -156,11 +159,16 @@ class PageWriter {
       out_.field("waiting", queue.waiting.size());
       time_or_null("oldest", queue.oldest_ns);
       const QueueLine* next = queue.waiting.empty() ? nullptr : &queue.waiting.front();
-      out_.field("next", next == nullptr ? std::string() : next->workload);
+      out_.field("next", next == nullptr ? std::string() : line_name(*next));
       out_.field("nextReason", next == nullptr ? std::string_view() : name(next->reason));
       out_.end_object();
     }
     out_.end_array();
+  }
+
+  static std::string line_name(const QueueLine& line) {
+    if (line.owner.empty()) return line.workload;
+    return owner_name(line.workload.substr(0, line.workload.find('/')), line.owner).full();
   }
 
   void pending() {
@@ -204,7 +212,8 @@ class PageWriter {
         const PageName of = workload_of(*pod->second);
         RunningRow& row = rows[of.full() + ' ' + of.kind];
         row.name = of;
-        row.queue = pod->second->queue;
+        const auto queue = queue_of_.find(of.full() + ' ' + of.kind);
+        row.queue = queue == queue_of_.end() ? pod->second->queue : queue->second;
         ++row.pods;
         row.milli += holder.milli;
         const std::int64_t since = pod->second->started_ns;
@@ -423,6 +432,7 @@ class PageWriter {
   QueueView queues_;
   std::map<std::string, const model::PodSpec*> bound_;
   std::map<std::string, const model::WorkloadSpec*> queued_;
+  std::map<std::string, std::string> queue_of_;  // ClusterQueues of "ns/name Kind" that run
   JsonWriter out_;
 };
 

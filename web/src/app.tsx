@@ -21,7 +21,7 @@ export function answer(p: Page): string {
   if (free === 0) return `No: all ${plural(total, 'GPU')} are taken or out of service.`;
   const best = p.models
     .flatMap((m) => m.gangs.map((g) => ({ ...g, model: m.model })))
-    .sort((a, b) => b.gpus * b.pods - a.gpus * a.pods || b.gpus - a.gpus)[0];
+    .sort((a, b) => b.gpus - a.gpus || b.pods - a.pods)[0]; // the widest pods come first
   const fits = best ? `; the largest that fits now: ${best.pods} x ${best.gpus} ${best.model}` : '';
   return `Yes: ${free} of ${plural(total, 'GPU')} free${fits}.`;
 }
@@ -180,7 +180,7 @@ export function App() {
       <footer>
         {p && (
           <span>
-            {p.cluster} · revision {p.revision} · {p.time} · the same on the command line: <code>berth status</code>
+            {p.cluster} · revision {p.revision} · {p.time.slice(0, 19)}Z · the same on the command line: <code>berth status</code>
           </span>
         )}
       </footer>

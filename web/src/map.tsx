@@ -70,7 +70,7 @@ function sizeOf(node: NodeRow): { w: number; h: number } {
 }
 
 // The largest scale at which the whole fleet is in sight; a fleet too large for that is panned.
-const SCALES = [2.4, 2, 1.6, 1.3, 1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25];
+const SCALES = [1.6, 1.3, 1, 0.8, 0.65, 0.5, 0.4, 0.3, 0.25];
 function fitted(nodes: NodeRow[], width: number, height: number): { layout: Layout; scale: number } {
   let best = { layout: layoutOf(nodes, width), scale: 1 };
   for (const scale of SCALES) {

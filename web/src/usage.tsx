@@ -11,7 +11,7 @@ export function UsageScreen({ page }: { page: Page }) {
     <>
       <h1>Usage</h1>
       <p>
-        Since {usage.since ?? 'this program started'}, when it began to count. Held = busy + idle + unknown; all GPU-hours = held + free + out of service.
+        Since {usage.since ? `${usage.since.slice(0, 19)}Z` : 'its start'}, when this program began to count. Held = busy + idle + unknown; all GPU-hours = held + free + out of service.
       </p>
       {teams.length === 0 ? (
         <p class="empty">No GPU has been held yet.</p>

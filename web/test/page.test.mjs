@@ -181,7 +181,7 @@ test('a deep link to a node, and back', async () => {
 test('a click on the map opens the node, hovering names the pod', async () => {
   const tab = await open('#/fleet');
   const box = await tab.locator('canvas').boundingBox();
-  const [x, y] = [box.x + 4 * 2.4 + 5 * 2.4 + 8, box.y + (4 + 16 + 12 + 5) * 2.4 + 8]; // GPU 0 at the largest scale
+  const [x, y] = [box.x + (4 + 5) * 1.6 + 8, box.y + (4 + 16 + 12 + 5) * 1.6 + 8]; // GPU 0 at the largest scale
   await tab.mouse.move(x, y);
   await tab.waitForSelector('.tip');
   assert.match(await tab.textContent('.tip'), /gpu-node-0000 GPU 0: used.*team-0\/train-0-0/);
