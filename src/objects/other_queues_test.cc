@@ -301,12 +301,22 @@ TEST(OtherGroups, IncompleteOnesStay) {
   EXPECT_NE(all(task.notes).find("0 of 1 pods of subgroup \"w\" exist"), std::string::npos);
 }
 
+const model::WorkloadSpec& named(const Inputs& in, const std::string& name) {
+  static const model::WorkloadSpec kNone;
+  for (const model::WorkloadSpec& w : in.queues.workloads) {
+    if (w.name == name) return w;
+  }
+  ADD_FAILURE() << "no workload " << name;
+  return kNone;
+}
+
 TEST(OtherGroups, RunningOnesHoldQuota) {
   const Inputs in =
       read_clean(gpu_node("n1", 8) + volcano_queue("q", "weight: 1") +
                  volcano_group("minMember: 1, queue: q") + grouped("a", "g", "nodeName: n1,") +
                  grouped("b", "g", "nodeName: n1,") + grouped("c", "g"));
-  const model::WorkloadSpec& w = only(in);
+  ASSERT_EQ(in.queues.workloads.size(), 2u);
+  const model::WorkloadSpec& w = named(in, "g");
   ASSERT_TRUE(w.admission.has_value());
   EXPECT_TRUE(w.admitted);
   EXPECT_EQ(w.admission->queue, "q");
@@ -316,12 +326,29 @@ TEST(OtherGroups, RunningOnesHoldQuota) {
   EXPECT_EQ(set.flavors.at("nvidia.com/gpu"), "default");
   EXPECT_EQ(w.pod_sets.at(0).pods, (Names{"ml/a", "ml/b"}));
   EXPECT_EQ(in.gangs.size(), 1u) << "as without queues";
-  EXPECT_EQ(in.pods.at(2).gang, "g");
-  EXPECT_FALSE(in.pods.at(2).queued);
-  EXPECT_NE(all(in.notes).find("its 2 bound pods hold quota of queue \"q\", the others start "
-                               "without it"),
+  // Beyond the minimum each pod waits for quota of its own.
+  const model::WorkloadSpec& more = named(in, "c");
+  EXPECT_FALSE(more.admission.has_value());
+  EXPECT_EQ(more.queue, w.queue);
+  EXPECT_EQ(more.pod_sets.at(0).pods, (Names{"ml/c"}));
+  EXPECT_TRUE(in.pods.at(2).queued);
+  EXPECT_NE(all(in.notes).find("2 of its pods hold quota of queue \"q\", the others wait there "
+                               "one by one"),
             std::string::npos)
       << all(in.notes);
+}
+
+TEST(OtherGroups, OfARunningGroupTheRestOfTheMinimumIsLetIn) {
+  const Inputs in =
+      read_clean(gpu_node("n1", 8) + volcano_queue("q", "weight: 1") +
+                 volcano_group("minMember: 3, queue: q") + grouped("a", "g", "nodeName: n1,") +
+                 grouped("b", "g") + grouped("c", "g") + grouped("d", "g"));
+  ASSERT_EQ(in.queues.workloads.size(), 2u);
+  EXPECT_EQ(named(in, "g").admission->pod_sets.at(0).count, 3);
+  EXPECT_EQ(named(in, "d").pod_sets.at(0).pods, (Names{"ml/d"}));
+  EXPECT_EQ(in.pods.at(1).gang, "g");
+  EXPECT_FALSE(in.pods.at(2).queued);
+  EXPECT_TRUE(in.pods.at(3).queued);
 }
 
 TEST(OtherGroups, OnlyWithAQueueOfTheInput) {
