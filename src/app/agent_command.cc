@@ -9,6 +9,7 @@
 
 #include "advertise/labels.h"
 #include "agent/agent.h"
+#include "agent/mig_helper.h"
 #include "agent/requests.h"
 #include "app/agent_source.h"
 #include "app/files.h"
@@ -38,7 +39,7 @@ struct AgentSettings {
   agent::AgentOptions agent;
   std::optional<HostPort> metrics;
   std::optional<kube::Config> cluster;
-  std::string config_text;
+  std::string config_text, mig_text;
 };
 
 std::string host_name() {
@@ -50,6 +51,16 @@ std::string host_name() {
 Result<std::string> config_text_of(const AgentArguments& arguments) {
   if (arguments.config_file.empty()) return std::string();
   return read_file(arguments.config_file, kMaxConfig);
+}
+
+// The layouts, or why they cannot be read. No file: the usual names count.
+Status read_mig_layouts(const std::string& path, std::string& text, agent::AgentOptions& out) {
+  if (path.empty()) return {};
+  BERTH_TRY(text, read_file(path, kMaxConfig));
+  Result<discover::MigConfig> read = discover::read_mig_config(text);
+  if (!read.ok()) return std::move(read).error().context(path);
+  out.mig_config = std::make_shared<const discover::MigConfig>(std::move(*read));
+  return {};
 }
 
 std::string word_of(const std::map<std::string, std::string>& words, const std::string& name) {
@@ -104,6 +115,8 @@ Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Term
             monitor::health_options(word_of(terminal.environment, "DP_DISABLE_HEALTHCHECKS"),
                                     word_of(terminal.environment, "DP_ENABLE_HEALTHCHECKS")));
   BERTH_CHECK(read_exporting(arguments, options.exporting));
+  options.mig_layout = arguments.mig_layout;
+  BERTH_CHECK(read_mig_layouts(arguments.mig_config, out.mig_text, options));
   if (arguments.metrics_address != "none") {
     Result<HostPort> place = parse_host_port(
         arguments.metrics_address.empty() ? "0.0.0.0:9400" : arguments.metrics_address);
@@ -144,11 +157,13 @@ class AgentRun {
     }
     agent_->start();
     watch_config();
+    watch_mig();
     watch_faults();
     loop_.run();
     log_.info("stopping");
     server_.reset();
     config_watch_.reset();
+    mig_watch_.reset();
     fault_watch_.reset();
     agent_.reset();
     return 0;
@@ -161,6 +176,7 @@ class AgentRun {
     settings_.agent.simulated = !source_.real;
     if (!source_.real) settings_.agent.kernel_log.clear();
     if (!settings_.agent.state_dir.empty()) BERTH_CHECK(make_folder(settings_.agent.state_dir));
+    open_mig();
     if (settings_.cluster) {
       transport_ = std::make_unique<kube::CurlTransport>(
           loop_, *settings_.cluster, terminal_.environment, kube::CurlOptions{}, &metrics_);
@@ -186,6 +202,28 @@ class AgentRun {
                            }));
     log_.info("serving metrics", {{"address", http.address}, {"port", server_->port()}});
     return {};
+  }
+
+  // Who changes MIG layouts: the source itself where there is no driver, else the helper.
+  void open_mig() {
+    agent::AgentOptions& options = settings_.agent;
+    if (source_.mig != nullptr) {
+      options.mig_driver = source_.mig;
+      return;
+    }
+    agent::MigHelperOptions helper;
+    helper.path = arguments_.helper_path.empty() ? "/proc/self/exe" : arguments_.helper_path;
+    helper.arguments = {"agent-helper", "--driver-root", options.config.driver_root};
+    if (!options.state_dir.empty()) {
+      helper.arguments.insert(helper.arguments.end(),
+                              {"--lock", options.state_dir + "/mig-helper.lock"});
+    }
+    for (const char* name : {"LD_LIBRARY_PATH", "BERTH_CRASH_AT"}) {
+      const std::string value = word_of(terminal_.environment, name);
+      if (!value.empty()) helper.environment.push_back(std::string(name) + "=" + value);
+    }
+    helper_ = std::make_unique<agent::MigHelper>(loop_, std::move(helper));
+    options.mig_driver = helper_.get();
   }
 
   // On the server's thread.
@@ -229,6 +267,27 @@ class AgentRun {
     agent_->set_config(*config);
   }
 
+  void watch_mig() {
+    if (arguments_.mig_config.empty()) return;
+    const std::string path = absolute_path(arguments_.mig_config);
+    mig_watch_ = host::FolderWatch::start(loop_, path.substr(0, path.rfind('/')),
+                                          [this](const std::string&) { read_mig(); });
+  }
+
+  void read_mig() {
+    std::string text;
+    agent::AgentOptions fresh;
+    const Status read = read_mig_layouts(arguments_.mig_config, text, fresh);
+    if (!read.ok()) {
+      mig_broken_ = true;
+      return agent_->set_mig_config_problem(read.error().to_string());
+    }
+    if (text == settings_.mig_text && !mig_broken_) return;
+    mig_broken_ = false;
+    settings_.mig_text = std::move(text);
+    agent_->set_mig_config(std::move(fresh.mig_config));
+  }
+
   void watch_faults() {
     if (arguments_.sim_faults.empty() || source_.simulated == nullptr) return;
     const std::string path = absolute_path(arguments_.sim_faults);
@@ -267,9 +326,11 @@ class AgentRun {
   OpenSource source_;
   std::unique_ptr<kube::CurlTransport> transport_;
   std::unique_ptr<kube::Client> client_;
+  std::unique_ptr<agent::MigHelper> helper_;
   std::unique_ptr<agent::Agent> agent_;
   std::unique_ptr<serve::HttpServer> server_;
-  std::unique_ptr<host::FolderWatch> config_watch_, fault_watch_;
+  std::unique_ptr<host::FolderWatch> config_watch_, fault_watch_, mig_watch_;
+  bool mig_broken_ = false;
   std::size_t faults_read_ = 0;
 };
 
@@ -311,7 +372,8 @@ void fill_from_environment(AgentArguments& arguments,
       {&arguments.kubeconfig, "BERTH_KUBECONFIG"},   {&arguments.kubelet_dir, "BERTH_KUBELET_DIR"},
       {&arguments.cdi_dir, "BERTH_CDI_DIR"},         {&arguments.state_dir, "BERTH_STATE_DIR"},
       {&arguments.metrics_address, "BERTH_METRICS"}, {&arguments.host_root, "BERTH_HOST_ROOT"},
-      {&arguments.config_file, "CONFIG_FILE"},
+      {&arguments.config_file, "CONFIG_FILE"},       {&arguments.mig_layout, "BERTH_MIG_LAYOUT"},
+      {&arguments.mig_config, "BERTH_MIG_CONFIG"},   {&arguments.helper_path, "BERTH_HELPER"},
   };
   for (const auto& [place, name] : places) {
     if (place->empty()) *place = word_of(environment, name);

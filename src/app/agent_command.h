@@ -20,8 +20,10 @@ struct AgentArguments {
   bool old_hostname = false, old_metric_names = false, pod_uid = false;
   bool take_over = false, no_cdi = false;
   bool print_labels = false;
-  std::string sim_faults;  // a file whose lines are faults
-  int sample_ms = 1'000;   // between readings
+  std::string mig_layout, mig_config;  // the layout's name; the file of layouts
+  std::string helper_path;             // empty: this program
+  std::string sim_faults;              // a file whose lines are faults
+  int sample_ms = 1'000;               // between readings
   std::string log_level = "info", log_format = "text";
   // record
   std::string record_file;
@@ -34,7 +36,7 @@ struct AgentArguments {
 
 // What the command line left open, from the environment: NODE_NAME, BERTH_SOURCE,
 // BERTH_KUBELET_DIR, BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HOST_ROOT,
-// BERTH_KUBECONFIG, CONFIG_FILE.
+// BERTH_KUBECONFIG, CONFIG_FILE, BERTH_MIG_LAYOUT, BERTH_MIG_CONFIG, BERTH_HELPER.
 void fill_from_environment(AgentArguments& arguments,
                            const std::map<std::string, std::string>& environment);
 

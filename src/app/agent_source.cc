@@ -19,6 +19,7 @@ Result<OpenSource> open_simulated(Loop& loop, const std::string& path, const std
   if (!made.ok()) return std::move(made).error().context(path);
   OpenSource out;
   out.simulated = made->get();
+  out.mig = made->get();
   out.source = std::move(*made);
   return out;
 }
@@ -36,7 +37,9 @@ Result<OpenSource> open_source(Loop& loop, Random random, const std::string& tex
     BERTH_TRY(const std::string bytes, read_file(path, kMaxRecording));
     Result<nvml::Recording> recording = nvml::read_recording(bytes);
     if (!recording.ok()) return std::move(recording).error().context(path);
-    out.source = std::make_unique<nvml::RecordedSource>(loop, std::move(*recording));
+    auto made = std::make_unique<nvml::RecordedSource>(loop, std::move(*recording));
+    out.mig = made.get();
+    out.source = std::move(made);
     return out;
   }
   if (text == "nvml") {

@@ -15,6 +15,7 @@ namespace berth::app {
 struct OpenSource {
   std::unique_ptr<discover::GpuSource> source;
   sim::SimGpuSource* simulated = nullptr;  // the same, when it is one
+  discover::MigDriver* mig = nullptr;      // the same, where it changes layouts itself
   bool real = false;                       // the devices are this machine's
 };
 

@@ -3,6 +3,7 @@
 
 #include "advertise/plugin_config.h"
 #include "app/agent_command.h"
+#include "app/agent_helper.h"
 #include "app/command_table.h"
 
 namespace berth::app {
@@ -14,14 +15,15 @@ constexpr const char* kAgentHelp =
 constexpr const char* kAgentFooter =
     "Each option also as environment: NODE_NAME, BERTH_SOURCE, BERTH_KUBECONFIG, "
     "BERTH_KUBELET_DIR,\n"
-    "BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HOST_ROOT; flags and variables of "
-    "NVIDIA's\n"
+    "BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HOST_ROOT, BERTH_MIG_LAYOUT,\n"
+    "BERTH_MIG_CONFIG, BERTH_HELPER; flags and variables of NVIDIA's\n"
     "device plugin are read as they are (docs/agent-config.md). Without a kubeconfig, outside a\n"
     "cluster, labels and objects are left alone.\n"
     "Exit code: 0 stopped as asked, 1 it could not start or go on, 2 the command line is wrong.\n"
     "Examples:\n"
     "  berth agent --node-name gpu-1 --kubeconfig /etc/kubernetes/kubelet.conf\n"
     "  berth agent --source sim=examples/fleets/small.yaml --node-name h100-0 --print-labels\n"
+    "  berth agent --mig-layout all-balanced --mig-strategy mixed\n"
     "  berth agent status\n"
     "  berth agent forgive 3 --why 'riser replaced'\n"
     "  berth agent record h200.json --seconds 30\n";
@@ -63,6 +65,16 @@ void add_agent_options(CLI::App& agent, AgentArguments& args) {
   agent.add_option("--sample-ms", args.sample_ms, "between readings of the GPUs (default 1000)")
       ->type_name("N")
       ->check(CLI::Range(10, 60'000));
+  agent
+      .add_option("--mig-layout", args.mig_layout,
+                  "how GPUs are cut, where the Node's label nvidia.com/mig.config\ndoes not say")
+      ->type_name("NAME");
+  agent
+      .add_option("--mig-config", args.mig_config,
+                  "mig-parted's file of layouts; read anew on change")
+      ->type_name("FILE");
+  agent.add_option("--helper-path", args.helper_path, "who changes GPUs (default: this program)")
+      ->type_name("FILE");
   agent.add_flag("--take-over", args.take_over, "register beside another vendor's device plugin");
   agent.add_flag("--print-labels", args.print_labels, "print the node's labels and end");
   agent.add_option("--sim-faults", args.sim_faults, "lines of this file become faults, as added")
@@ -87,6 +99,21 @@ void add_agent_options(CLI::App& agent, AgentArguments& args) {
   }
 }
 
+// For the agent alone: not in the list of commands.
+void add_helper_command(CLI::App& app, CommandContext& context) {
+  const auto held = std::make_shared<HelperArguments>();
+  CLI::App* helper = app.add_subcommand("agent-helper", "changes GPUs for the agent");
+  helper->group("");
+  helper->add_option("--driver-root", held->driver_root, "where the driver is")->type_name("DIR");
+  helper->add_option("--library", held->library, "NVML's name or path")->type_name("FILE");
+  helper->add_option("--lock", held->lock, "one helper at a time")->type_name("FILE");
+  helper->footer(
+      "Reads one request from stdin and answers on stdout: docs/privileges.md.\n"
+      "Exit code: 0 done, 1 refused or failed, 2 the command line is wrong.");
+  helper->callback(
+      [held, &context] { context.code = agent_helper_command(*held, context.terminal); });
+}
+
 }  // namespace
 
 void add_agent_command(CLI::App& app, CommandContext& context) {
@@ -94,6 +121,7 @@ void add_agent_command(CLI::App& app, CommandContext& context) {
   AgentArguments& args = *held;
   CLI::App* agent = app.add_subcommand("agent", kAgentHelp);
   agent->footer(kAgentFooter);
+  add_helper_command(app, context);
   add_agent_options(*agent, args);
   CLI::App* status = agent->add_subcommand("status", "what the agent on this machine says");
   status->add_option("--state-dir", args.state_dir, "the agent's (default /var/lib/berth)")
