@@ -1,0 +1,122 @@
+// Rules look at meaning: other names, another order, other quotes, another indentation and more
+// neighbours change nothing.
+#include <gtest/gtest.h>
+
+#include "base/random.h"
+#include "lint/cases.h"
+#include "text/json.h"
+#include "text/yaml.h"
+#include "text/yaml_emit.h"
+
+namespace berth::lint_test {
+namespace {
+
+using text::Value;
+using text::YamlPlace;
+
+// The same value, written differently.
+class Writer {
+ public:
+  explicit Writer(Random& random) : random_(random), step_(2 + random.below(3)) {}
+
+  std::string block(const Value& value, std::size_t indent) {
+    if (!value.is_object() && !value.is_array()) return " " + scalar(value) + comment() + "\n";
+    if (value.size() == 0) return value.is_object() ? " {}\n" : " []\n";
+    if (random_.below(6) == 0)
+      return " " + text::yaml_flow(value, YamlPlace::kFlow) + comment() + "\n";
+    std::string out = comment() + "\n";
+    std::vector<text::Member> members(value.members().begin(), value.members().end());
+    random_.shuffle(members);
+    for (const text::Member& member : members) {
+      out += std::string(indent, ' ') + key(member.key) + ":" + block(member.value, indent + step_);
+    }
+    for (const Value& item : value.items()) {
+      out += std::string(indent, ' ') + "-" + block(item, indent + step_);
+    }
+    return out;
+  }
+
+ private:
+  std::string comment() {
+    return random_.below(5) == 0 ? " # " + std::to_string(random_.below(99)) : "";
+  }
+  std::string key(std::string_view text) {
+    return random_.below(3) == 0 ? text::yaml_string(text, YamlPlace::kJson)
+                                 : text::yaml_string(text, YamlPlace::kBlock);
+  }
+  std::string scalar(const Value& value) {
+    if (!value.is_string()) return text::to_json(value);
+    const std::string_view text = value.string();
+    if (random_.below(3) == 0 && text.find_first_of("'\n\\") == std::string_view::npos &&
+        !text.empty()) {
+      return "'" + std::string(text) + "'";
+    }
+    return text::yaml_string(text, random_.below(2) == 0 ? YamlPlace::kJson : YamlPlace::kBlock);
+  }
+
+  Random& random_;
+  std::size_t step_;
+};
+
+std::string rewritten(const std::vector<text::Document>& documents, Random& random) {
+  std::string out;
+  if (random.below(3) == 0) {
+    out += "apiVersion: v1\nkind: Namespace\nmetadata: {name: neighbour-" +
+           std::to_string(random.below(1000)) + "}\n";
+  }
+  for (const text::Document& document : documents) {
+    Writer writer(random);
+    std::string body = writer.block(document.root(), 0);
+    out += "---" + body;
+  }
+  return out;
+}
+
+bool is_yaml(const lint::File& file) { return file.name.ends_with(".yaml"); }
+
+TEST(LintMutations, TheSameMeaningGivesTheSameFindings) {
+  for (const Case& one : cases()) {
+    if (!is_yaml(one.bad) || one.rule == "document-type") continue;
+    for (std::uint64_t seed = 1; seed <= 12; ++seed) {
+      Random random(seed);
+      for (const lint::File* file : {&one.bad, &one.good}) {
+        const auto documents = text::parse_yaml(file->bytes);
+        ASSERT_TRUE(documents.ok());
+        const std::string bytes = rewritten(*documents, random);
+        const lint::Report plain = lint::lint({*file}, &schemas());
+        const lint::Report other = lint::lint({{file->name, bytes}}, &schemas());
+        ASSERT_TRUE(other.unreadable.empty())
+            << one.file << " seed " << seed << ": " << other.unreadable[0].message << "\n"
+            << bytes;
+        EXPECT_EQ(count_rule(other, one.rule), count_rule(plain, one.rule))
+            << one.file << " seed " << seed << "\n"
+            << bytes << words_of(other.findings);
+        const auto made = lint::convert({file->name, bytes}, &schemas());
+        ASSERT_TRUE(made.ok()) << one.file << " seed " << seed;
+        const auto again = lint::convert({file->name, made->bytes}, &schemas());
+        ASSERT_TRUE(again.ok()) << one.file << " seed " << seed << "\n" << made->bytes;
+        EXPECT_EQ(again->bytes, made->bytes) << one.file << " seed " << seed << "\n" << bytes;
+      }
+    }
+  }
+}
+
+TEST(LintMutations, OneAmongManyContainersIsFound) {
+  for (std::size_t at = 0; at < 5; ++at) {
+    std::string pod = "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n";
+    for (const char* list : {"initContainers", "containers"}) {
+      pod += std::string("  ") + list + ":\n";
+      for (std::size_t i = 0; i < 5; ++i) {
+        const bool wrong = i == at;
+        pod += "    - name: " + std::string(list, 1) + std::to_string(i) +
+               "\n      image: i\n      resources: {limits: {nvidia.com/gpu: " +
+               (wrong ? "0.5" : "1") + "}}\n";
+      }
+    }
+    const lint::Report report = lint::lint({{"p.yaml", pod}}, nullptr);
+    EXPECT_EQ(count_rule(report, "resource-fraction"), 2u) << at;
+  }
+}
+
+}  // namespace
+}  // namespace berth::lint_test

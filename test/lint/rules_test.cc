@@ -1,0 +1,128 @@
+// Every rule finds what it is for, leaves the rest alone, and what it corrects stays corrected.
+#include <gtest/gtest.h>
+
+#include <set>
+#include <sstream>
+
+#include "lint/cases.h"
+#include "text/json.h"
+
+namespace berth::lint_test {
+namespace {
+
+TEST(LintRules, EveryRuleHasACaseAndAParagraph) {
+  std::set<std::string, std::less<>> tested = {"mig-strategy"};  // needs two files: below
+  for (const Case& one : cases()) tested.insert(one.rule);
+  const std::string page = read_text(BERTH_SOURCE_ROOT "/docs/lint.md");
+  std::string_view last;
+  for (const lint::Rule& rule : lint::rules()) {
+    EXPECT_TRUE(tested.contains(rule.id)) << rule.id << " has no file in test/lint/rules";
+    EXPECT_NE(page.find("### " + std::string(rule.id)), std::string::npos)
+        << rule.id << " is not in docs/lint.md";
+    EXPECT_LT(last, rule.id) << "rules are sorted";
+    last = rule.id;
+  }
+  for (const std::string& rule : tested) EXPECT_NE(lint::find_rule(rule), nullptr) << rule;
+}
+
+TEST(LintRules, FindWhatIsWrongAndNothingElse) {
+  for (const Case& one : cases()) {
+    const lint::Report bad = lint::lint({one.bad}, &schemas());
+    EXPECT_TRUE(bad.unreadable.empty()) << one.file;
+    EXPECT_GE(count_rule(bad, one.rule), 1u) << one.file << "\n" << words_of(bad.findings);
+    const lint::Report good = lint::lint({one.good}, &schemas());
+    EXPECT_TRUE(good.unreadable.empty()) << one.file;
+    EXPECT_EQ(count_rule(good, one.rule), 0u) << one.file << "\n" << words_of(good.findings);
+    for (const lint::Finding& finding : bad.findings) {
+      EXPECT_GT(finding.line, 0) << one.file;
+      EXPECT_FALSE(finding.what.empty() || finding.why.empty() || finding.fix.empty()) << one.file;
+    }
+  }
+}
+
+TEST(LintRules, WhatIsConvertedIsRightAndStaysSo) {
+  std::size_t converted = 0;
+  for (const Case& one : cases()) {
+    const lint::Report before = lint::lint({one.bad}, &schemas());
+    bool has_edit = false;
+    for (const lint::Finding& finding : before.findings) {
+      has_edit = has_edit || (finding.rule == one.rule && finding.edit.has_value());
+    }
+    const auto made = lint::convert(one.bad, &schemas());
+    ASSERT_TRUE(made.ok()) << one.file;
+    if (has_edit) {
+      ++converted;
+      const lint::Report after = lint::lint({{one.bad.name, made->bytes}}, &schemas());
+      EXPECT_EQ(count_rule(after, one.rule), 0u) << one.file << "\n" << made->bytes;
+    }
+    const auto again = lint::convert({one.bad.name, made->bytes}, &schemas());
+    ASSERT_TRUE(again.ok()) << one.file;
+    EXPECT_EQ(again->bytes, made->bytes) << one.file;
+    // A correction keeps the comments of the lines it does not take away.
+    if (one.rule == "karpenter-expire-after" || one.rule == "workload-priority-spec" ||
+        one.rule == "plugin-sharing" || one.rule == "dra-request-exactly") {
+      std::istringstream lines(one.bad.bytes);
+      for (std::string line; std::getline(lines, line);) {
+        const std::size_t at = line.find('#');
+        if (at == std::string::npos) continue;
+        EXPECT_NE(made->bytes.find(line.substr(at)), std::string::npos) << one.file << line;
+      }
+    }
+  }
+  EXPECT_GE(converted, 40u);
+}
+
+TEST(LintRules, ScriptsAndManifestsAreReadTogether) {
+  const lint::File script{"a.sh", "helm install g nvidia/gpu-operator --set mig.strategy=single\n"};
+  const lint::File mixed{"b.sh", "helm install g nvidia/gpu-operator --set mig.strategy=mixed\n"};
+  const lint::File pod{
+      "p.yaml",
+      "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n"
+      "    - {name: c, image: i, resources: {limits: {nvidia.com/mig-1g.10gb: 1}}}\n"};
+  EXPECT_EQ(count_rule(lint::lint({script, pod}, nullptr), "mig-strategy"), 1u);
+  EXPECT_EQ(count_rule(lint::lint({script, mixed, pod}, nullptr), "mig-strategy"), 0u);
+  EXPECT_EQ(count_rule(lint::lint({pod}, nullptr), "mig-strategy"), 0u);
+}
+
+TEST(LintRules, BadInputIsToldApartFromFindings) {
+  for (const std::string text :
+       {"a: [", "a: 1\na: 2\n", "\xff\xfe", "just words", "a: *nobody\n"}) {
+    const lint::Report report = lint::lint({{"x.yaml", text}}, &schemas());
+    EXPECT_EQ(report.unreadable.size(), 1u) << text;
+    EXPECT_TRUE(report.findings.empty()) << text;
+    EXPECT_FALSE(lint::convert({"x.yaml", text}, &schemas()).ok()) << text;
+  }
+  EXPECT_TRUE(lint::lint({{"x.yaml", ""}}, &schemas()).unreadable.empty());
+}
+
+TEST(LintRules, LinesAreThoseOfTheFile) {
+  const std::string text =
+      "# one\n---\napiVersion: v1\nkind: Node\nmetadata: {name: n}\n---\n# six\n"
+      "apiVersion: scheduling.volcano.sh/v1beta1\nkind: Queue\nmetadata:\n  name: q\nspec:\n"
+      "  weight: 1\n  preemptable: true\n";
+  const lint::Report report = lint::lint({{"x.yaml", text}}, &schemas());
+  ASSERT_EQ(report.findings.size(), 1u) << words_of(report.findings);
+  EXPECT_EQ(report.findings[0].line, 14);
+  EXPECT_EQ(report.findings[0].column, 3);
+  EXPECT_EQ(report.findings[0].document, 2);
+  EXPECT_EQ(report.findings[0].object, "Queue q");
+  EXPECT_EQ(report.findings[0].field, "spec.preemptable");
+}
+
+TEST(LintRules, ItemsOfListsAreObjects) {
+  const lint::File list{"x.yaml",
+                        "apiVersion: v1\nkind: List\nitems:\n"
+                        "  - apiVersion: scheduling.volcano.sh/v1beta1\n    kind: Queue\n"
+                        "    metadata: {name: q}\n    spec:\n      weight: 1\n"
+                        "      preemptable: true # no\n"};
+  const lint::Report report = lint::lint({list}, &schemas());
+  ASSERT_EQ(report.findings.size(), 1u) << words_of(report.findings);
+  EXPECT_EQ(report.findings[0].line, 9);
+  const auto made = lint::convert(list, &schemas());
+  ASSERT_TRUE(made.ok());
+  EXPECT_EQ(made->bytes.find("preemptable"), std::string::npos);
+  EXPECT_TRUE(made->left.empty());
+}
+
+}  // namespace
+}  // namespace berth::lint_test
