@@ -116,6 +116,13 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       ->type_name("HOST:PORT");
   controller.add_option("--webhook-url", args.webhook_url, "how the API server reaches it")
       ->type_name("URL");
+  controller
+      .add_option("--page", args.page_address,
+                  "serve the web page there, to tokens that may see it")
+      ->type_name("HOST:PORT");
+  controller.add_option("--page-cert", args.page_certificate, "its certificate (default: its own)")
+      ->type_name("FILE");
+  controller.add_option("--page-key", args.page_key, "of the certificate")->type_name("FILE");
   controller.add_option("--log-level", args.log_level, "debug, info or warn (default info)")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn"}));

@@ -7,7 +7,11 @@
 #include <optional>
 #include <ostream>
 
+#include "app/files.h"
 #include "app/log_lines.h"
+#include "app/page_access.h"
+#include "app/page_facts.h"
+#include "app/page_server.h"
 #include "app/signals.h"
 #include "app/webhook_server.h"
 #include "base/run_loop.h"
@@ -17,6 +21,7 @@
 #include "kube/config.h"
 #include "kube/curl_transport.h"
 #include "kube/elector.h"
+#include "serve/certificate.h"
 #include "serve/http_server.h"
 #include "text/escape.h"
 
@@ -26,8 +31,37 @@ namespace {
 
 struct ControllerSettings {
   control::ControllerOptions control;
-  std::optional<HostPort> metrics, webhook;
+  std::optional<HostPort> metrics, webhook, page;
+  std::optional<serve::TlsFiles> page_tls;
 };
+
+Status page_settings(const ControllerArguments& arguments, ControllerSettings& out) {
+  if (arguments.page_certificate.empty() != arguments.page_key.empty()) {
+    return invalid("--page-cert and --page-key: found one of them, want both or none");
+  }
+  if (arguments.page_address.empty()) return {};
+  Result<HostPort> place = parse_host_port(arguments.page_address);
+  if (!place.ok()) return std::move(place).error().context("--page");
+  out.page = *place;
+  if (arguments.page_key.empty()) return {};
+  serve::TlsFiles files;
+  BERTH_TRY(files.certificate_pem, read_file(arguments.page_certificate));
+  BERTH_TRY(files.key_pem, read_file(arguments.page_key));
+  out.page_tls = std::move(files);
+  return {};
+}
+
+// For a page without one that people trust: it lasts as long as a process may.
+Result<serve::TlsFiles> own_page_certificate(std::int64_t now_ns, const std::string& host) {
+  constexpr std::int64_t kDay = 86'400'000'000'000;
+  const serve::CertificateOptions options = {.common_name = "berth page",
+                                             .hosts = {"localhost", "127.0.0.1", host},
+                                             .not_before_ns = now_ns - kDay,
+                                             .valid_ns = 366 * kDay};
+  BERTH_TRY(const serve::Certificate authority, serve::make_authority(options));
+  BERTH_TRY(const serve::Certificate made, serve::make_certificate(options, authority));
+  return serve::TlsFiles{made.certificate_pem, made.key_pem};
+}
 
 Result<ControllerSettings> controller_settings(const ControllerArguments& arguments) {
   ControllerSettings out;
@@ -52,6 +86,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
                      "\", want https://HOST:PORT/PATH, as the API server reaches --webhook");
     }
   }
+  BERTH_CHECK(page_settings(arguments, out));
   return out;
 }
 
@@ -84,9 +119,15 @@ class ControllerRun {
         client_, random_.split("controller"), settings_.control, [this] { return leading(); }, log_,
         metrics_, decisions_.get(), inputs_.get());
     controller_->start();
+    if (const Status page = start_page(); !page.ok()) {
+      terminal_.err << "berth: --page: " << text::terminal_safe(page.error().to_string()) << '\n';
+      return 1;
+    }
     elect();
     start_webhook();
     loop_.run();
+    page_.reset();
+    page_facts_.reset();
     webhook_.reset();
     controller_.reset();
     elector_.reset();
@@ -191,10 +232,32 @@ class ControllerRun {
     });
   }
 
+  Status start_page() {
+    if (!settings_.page) return {};
+    PageOptions options;
+    options.address = settings_.page->host;
+    options.port = settings_.page->port;
+    options.policy = settings_.control.policy;
+    options.tls = settings_.page_tls;
+    if (!options.tls) {
+      BERTH_TRY(options.tls, own_page_certificate(terminal_.wall.now_ns(), options.address));
+    }
+    options.allow = [this](const std::string& token, PageOptions::Allowed answer) {
+      page_access_.ask(token, std::move(answer));
+    };
+    page_facts_ = std::make_unique<PageFactsKeeper>(loop_, *controller_, "cluster", nullptr);
+    page_facts_->start();
+    BERTH_TRY(page_, PageServer::start(loop_, options, page_facts_->source(), metrics_));
+    log_.info("serving the page", {{"address", options.address}, {"port", page_->port()}});
+    return {};
+  }
+
   void give_back() {
     if (stopping_) return;
     stopping_ = true;
     log_.info("stopping");
+    page_.reset();
+    page_facts_.reset();
     controller_.reset();
     if (elector_ == nullptr) return loop_.stop();
     elector_->stop([this] { loop_.stop(); });
@@ -217,6 +280,9 @@ class ControllerRun {
   std::unique_ptr<kube::Elector> elector_;
   std::unique_ptr<WebhookServer> webhook_;
   std::unique_ptr<serve::HttpServer> server_;
+  PageAccess page_access_{client_};
+  std::unique_ptr<PageFactsKeeper> page_facts_;
+  std::unique_ptr<PageServer> page_;
   bool stopping_ = false;
   int code_ = 0;
 };

@@ -21,6 +21,8 @@ struct ControllerArguments {
   std::string metrics_address = "127.0.0.1:0";  // "": none
   std::string webhook_address;                  // "host:port"; empty: no webhook
   std::string webhook_url;                      // how the API server reaches it
+  std::string page_address;                     // "host:port"; empty: no page
+  std::string page_certificate, page_key;       // files; empty: a certificate of its own
   std::string log_level = "info";
   std::string log_format = "text";
 };

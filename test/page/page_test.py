@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The web page as `berth up` serves it: files, headers, facts, waiting for changes, and who may not reach it.
+"""The web page as `berth up` and `berth controller` serve it: files, headers, facts, waiting, and who may not see it.
 
     page_test.py BERTH
 """
@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import ssl
 import subprocess
 import sys
 import tempfile
@@ -148,6 +149,69 @@ class PageOfUp(unittest.TestCase):
         self.create(job("news", 1, 1))
         reader.join(LIMIT_SECONDS)
         self.assertGreater(answers[0]["revision"], following["revision"])
+
+
+class PageOfController(unittest.TestCase):
+    """Over TLS, and only to tokens that the cluster knows and lets see pods and GpuNodes."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        cls.kubeconfig = os.path.join(cls.folder.name, "kubeconfig")
+        cls.up = subprocess.Popen([BERTH, "up", "--in-memory", "--gpus", "8", "--no-controller", "--kubeconfig", cls.kubeconfig],
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in cls.up.stdout:
+            if line.startswith("ready"):
+                break
+        with open(cls.kubeconfig, encoding="utf-8") as f:
+            cls.token = re.search(r"token: (\S+)", f.read())[1]
+        cls.controller = subprocess.Popen([BERTH, "controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0"],
+                                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        for line in cls.controller.stdout:
+            if "serving the page" in line:
+                cls.port = int(re.search(r"port=(\d+)", line)[1])
+                break
+
+    @classmethod
+    def tearDownClass(cls):
+        for process in (cls.controller, cls.up):
+            process.terminate()
+            process.communicate(timeout=60)
+            assert process.returncode == 0, process.returncode
+        cls.folder.cleanup()
+
+    def get(self, path, token=None):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS, context=context)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            answer = connection.getresponse()
+            return answer.status, answer.read().decode()
+        finally:
+            connection.close()
+
+    def test_facts_need_a_token(self):
+        self.assertEqual(self.get("/")[0], 200)  # the page itself holds nothing
+        for path in ("/api/page", "/api/why?kind=Pod&namespace=a&name=b"):
+            self.assertEqual(self.get(path)[0], 401)
+            status, text = self.get(path, "stranger")
+            self.assertEqual(status, 403, text)
+            self.assertIn("does not know this token", text)
+
+    def test_a_known_token_sees_the_cluster(self):
+        end = time.monotonic() + LIMIT_SECONDS
+        while True:
+            status, text = self.get("/api/page", self.token)
+            self.assertEqual(status, 200, text)
+            page = json.loads(text)
+            if page["gpus"]["total"] == 8:
+                break
+            self.assertLess(time.monotonic(), end, text)
+        self.assertEqual({b for n in page["nodes"] for b in n["busy"]}, {-1})  # nobody measures
+        status, text = self.get("/api/why?kind=Job&namespace=default&name=none", self.token)
+        self.assertEqual(status, 404, text)
 
 
 if __name__ == "__main__":
