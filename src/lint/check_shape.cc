@@ -211,6 +211,8 @@ void add_complaint(const Object& object, const Place& base, const Complaint& com
       break;
     }
     case Complaint::Kind::kInvalid:
+      // Requests that are not written are taken from limits, where the same is said.
+      if (!place && complaint.field.find(".resources.requests") != std::string::npos) break;
       out.add("field-value", place, field + ": " + complaint.message, "write what is allowed");
       break;
   }

@@ -81,6 +81,9 @@ class Converter {
     for (Finding& finding : done_) {
       if (!still.contains(key_of(finding))) out.done.push_back(std::move(finding));
     }
+    std::stable_sort(out.done.begin(), out.done.end(), [](const auto& a, const auto& b) {
+      return std::tie(a.document, a.line) < std::tie(b.document, b.line);
+    });
     out.left = std::move(report.findings);
     out.bytes = std::move(file_.bytes);
     return out;

@@ -92,8 +92,9 @@ std::vector<Complaint> complaints_of(const Kind& kind, const text::Value& object
     out.push_back(std::move(one));
   }
   for (const Cause& cause : validate(kind, made->object.root())) {
-    // Names are made by the server, or asked for elsewhere.
+    // Names are made by the server, or asked for elsewhere; a Job's selector is made by it too.
     if (cause.field == "metadata.name" || cause.field == "metadata.namespace") continue;
+    if (kind.group == "batch" && cause.field.ends_with("spec.selector")) continue;
     Complaint one;
     const bool missing = cause.reason == "FieldValueRequired";
     one.kind = missing ? Complaint::Kind::kMissing : Complaint::Kind::kInvalid;
