@@ -100,7 +100,7 @@ void check_cover(const DoctorInput& input, const std::map<std::string, FlavorGro
   for (const auto& [model, gpus] : bare) {
     out.add("gpus-without-quota", Severity::kWarning,
             "model " + (model.empty() ? std::string("unknown") : explain::short_model(model)),
-            explain::show_count(gpus, "GPU") + " are on nodes that no queue has quota for",
+            explain::show_count(gpus, "GPU") + " on nodes that no queue has quota for",
             "add a ResourceFlavor for these nodes to a ClusterQueue");
   }
 }
@@ -181,8 +181,8 @@ void check_groups(const DoctorInput& input, Findings& out) {
       continue;
     }
     out.add("group-too-small", Severity::kWarning, "PodGroup " + gang.ns + '/' + gang.name,
-            "minMember is " + std::to_string(gang.min_member) + " and " +
-                explain::show_count(it->second.all, "pod") + " of it exist: it never starts",
+            "minMember is " + std::to_string(gang.min_member) + ", and it has " +
+                explain::show_count(it->second.all, "pod") + ": it never starts",
             "make the missing pods, or lower minMember");
   }
 }
@@ -205,8 +205,8 @@ void check_foreign(const DoctorInput& input, Findings& out) {
   }
   for (const auto& [scheduler, pods] : by_scheduler) {
     out.add("foreign-gpu-pods", Severity::kWarning, "scheduler " + scheduler,
-            explain::show_count(pods, "pod") +
-                " of it hold GPUs: two schedulers give out the same GPUs",
+            "it has put " + explain::show_count(pods, "pod") +
+                " on GPUs: two schedulers give out the same ones",
             "set schedulerName: berth, or let berth's webhook do it, or keep them on other nodes");
   }
 }

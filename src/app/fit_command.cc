@@ -414,25 +414,25 @@ std::string fit_text(const FitArguments& arguments, const FitAnswer& answer,
   std::string out;
   if (now.placed) {
     out = paint.green("now") + ": " + ask + '\n';
-    out += "  " + wrapped("where    " + places_words(now.placements), 11) + '\n';
+    out += "  where    " + wrapped(places_words(now.placements), 11) + '\n';
     if (!now.victims.empty()) {
       std::string names;
       for (const std::string& victim : now.victims) names += (names.empty() ? "" : ", ") + victim;
-      out += "  " + wrapped("evicts   " + names, 11) + '\n';
+      out += "  evicts   " + wrapped(names, 11) + '\n';
     }
     return out;
   }
   out = (now.never ? paint.red("never") : paint.yellow("not now")) + ": " + ask + " (" +
         std::string(model::name(now.reason)) + ")\n";
-  out += "  " + wrapped("because  " + now.message, 11) + '\n';
-  if (!now.help.empty()) out += "  " + wrapped("helps    " + now.help, 11) + '\n';
+  out += "  because  " + wrapped(now.message, 11) + '\n';
+  if (!now.help.empty()) out += "  helps    " + wrapped(now.help, 11) + '\n';
   if (now.never) return out;
   const std::string when =
       answer.at_ns
           ? "about " + text::format_rfc3339(*answer.at_ns / 1'000'000'000 * 1'000'000'000) +
                 ", in " + show_age(*answer.at_ns - view.now_ns) + ", " + answer.because
           : "unknown: " + answer.because;
-  return out + "  " + wrapped("starts   " + when, 11) + '\n';
+  return out + "  starts   " + wrapped(when, 11) + '\n';
 }
 
 std::string fit_json(const FitArguments& arguments, const FitAnswer& answer) {

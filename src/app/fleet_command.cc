@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <map>
 
 #include "app/doctor.h"
 #include "explain/fleet.h"
@@ -101,14 +102,14 @@ std::string room_line(const explain::FleetRoom& room) {
   std::string sizes;
   for (const auto& gang : room.gangs) {
     if (gang.pods > 0) {
-      sizes += fmt::format("{}{} x {}", sizes.empty() ? "" : ", or ", gang.pods, gang.gpus_per_pod);
+      sizes += fmt::format("{}{}x{}", sizes.empty() ? "" : ", ", gang.pods, gang.gpus_per_pod);
     }
   }
-  std::string out = explain::short_model(room.model) + ": " + show_count(room.free, "GPU");
-  if (room.free == 0) return out + " free";
-  out += fmt::format(" free, {} on one node", room.largest_node);
+  std::string out = fmt::format("{}: {} free", explain::short_model(room.model), room.free);
+  if (room.free == 0) return out;
+  out += fmt::format(", {} on one node", room.largest_node);
   if (!room.rack.empty()) out += fmt::format(", {} in {}", room.largest_rack, room.rack);
-  return out + "; pods x GPUs: " + sizes;
+  return out + "; pods x GPUs " + sizes;
 }
 
 std::string waiting_lines(const Fleet& fleet) {
@@ -136,7 +137,7 @@ std::string oldest_lines(const Seen& seen) {
     out += (out.empty() ? "" : ", ") + text::terminal_safe(row.name) + ' ' +
            show_age(seen.fleet.now_ns - row.oldest_ns);
   }
-  return out.empty() ? "" : wrapped("oldest     " + out, 11) + '\n';
+  return out.empty() ? "" : "oldest     " + wrapped(out, 11) + '\n';
 }
 
 std::string finding_lines(const Finding& finding, const Paint& paint) {
@@ -160,7 +161,7 @@ std::string status_text(const ClusterView& view, const Seen& seen, const ViewSty
     out += fmt::format("of the unhealthy {} still held by pods\n", total.unhealthy_held);
   }
   out += '\n';
-  for (const auto& room : fleet.rooms) out += wrapped("fits now   " + room_line(room), 11) + '\n';
+  for (const auto& room : fleet.rooms) out += "fits now   " + wrapped(room_line(room), 11) + '\n';
   out += waiting_lines(fleet) + oldest_lines(seen);
   const Diagnosis diagnosis = diagnose({view, fleet, seen.queues});
   std::vector<Finding> problems = diagnosis.findings;
@@ -205,11 +206,32 @@ std::string node_state(const FleetNode& node) {
   return out;
 }
 
+// "web/api-6c5f7-0" is one of "web/api-6c5f7".
+std::string kin_of(const std::string& pod) {
+  const std::size_t dash = pod.rfind('-');
+  return dash == std::string::npos || dash < pod.find('/') ? pod : pod.substr(0, dash);
+}
+
+// Pods that differ in the end of their names, and hold the same, are told together.
 std::string holders_of(const FleetNode& node) {
+  std::vector<std::pair<std::string, int>> kin;  // with how many
+  std::map<std::pair<std::string, int>, std::size_t> places;
+  std::vector<const explain::FleetHolder*> first;
+  for (const explain::FleetHolder& holder : node.holders) {
+    const auto [it, fresh] =
+        places.emplace(std::pair(kin_of(holder.pod), holder.milli), kin.size());
+    if (fresh) {
+      kin.emplace_back(kin_of(holder.pod), 0);
+      first.push_back(&holder);
+    }
+    ++kin[it->second].second;
+  }
   std::string out;
-  for (const auto& holder : node.holders) {
-    out += (out.empty() ? "" : ", ") + text::terminal_safe(holder.pod);
-    if (holder.milli != model::kMilliPerGpu) out += " (" + show_milli(holder.milli) + ')';
+  for (std::size_t i = 0; i < kin.size(); ++i) {
+    const auto& [name, count] = kin[i];
+    out += (out.empty() ? "" : ", ") + text::terminal_safe(count == 1 ? first[i]->pod : name);
+    if (count > 1) out += fmt::format(" x{}", count);
+    if (first[i]->milli != model::kMilliPerGpu) out += " (" + show_milli(first[i]->milli) + ')';
   }
   return out;
 }
@@ -339,10 +361,13 @@ std::string doctor_text_of(const Diagnosis& diagnosis, const ClusterView& view,
   if (diagnosis.errors + diagnosis.warnings == 0) {
     return out + fmt::format("healthy: {} checks of {}\n", diagnosis.checks.size(), where);
   }
-  return out + fmt::format("{}, {} ({} checks of {}); docs/doctor.md explains each\n",
-                           show_count(diagnosis.errors, "error"),
-                           show_count(diagnosis.warnings, "warning"), diagnosis.checks.size(),
-                           where);
+  return out +
+         wrapped(
+             fmt::format("{}, {} ({} checks of {}); docs/doctor.md explains each",
+                         show_count(diagnosis.errors, "error"),
+                         show_count(diagnosis.warnings, "warning"), diagnosis.checks.size(), where),
+             0) +
+         '\n';
 }
 
 std::string doctor_json(const Diagnosis& diagnosis) {

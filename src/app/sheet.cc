@@ -170,7 +170,9 @@ std::string wrapped(std::string_view text, std::size_t indent, std::size_t width
       if (rest[i] == ' ' && i > 0 && seen <= room + 1) cut = i;
     }
     if (cut == std::string::npos) break;
-    out += rest.substr(0, cut) + '\n' + std::string(indent, ' ');
+    std::string line = rest.substr(0, cut);
+    while (line.ends_with(' ')) line.pop_back();
+    out += line + '\n' + std::string(indent, ' ');
     rest = rest.substr(cut + 1);
   }
   return out + rest;

@@ -163,7 +163,7 @@ TEST(Views, StatusSaysWhatFitsAndWhatWaits) {
   EXPECT_EQ(seen.code, 0) << seen.err;
   EXPECT_TRUE(holds(seen.out, "used 11   free 5   unhealthy 0   reserved 0   unknown 0   = 16"))
       << seen.out;
-  EXPECT_TRUE(holds(seen.out, "H100: 5 GPUs free, 3 on one node, 3 in r1")) << seen.out;
+  EXPECT_TRUE(holds(seen.out, "H100: 5 free, 3 on one node, 3 in r1")) << seen.out;
   EXPECT_TRUE(holds(seen.out, "1 workload, 4 GPUs")) << seen.out;
   EXPECT_TRUE(holds(seen.out, "Fragmented")) << seen.out;
   EXPECT_TRUE(holds(seen.out, "oldest 60 m")) << seen.out;
