@@ -144,8 +144,8 @@ void add_fit_command(CLI::App& app, CommandContext& context) {
                   "all pods in one: rack, zone, block, host, or a node label")
       ->type_name("LEVEL");
   fit->add_option("--queue", args->queue,
-                  "a LocalQueue of the namespace, or a ClusterQueue (default:\nthe namespace's "
-                  "LocalQueue named default, else none)")
+                  "a LocalQueue of the namespace, or a ClusterQueue; - for none\n(default: the "
+                  "namespace's LocalQueue named default, else none)")
       ->type_name("NAME");
   fit->add_option("--priority-class", args->priority_class, "of the pods or the workload")
       ->type_name("NAME");

@@ -155,6 +155,7 @@ class FitMaker {
   Result<std::string> local_queue() const {
     const auto& locals = inputs_.queues.local_queues;
     const std::string& asked = arguments_.queue;
+    if (asked == "-") return std::string();
     for (const model::LocalQueueSpec& local : locals) {
       if (local.ns == view_.ns && local.name == (asked.empty() ? "default" : asked)) {
         return local.ns + '/' + local.name;
@@ -250,7 +251,13 @@ Trial try_fit(const objects::Inputs& inputs, const std::string& name, std::int64
                   standing == explain::Standing::kNever ||
                   outcome.reason == model::Reason::kExceedsMaxQuota ||
                   outcome.reason == model::Reason::kNoMatchingFlavor;
+    // What helps often repeats the message in fewer words; then it helps nobody.
     if (!workload.help.empty()) trial.help = workload.help.front();
+    const std::size_t colon = trial.help.find(": ");
+    if (colon != std::string::npos &&
+        trial.message.find(trial.help.substr(colon + 2)) != std::string::npos) {
+      trial.help.clear();
+    }
   }
   const auto ours = [&name](const std::string& by) {
     return by == name || by.starts_with(name + '-');

@@ -152,9 +152,11 @@ std::string status_text(const ClusterView& view, const Seen& seen, const ViewSty
   const Fleet& fleet = seen.fleet;
   const GpuTally& total = fleet.total;
   std::string out =
-      fmt::format("{} on {}, {} with GPUs on {}\n", show_count(total.discovered(), "GPU"),
-                  show_count(total.nodes, "node"), show_count(fleet.gpu_pods, "pod"),
-                  text::terminal_safe(view.source));
+      wrapped(fmt::format("{} on {}, {} with GPUs; {}", show_count(total.discovered(), "GPU"),
+                          show_count(total.nodes, "node"), show_count(fleet.gpu_pods, "pod"),
+                          view.source),
+              0) +
+      '\n';
   if (total.discovered() > 0) out += bar_of(total, style.paint) + '\n';
   out += states_line(total) + '\n';
   if (total.unhealthy_held > 0) {
