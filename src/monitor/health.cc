@@ -236,7 +236,7 @@ void HealthBook::open(Gpu& gpu, Cause cause, std::int64_t now_ns) {
   if (options_.flap_limit < 1 || recent < options_.flap_limit) return;
   open(gpu,
        make_cause(kCodeFlapping, Severity::kFatal, Probe::kOperator,
-                  "find out why, then forgive the GPU",
+                  "find out why, then: berth agent forgive",
                   "the GPU went bad " + std::to_string(recent) + " times in a short while"),
        now_ns);
   note({gpu.uuid, 0, std::string(kCodeFlapping), "the GPU stays out until an operator forgives it",
