@@ -3,6 +3,7 @@
 
 #include <cstddef>
 #include <cstdio>
+#include <type_traits>
 
 #include "nvml/nvml_api.h"
 
@@ -31,6 +32,10 @@ SAME_AT(EventData, compute_instance, nvmlEventData_t, computeInstanceId);
 SAME(GpuInstanceInfo, nvmlGpuInstanceInfo_t);
 SAME_AT(GpuInstanceInfo, placement, nvmlGpuInstanceInfo_t, placement);
 SAME(GpuInstanceProfile, nvmlGpuInstanceProfileInfo_t);
+SAME(Placement, nvmlGpuInstancePlacement_t);
+SAME(ComputeInstanceProfile, nvmlComputeInstanceProfileInfo_t);
+SAME(ComputeInstanceInfo, nvmlComputeInstanceInfo_t);
+SAME_AT(ComputeInstanceInfo, id, nvmlComputeInstanceInfo_t, id);
 SAME(FabricInfo, nvmlGpuFabricInfo_t);
 SAME(FabricInfoV2, nvmlGpuFabricInfo_v2_t);
 SAME(GpmMetric, nvmlGpmMetric_t);
@@ -53,6 +58,19 @@ static_assert(NVML_GPU_INSTANCE_PROFILE_2_SLICE_REV1 == 8);
 static_assert(NVML_GPU_INSTANCE_PROFILE_1_SLICE_GFX == 10);
 static_assert(NVML_GPU_INSTANCE_PROFILE_1_SLICE_NO_ME == 13);
 static_assert(NVML_GPU_INSTANCE_PROFILE_1_SLICE_ALL_ME == 15);
+static_assert(nvml::kComputeProfiles <= NVML_COMPUTE_INSTANCE_PROFILE_COUNT);
+static_assert(NVML_COMPUTE_INSTANCE_ENGINE_PROFILE_SHARED == 0);
+static_assert(nvml::kInUse == NVML_ERROR_IN_USE);
 static_assert(nvml::kReasonHwThermal == nvmlClocksThrottleReasonHwThermalSlowdown);
+
+static_assert(std::is_same_v<decltype(&nvmlDeviceSetMigMode),
+                             nvmlReturn_t (*)(nvmlDevice_t, unsigned int, nvmlReturn_t*)>);
+static_assert(
+    std::is_same_v<decltype(&nvmlDeviceCreateGpuInstanceWithPlacement),
+                   nvmlReturn_t (*)(nvmlDevice_t, unsigned int, const nvmlGpuInstancePlacement_t*,
+                                    nvmlGpuInstance_t*)>);
+static_assert(
+    std::is_same_v<decltype(&nvmlGpuInstanceCreateComputeInstance),
+                   nvmlReturn_t (*)(nvmlGpuInstance_t, unsigned int, nvmlComputeInstance_t*)>);
 
 int main() { std::printf("layouts agree with nvml.h (API %d)\n", NVML_API_VERSION); }
