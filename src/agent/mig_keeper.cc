@@ -266,11 +266,10 @@ void MigKeeper::State::decide() {
 
 // Nothing more is to be done.
 void MigKeeper::State::settle(MigReason reason, const std::string& refusal) {
-  const bool changed_something = !changing.empty() && !settling;
   const bool met = reason == MigReason::kNone && refusal.empty();
   const bool stuck = !met && failures >= 2 * options.tries;  // not even what was before
   if (intent && !stuck) drop_intent();
-  if (changed_something) changes.with({met ? "applied" : "failed"}).add();
+  if (!changing.empty() && !settling) changes.with({met ? "applied" : "failed"}).add();
   if (declared.empty()) {
     show("", "", "");
   } else if (met) {
@@ -282,9 +281,9 @@ void MigKeeper::State::settle(MigReason reason, const std::string& refusal) {
   failures = 0;
   failure.clear();
   going_back = false;
-  if (changed_something) {
-    settling = true;
-    settles = 0;
+  if (!changing.empty()) {
+    // Also when it was so before: an inventory that came during the look was not heard.
+    if (!std::exchange(settling, true)) settles = 0;
     world.look_again();
   }
   if (!met && !declared.empty()) {
