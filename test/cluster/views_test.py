@@ -33,6 +33,14 @@ def berth(*arguments, kubeconfig=None, program=None, environment=None):
                           env=environment, stdin=subprocess.DEVNULL)
 
 
+def ask(kubeconfig, method, path, body=None):
+    api = Api(kubeconfig)
+    try:
+        return api.call(method, path, body) if body else api.get(path)
+    finally:
+        api.close()
+
+
 def job(name, pods, gpus, **spec):
     return {"apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name},
             "spec": {"parallelism": pods, "completions": pods, **spec,
@@ -46,11 +54,11 @@ class OnBerthUp(unittest.TestCase):
     def setUpClass(cls):
         cls.folder = tempfile.TemporaryDirectory()
         cls.kubeconfig = os.path.join(cls.folder.name, "kubeconfig")
-        cls.up = Process([BERTH, "up", "--in-memory", "--gpus", "32", "--port", "0",
+        cls.up = Process([BERTH, "up", "--in-memory", "--gpus", "32", "--port", "0", "--page", "none",
                           "--kubeconfig", cls.kubeconfig], os.path.join(cls.folder.name, "log"))
-        wait_for("nodes", lambda: len(Api(cls.kubeconfig).get("/api/v1/nodes")["items"]) == 4)
-        wait_for("GpuNodes", lambda: len(Api(cls.kubeconfig).get(
-            "/apis/berth.dev/v1alpha1/gpunodes")["items"]) == 4)
+        wait_for("nodes", lambda: len(ask(cls.kubeconfig, "GET", "/api/v1/nodes")["items"]) == 4)
+        wait_for("GpuNodes", lambda: len(ask(
+            cls.kubeconfig, "GET", "/apis/berth.dev/v1alpha1/gpunodes")["items"]) == 4)
         wait_for("ready nodes", lambda: cls.show("gpus")["gpus"]["free"] == 32)
         wait_for("the queue", lambda: len(cls.show("queue")["queues"]) == 1)
         cls.empty_doctor = cls.run_view("doctor")
@@ -66,8 +74,8 @@ class OnBerthUp(unittest.TestCase):
 
     @classmethod
     def submit(cls, manifest):
-        status, body = Api(cls.kubeconfig).call(
-            "POST", "/apis/batch/v1/namespaces/default/jobs", manifest)
+        status, body = ask(cls.kubeconfig, "POST",
+                           "/apis/batch/v1/namespaces/default/jobs", manifest)
         assert status == 201, body
 
     @classmethod
@@ -93,7 +101,7 @@ class OnBerthUp(unittest.TestCase):
         for node in fleet["nodes"]:
             for holder in node["holders"]:
                 held[holder["pod"]] = (node["name"], holder["gpus"])
-        pods = [p for p in Api(self.kubeconfig).get("/api/v1/pods")["items"] if p["spec"].get("nodeName")]
+        pods = [p for p in ask(self.kubeconfig, "GET", "/api/v1/pods")["items"] if p["spec"].get("nodeName")]
         self.assertEqual(len(pods), 3)
         for pod in pods:
             name = f"{pod['metadata']['namespace']}/{pod['metadata']['name']}"
@@ -117,7 +125,7 @@ class OnBerthUp(unittest.TestCase):
         never = self.run_view("fit", "--gpus", "8", "--pods", "9")
         self.assertEqual(never.returncode, 30, never.stdout)
         self.assertEqual(self.show("fit", "--gpus", "4")["verdict"], "now")
-        self.assertEqual(len(Api(self.kubeconfig).get("/apis/batch/v1/jobs")["items"]), 2)  # nothing was made
+        self.assertEqual(len(ask(self.kubeconfig, "GET", "/apis/batch/v1/jobs")["items"]), 2)  # nothing was made
 
     def test_a_snapshot_shows_the_same_cluster(self):
         path = os.path.join(self.folder.name, "snapshot.json")
