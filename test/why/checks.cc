@@ -228,12 +228,20 @@ void check_cured(const Case& one, Lines& lines) {
 
 // ---- G4, and what people see ----
 
+// Where two outputs part, with a few characters around it.
+std::string parting(const std::string& a, const std::string& b) {
+  std::size_t at = 0;
+  while (at < a.size() && at < b.size() && a[at] == b[at]) ++at;
+  const std::size_t from = at < 60 ? 0 : at - 60;
+  return a.substr(from, 100) + " | " + b.substr(from, 100);
+}
+
 void check_bytes(const Case& one, const std::string& first, Lines& lines) {
-  if (run_why(one, one.objects, "json", false).out != first) {
-    lines.emplace_back("two runs differ");
-  }
-  if (run_why(one, one.objects, "json", true).out != first) {
-    lines.emplace_back("the order of the documents changes the answer");
+  const std::string again = run_why(one, one.objects, "json", false).out;
+  const std::string reversed = run_why(one, one.objects, "json", true).out;
+  if (again != first) lines.push_back("two runs differ: " + parting(first, again));
+  if (reversed != first) {
+    lines.push_back("the order of the documents changes the answer: " + parting(first, reversed));
   }
 }
 
@@ -256,16 +264,19 @@ void check_table(const Case& one, Lines& lines) {
   if (ran.out.empty()) lines.emplace_back("table: empty");
 }
 
-// What is misconfigured or never must be so by the plan's proof; what waits must not.
+// A rule that no node meets, and an amount that no node has, must be so by the plan's proof; what
+// waits must not.
 void check_retry(const Case& one, Lines& lines) {
+  const Keys rules = {"TaintNotTolerated", "NodeSelectorMismatch", "NodeAffinityMismatch",
+                      "VolumeUnreachable", "GpuModelMismatch"};
   if (one.fine() || one.verdicts.size() > 1) return;
+  const std::string& verdict = one.verdicts[0];
+  if (verdict == "misconfigured" && !contains(rules, one.reasons[0])) return;
   const Result<Outcome> outcome = plan_of(one.objects, subject_of(one), one.now);
   if (!outcome.ok() || outcome->retry.empty()) return;
-  const bool never = one.verdicts[0] == "never" || one.verdicts[0] == "misconfigured";
-  const bool always_wrong =
-      one.verdicts[0] == "misconfigured" && !contains(one.stages, "constraints");
-  if (always_wrong || never == (outcome->retry == "never")) return;
-  lines.push_back("verdict " + one.verdicts[0] + ", but the plan says " + outcome->retry);
+  const bool never = verdict == "never" || verdict == "misconfigured";
+  if (never == (outcome->retry == "never")) return;
+  lines.push_back("verdict " + verdict + ", but the plan says " + outcome->retry);
 }
 
 }  // namespace
