@@ -366,7 +366,7 @@ void Controller::State::cycle() {
   }
   ++cycles;
   cycles_metric.add();
-  if (input_log != nullptr) input_log->note("cycle", {{"n", static_cast<std::int64_t>(cycles)}});
+  world.begin_cycle(cycles);
   std::vector<objects::Note> refused;
   world.refresh(refused);
   for (const objects::Note& note : refused) {

@@ -122,7 +122,8 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
   } else if (op == "inputs") {
     inputs_ = world_->inputs();
   } else if (op == "decide") {
-    last_ = world_->decide(number_of(v, "now"));
+    now_ns_ = number_of(v, "now");
+    last_ = world_->decide(now_ns_);
     out = compare(v, "pods", last_);
   } else if (op == "queues") {
     if (!inputs_) return invalid("found queues, want inputs before it");
@@ -131,17 +132,28 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
     const auto join = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());
     };
-    join(last_.outcomes, queues_.outcomes);
+    waits_ = queues_.outcomes;
     join(last_.placements, queues_.placements);
     join(last_.admissions, queues_.admissions);
     join(last_.evictions, queues_.evictions);
   } else if (op == "wrote") {
-    id_ = word_of(v, "id");
+    out = wrote(v);
   } else if (!believe(op, v)) {
     BERTH_CHECK(promise(op, v, known));
   }
   if (!known) return invalid("found " + objects::quoted(op) + ", want a call that is known");
   return out;
+}
+
+// The decisions of a cycle as one, with what waits in queues since their last decision.
+std::optional<ReplayDifference> Replay::wrote(const Value& v) {
+  if (!world_->objects().has_queues()) waits_.clear();
+  last_.outcomes.insert(last_.outcomes.end(), waits_.begin(), waits_.end());
+  const DecisionLine line{.cycle = cycle_, .now_ns = now_ns_, .inputs = world_->objects().digest()};
+  id_ = decision_id(line, last_);
+  written_ = decision_line(line, last_);
+  if (id_ == word_of(v, "id")) return std::nullopt;
+  return ReplayDifference{cycle_, "cycle", word_of(v, "id"), id_, last_};
 }
 
 // Calls about pods and nodes.

@@ -25,7 +25,7 @@ std::uint64_t line_sum(std::uint64_t before, std::string_view line);
 
 struct ReplayDifference {
   std::uint64_t cycle = 0;
-  std::string what;  // "pods", "queues" or "objects"
+  std::string what;  // "pods", "queues", "objects", or "cycle": the two together
   std::string logged, found;
   model::Decision decision;  // as it is made now
 };
@@ -42,8 +42,9 @@ class Replay {
   std::uint64_t cycles() const { return cycles_; }
   std::uint64_t cycle() const { return cycle_; }  // the number of the last one
   std::uint64_t decisions() const { return decisions_; }
-  const std::string& id() const { return id_; }          // of the last cycle that was written down
-  const model::Decision& last() const { return last_; }  // the decision of the cycle, so far
+  const std::string& id() const { return id_; }  // of the last cycle that was written down
+  // The last decision that was written down, as the decision log has it.
+  const std::string& written() const { return written_; }
 
  private:
   Status begin(const text::Value& v);
@@ -53,11 +54,14 @@ class Replay {
   Status restore(const text::Value& v);
   std::optional<ReplayDifference> compare(const text::Value& v, const char* what,
                                           const model::Decision& made);
+  std::optional<ReplayDifference> wrote(const text::Value& v);
 
   std::unique_ptr<World> world_;
   std::optional<objects::Inputs> inputs_;  // of the last decision of queues
   model::Decision queues_, last_;
-  std::string id_;
+  std::vector<model::Outcome> waits_;  // in queues, as of their last decision
+  std::int64_t now_ns_ = 0;
+  std::string id_, written_;
   std::uint64_t sum_ = kLineSumStart;
   std::uint64_t lines_ = 0, cycles_ = 0, cycle_ = 0, decisions_ = 0;
 };

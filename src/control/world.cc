@@ -142,7 +142,6 @@ void World::feed_pod(model::PodSpec& pod) {
 }
 
 void World::refresh(std::vector<objects::Note>& refused) {
-  if (log_ != nullptr && log_->full()) begin_log();
   note("refresh");
   bool more = true;
   while (more) {
@@ -521,6 +520,12 @@ std::string World::gang_of(const std::string& pod) const {
 void World::record(WorldLog* log) {
   log_ = log;
   if (log_ != nullptr) begin_log();
+}
+
+void World::begin_cycle(std::uint64_t number) {
+  if (log_ == nullptr) return;
+  if (log_->full()) begin_log();
+  note("cycle", {{"n", static_cast<std::int64_t>(number)}});
 }
 
 // The file stands alone, so the builder starts over too: what it learned from calls before is not

@@ -70,8 +70,9 @@ class World {
  public:
   World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
         admit::Policy queue_policy = {});
-  // From here on. The log gets a new file now, and whenever it is full.
+  // From here on. The log gets a new file now, and with the next cycle whenever it is full.
   void record(WorldLog* log);
+  void begin_cycle(std::uint64_t number);
 
   // What the API has; version and kind as of ObjectSet.
   objects::Effect put(std::string_view version, std::string_view kind, const text::Value& object);

@@ -15,6 +15,14 @@ namespace {
 constexpr std::size_t kPrefix = 17;  // the sum and a space
 constexpr std::size_t kFileBuffer = 1 << 16;
 
+bool has_content(const std::string& path) {
+  std::FILE* file = std::fopen(path.c_str(), "rb");
+  if (file == nullptr) return false;
+  const bool out = std::fgetc(file) != EOF;
+  std::fclose(file);
+  return out;
+}
+
 }  // namespace
 
 FileWorldLog::FileWorldLog(std::string path, std::size_t max_bytes)
@@ -78,7 +86,7 @@ void FileWorldLog::start_file(std::string_view header) {
   std::FILE* old = std::exchange(file_, nullptr);
   if (old != nullptr) std::fclose(old);
   const std::string before = path_ + ".1";
-  std::rename(path_.c_str(), before.c_str());  // the first file has none before it
+  if (has_content(path_)) std::rename(path_.c_str(), before.c_str());
   old = objects_.empty() ? nullptr : std::fopen(before.c_str(), "rb");
   file_ = std::fopen(path_.c_str(), "wb");
   if (file_ != nullptr) std::setvbuf(file_, nullptr, _IOFBF, kFileBuffer);
