@@ -71,12 +71,11 @@ int replay_command(const ReplayArguments& arguments, Terminal& terminal) {
       return 1;
     }
     if (!arguments.at.empty() && replay.id() == arguments.at) {
-      terminal.out << text::terminal_safe(
-                          control::decision_line({.cycle = replay.cycle()}, replay.last()))
-                   << '\n';
+      terminal.out << text::terminal_safe(replay.written()) << '\n';
       return 0;
     }
   }
+  if (in.bad()) return damaged(terminal, arguments.file, "cannot be read");
   if (replay.lines() == 0) return damaged(terminal, arguments.file, "it is empty");
   if (!arguments.at.empty()) {
     terminal.err << "berth replay: no decision of the log has the id "
