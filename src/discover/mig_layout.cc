@@ -82,12 +82,13 @@ class GpuPlanner {
     }
     if (auto refused = find_profiles()) return refused;
     if (auto refused = check_sums()) return refused;
-    if (!gpu_.enabled) {
-      if (const auto held = use_.find(gpu_.uuid); held != use_.end()) {
-        return in_use({held->first}, "MIG mode can be switched on when nobody holds the GPU");
-      }
-    }
-    return choose(out);
+    const std::size_t before = out.steps.size();
+    if (auto refused = choose(out)) return refused;
+    // Held as a whole: by a pod of a GPU without MIG, or by one that may use any of its instances.
+    if (out.steps.size() == before || !use_.contains(gpu_.uuid)) return std::nullopt;
+    return in_use({gpu_.uuid}, gpu_.enabled
+                                   ? "its instances can be changed when nobody holds the GPU"
+                                   : "MIG mode can be switched on when nobody holds the GPU");
   }
 
  private:

@@ -112,6 +112,11 @@ TEST(MigLayout, HoldersAreNamedAndNothingIsTouched) {
   plan = plan_mig(gpus, {{"GPU-0", cut_into({})}}, {{"GPU-0", {"team/b"}}});
   EXPECT_EQ(plan.reason, MigReason::kInUse);
   EXPECT_NE(plan.refusal.find("team/b holds GPU-0"), std::string::npos) << plan.refusal;
+  // Held as a whole though it is cut, as the strategy none offers it: any instance may be in use.
+  plan = plan_mig(gpus, {{"GPU-1", cut_into({{"1g.18gb", 6}})}}, {{"GPU-1", {"team/c"}}});
+  EXPECT_EQ(plan.reason, MigReason::kInUse);
+  plan = plan_mig(gpus, {{"GPU-1", cut_into({{"1g.18gb", 7}})}}, {{"GPU-1", {"team/c"}}});
+  EXPECT_EQ(text_of(plan), "");
 }
 
 TEST(MigLayout, RefusalsSayWhatIsWanted) {

@@ -2,7 +2,8 @@
 //
 //   {"verb":"mig-list"}
 //   {"verb":"mig-create","gpu":"GPU-...","profile":"1g.18gb","start":6}
-//   {"verb":"mig-destroy","gpu":"GPU-...","profile":"1g.18gb","start":6,"instance":9,"compute":["MIG-..."]}
+//   {"verb":"mig-destroy","gpu":"GPU-...","profile":"1g.18gb","start":6,"instance":9,
+//    "compute":["MIG-..."]}
 //
 //   {"ok":true,"gpus":[...]}
 //   {"ok":false,"code":"conflict","error":"in use by another client"}
