@@ -132,7 +132,7 @@ TEST(Fleet, FaultInWords) {
       {"", "found nothing"},          {"boom", "want xid"},      {"xid gpu=9 code=1", "0..7"},
       {"xid gpu=1", "code"},          {"ecc gpu", "name=value"}, {"ecc speed=1", "want gpu, code"},
       {"reboot for=x", "for"},        {"xid code=x", "code"},    {"refuse-pods reason=x", "reason"},
-      {"reboot gpu=1", "whole node"},
+      {"reboot gpu=1", "whole node"}, {"ecc agent=1s", "agent"}, {"refuse-pods gpu=8", "0..7"},
   };
   for (const auto& [text, wanted] : wrong) {
     const auto bad = parse_fault(text, 8);
@@ -140,6 +140,8 @@ TEST(Fleet, FaultInWords) {
     EXPECT_NE(bad.error().to_string().find(wanted), std::string::npos)
         << text << ": " << bad.error().to_string();
   }
+  EXPECT_EQ(parse_fault("reboot agent=20s", 8)->agent_ns, 20'000'000'000);
+  EXPECT_EQ(parse_fault("refuse-pods gpu=3", 8)->gpu, 3);
   EXPECT_EQ(xid_effect(79), XidEffect::kGpu);
   EXPECT_EQ(xid_effect(31), XidEffect::kApp);
   EXPECT_EQ(xid_effect(63), XidEffect::kIgnore);

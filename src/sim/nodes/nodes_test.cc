@@ -258,6 +258,27 @@ TEST(Nodes, RefuseWhatDoesNotFit) {
   EXPECT_EQ(w.phase("d"), "Running");
 }
 
+TEST(Nodes, OneGpuRefusesAndAnAgentComesLate) {
+  SimWorld w;
+  w.fault("n-0", "refuse-pods gpu=0");
+  w.pod("all", "n-0", 8);
+  w.run(1);
+  EXPECT_EQ(w.field(kPods + "/all", "status.reason"), "UnexpectedAdmissionError");
+  w.fault("n-0", "recover");
+  w.pod("again", "n-0", 8);
+  w.run(1);
+  EXPECT_EQ(w.phase("again"), "Running") << "what was refused holds nothing";
+  w.fault("n-1", "reboot for=5s agent=20s");
+  w.run(6);
+  w.pod("early", "n-1", 1);
+  w.run(1);
+  EXPECT_EQ(w.field(kPods + "/early", "status.reason"), "UnexpectedAdmissionError");
+  w.run(20);
+  w.pod("late", "n-1", 1);
+  w.run(1);
+  EXPECT_EQ(w.phase("late"), "Running");
+}
+
 TEST(Nodes, GpusFailAndRecover) {
   struct Case {
     const char* fault;
