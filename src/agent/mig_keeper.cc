@@ -1,8 +1,9 @@
 #include "agent/mig_keeper.h"
 
 #include <algorithm>
-#include <cstdio>
+#include <filesystem>
 #include <set>
+#include <system_error>
 #include <utility>
 
 #include "agent/mig_intent.h"
@@ -61,7 +62,6 @@ struct MigKeeper::State : std::enable_shared_from_this<State> {
   bool check_posted = false;
   std::vector<MigStep> steps;
   std::size_t next_step = 0;
-  bool going_back = false;  // the steps lead to what was there before
   int failures = 0, silent_looks = 0;
   std::string failure;      // of the last step
   std::string given_up_on;  // what the driver failed at for good: not tried until it differs
@@ -280,7 +280,6 @@ void MigKeeper::State::settle(MigReason reason, const std::string& refusal) {
   }
   failures = 0;
   failure.clear();
-  going_back = false;
   if (!changing.empty()) {
     // Also when it was so before: an inventory that came during the look was not heard.
     if (!std::exchange(settling, true)) settles = 0;
@@ -312,7 +311,12 @@ Status MigKeeper::State::keep_intent(const MigPlan& plan) {
 
 void MigKeeper::State::drop_intent() {
   BERTH_CRASH_POINT("mig-before-done");
-  if (!options.state_dir.empty()) std::remove(intent_path().c_str());
+  if (!options.state_dir.empty()) {
+    std::error_code failed;
+    std::filesystem::remove(intent_path(), failed);
+    // It stays then, and the next agent finds that there is nothing to do.
+    if (failed) log.warn("the note of a MIG change stays", {{"why", failed.message()}});
+  }
   intent.reset();
 }
 
@@ -326,7 +330,6 @@ void MigKeeper::State::begin(const MigPlan& plan, bool back) {
   }
   BERTH_CRASH_POINT("mig-after-intent");
   settling = false;
-  going_back = back;
   steps = plan.steps;
   next_step = 0;
   changing.insert(plan.changing.begin(), plan.changing.end());
