@@ -155,13 +155,18 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
     out.nodes.push_back(view);
   }
   Patterns patterns, now;
+  int too_small_alone = 0;
   for (const NodeView& view : out.nodes) {
+    const bool has_gpus = !demand.asks_gpu() || view.gpus > 0;
+    too_small_alone += view.small && view.lasting == 0 && has_gpus ? 1 : 0;
     if (!out.counts(view)) continue;
     ++out.blamed;
     ++patterns[out.never ? view.lasting : view.blockers];
     ++now[view.blockers];
   }
   out.binding = binding_of(patterns, out.blamed_only);
+  // The right kind of node, and too small: size is the cause, not the rules of others.
+  if (out.never && too_small_alone > out.blamed_only) out.binding = Constraint::kCount;
   if (out.binding != Constraint::kCount) out.also = others_of(now, out.binding);
   return out;
 }

@@ -585,10 +585,21 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
       return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, nothing);
     case Reason::kGangIncomplete: {
       if (s.unit.gang == nullptr) return false;
-      model::GangSpec gang = *s.unit.gang;
-      gang.min_member = 1;
-      gang.subgroups.clear();
-      draft.gangs[s.unit.decided] = gang;
+      const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
+      if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
+        model::GangSpec gang = *s.unit.gang;
+        gang.min_member = 1;
+        gang.subgroups.clear();
+        draft.gangs[s.unit.decided] = gang;
+        return true;
+      }
+      for (int i = exist; i < s.unit.gang->min_member && i < exist + 1000; ++i) {
+        PodSpec pod = *s.unit.pending.back();
+        pod.name += fmt::format("-missing-{}", i);
+        const std::string name = pod.ns + '/' + pod.name;
+        draft.own_pods.insert(name);
+        draft.pods.emplace(name, std::move(pod));
+      }
       return true;
     }
     case Reason::kTaintNotTolerated: {
@@ -625,16 +636,14 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
             pod.required_nodes.clear();
           },
           nothing);
-    case Reason::kMisconfigured: {
-      if (s.unit.queued == nullptr || s.inputs().queues.queues.empty()) return false;
+    case Reason::kMisconfigured:  // its queue does not exist: another one of the namespace
+      if (s.unit.queued == nullptr) return false;
       for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
-        if (local.ns == s.unit.queued->ns && local.name == s.unit.queued->queue) return false;
+        if (local.ns != s.unit.queued->ns) continue;
+        if (local.name == s.unit.queued->queue) return false;
+        return own([&](model::WorkloadSpec& spec) { spec.queue = local.name; });
       }
-      queues().local_queues.push_back({.ns = s.unit.queued->ns,
-                                       .name = s.unit.queued->queue,
-                                       .queue = s.inputs().queues.queues.front().name});
-      return true;
-    }
+      return false;
     case Reason::kDeactivated:
       return own([](model::WorkloadSpec& spec) { spec.active = true; });
     case Reason::kAdmissionGated:

@@ -32,6 +32,8 @@ void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
   Tree* tree = draft.edit(s.objects(), place.kind, place.ns, place.name);
   Tree* at = below_path(tree, place.path);
   if (at == nullptr) return;
+  (*at)["metadata"];  // made where there is none: references hold from here on
+  (*at)["spec"];
   edit((*at)["metadata"], (*at)["spec"]);
   if ((*at)["metadata"].is_null()) at->erase("metadata");
 }
@@ -60,6 +62,30 @@ std::vector<ObjectChange> changes_of(Draft draft) {
   std::erase_if(draft.objects,
                 [](const ObjectChange& c) { return c.before && c.after && *c.before == *c.after; });
   return std::move(draft.objects);
+}
+
+// Whether a change of the kind goes against the reason; what is not listed may help anything.
+bool mends(std::string_view kind, model::Reason reason) {
+  using model::Reason;
+  struct Row {
+    Reason reason;
+    std::initializer_list<std::string_view> kinds;
+  };
+  static const Row kRows[] = {
+      {Reason::kTaintNotTolerated, {"tolerate", "untaint", "repair-node"}},
+      {Reason::kNodeSelectorMismatch, {"drop-selector", "other-selector"}},
+      {Reason::kNodeAffinityMismatch, {"drop-affinity"}},
+      {Reason::kVolumeUnreachable, {"drop-volume"}},
+      {Reason::kVolumeMissing, {"drop-volume", "claim"}},
+      {Reason::kGpuModelMismatch, {"any-model"}},
+      {Reason::kGated, {"remove-gate"}},
+      {Reason::kSuspended, {"unsuspend"}},
+  };
+  for (const Row& row : kRows) {
+    if (row.reason != reason) continue;
+    return std::find(row.kinds.begin(), row.kinds.end(), kind) != row.kinds.end();
+  }
+  return true;
 }
 
 class FixSearch {
@@ -129,7 +155,8 @@ class FixSearch {
     std::vector<std::pair<const Proposal*, const Proposal*>> pairs;
     for (std::size_t i = 0; i < proposals_.size(); ++i) {
       for (std::size_t j = i + 1; j < proposals_.size(); ++j) {
-        if (proposals_[i].kind == proposals_[j].kind) continue;
+        const Proposal &a = proposals_[i], &b = proposals_[j];
+        if (a.kind == b.kind || (!mends(a.kind, s_.reason) && !mends(b.kind, s_.reason))) continue;
         pairs.emplace_back(&proposals_[i], &proposals_[j]);
       }
     }

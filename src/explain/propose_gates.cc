@@ -267,10 +267,9 @@ void stopped(const Situation& s, Proposals& out) {
 
 // A LocalQueue that does not exist, or one of a ClusterQueue that cannot admit.
 void queue_objects(const Situation& s, Proposals& out) {
-  if (s.unit.queued == nullptr || s.reason != Reason::kMisconfigured || s.objects() == nullptr) {
-    return;
-  }
+  if (s.unit.queued == nullptr || s.objects() == nullptr) return;
   const std::string ns = s.unit.queued->ns, name = s.unit.queued->queue;
+  if (s.reason != Reason::kMisconfigured) return;
   const bool exists = s.objects()->find("LocalQueue", ns, name).has_value();
   for (const RawObject& raw : s.objects()->of_kind("ClusterQueue")) {
     if (exists || name.empty() || out.size() > 64) break;
@@ -299,14 +298,39 @@ void queue_objects(const Situation& s, Proposals& out) {
           (*object)["spec"]["namespaceSelector"] = everything;
           return true;
         });
-    add(out, "take the admission checks off " + cluster, "drop-checks", 4,
-        [&s, cluster](Draft& draft) {
-          Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
-          if (object == nullptr) return false;
-          Tree& spec = (*object)["spec"];
-          const bool strategy = spec.erase("admissionChecksStrategy");
-          return spec.erase("admissionChecks") || strategy;
-        });
+  }
+}
+
+// What a ClusterQueue asks beyond quota.
+void queue_rules(const Situation& s, Proposals& out) {
+  if (s.unit.queued == nullptr || s.objects() == nullptr) return;
+  for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
+    if (local.ns != s.unit.queued->ns || local.name != s.unit.queued->queue) continue;
+    const std::string cluster = local.queue;
+    const bool checks =
+        s.reason == Reason::kUnsatisfiedAdmissionChecks || s.reason == Reason::kMisconfigured;
+    if (checks) {
+      add(out, "take the admission checks off " + cluster, "drop-checks", 4,
+          [&s, cluster](Draft& draft) {
+            Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
+            if (object == nullptr) return false;
+            Tree& spec = (*object)["spec"];
+            const bool strategy = spec.erase("admissionChecksStrategy");
+            return spec.erase("admissionChecks") || strategy;
+          });
+    }
+    const bool strict =
+        std::any_of(s.inputs().queues.queues.begin(), s.inputs().queues.queues.end(),
+                    [&](const auto& queue) { return queue.name == cluster && queue.strict_fifo; });
+    if (strict) {
+      add(out, "queueingStrategy BestEffortFIFO for " + cluster, "best-effort-fifo", 3,
+          [&s, cluster](Draft& draft) {
+            Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
+            if (object == nullptr) return false;
+            (*object)["spec"]["queueingStrategy"] = Tree::of_text("BestEffortFIFO");
+            return true;
+          });
+    }
   }
 }
 
@@ -322,6 +346,7 @@ void propose_gates(const Situation& s, Proposals& out) {
   workload(s, out);
   stopped(s, out);
   queue_objects(s, out);
+  queue_rules(s, out);
 }
 
 }  // namespace berth::explain

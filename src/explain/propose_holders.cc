@@ -128,7 +128,7 @@ void propose_holders(const Situation& s, Proposals& out) {
                          ? s.sample.gpu.count * model::kMilliPerGpu
                          : s.sample.gpu.milli * s.sample.gpu.count;
   for (const NodeView& view : s.picture->nodes) {
-    if (!s.picture->counts(view) || view.lasting != 0) continue;
+    if (!s.picture->counts(view)) continue;
     if (one.size() + two.size() > 400) break;
     const std::vector<HeldPod> held = pods_on(s, view.slot);
     const std::string& node = s.state->info(view.slot).name;

@@ -177,7 +177,7 @@ void untaint(const Situation& s, Proposals& out) {
 const NodeSpec* pattern(const Situation& s) {
   for (const NodeView& view : s.picture->nodes) {
     const model::NodeInfo& info = s.state->info(view.slot);
-    if (view.small || view.lasting != 0 || !info.ready) continue;
+    if (!s.picture->counts(view) || !info.ready) continue;
     return node_spec(s, info.name);
   }
   return nullptr;

@@ -267,7 +267,8 @@ void devices(const Situation& s, Proposals& out) {
   }
   std::int64_t most = 0;
   for (const NodeView& view : s.picture->nodes) {
-    if (!view.small) most = std::max(most, s.state->info(view.slot).gpu_memory_mib);
+    const model::NodeInfo& info = s.state->info(view.slot);
+    if (view.gpus > 0 && info.ready) most = std::max(most, info.gpu_memory_mib);
   }
   if (s.sample.gpu_min_memory_mib > most && most > 0) {
     out.push_back({.title = fmt::format("accept GPUs of {} MiB", most),

@@ -112,6 +112,11 @@ class UnitFinder {
         }
       }
     }
+    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+      if (!spec.owner.empty() && spec.ns == pod.ns && spec.owner == pod.owner) {
+        return take_queued(spec, kind, asked);
+      }
+    }
     for (const model::GangSpec& gang : inputs_.gangs) {
       if (!pod.gang.empty() && gang.ns == pod.ns && gang.name == pod.gang) {
         return take_gang(gang, kind, asked);

@@ -159,6 +159,7 @@ class Inquiry {
       answer_.since_ns = unit_.queued->created_ns;
     }
     if (outcome.starts) return starts(outcome);
+    if (outcome.no.reason == Reason::kNone) return undecided();
     if (sample == nullptr) return blame(outcome.no.reason, outcome.no.message, false);
     look_.builder = trials_.after();
     look_at_nodes(Draft(), look_);
@@ -177,18 +178,35 @@ class Inquiry {
 
   void starts(const TrialOutcome& outcome) {
     answer_.start = {.at_ns = options_.plan.now_ns, .because = "it fits now"};
-    const std::string where = outcome.node.empty() ? "" : " on " + outcome.node;
-    if (options_.live) {
-      blame(Reason::kPendingEvaluation, "the next decision starts it" + where, false);
-      answer_.stage = Stage::kBind;
-      return;
+    std::string message = "the next decision starts it";
+    if (!outcome.node.empty()) message += " on " + outcome.node;
+    if (outcome.victims > 0) {
+      message += ", for " + show_count(outcome.victims, "pod") + " of lower priority";
     }
-    answer_.standing = Standing::kRunning;
-    answer_.line =
-        fmt::format("{} starts now{}{}", unit_.full(), where,
-                    outcome.victims == 0
-                        ? ""
-                        : ", for " + show_count(outcome.victims, "pod") + " of lower priority");
+    blame(Reason::kPendingEvaluation, std::move(message), false);
+    answer_.stage = Stage::kBind;
+  }
+
+  // The decision says nothing about it: it holds quota from before, or is on its way.
+  void undecided() {
+    const bool reserved =
+        unit_.queued != nullptr && unit_.queued->admission && !unit_.queued->admitted;
+    if (reserved) {
+      std::string checks;
+      for (const auto& [check, state] : unit_.queued->checks) {
+        if (state != model::CheckState::kReady) checks += (checks.empty() ? "" : ", ") + check;
+      }
+      blame(Reason::kUnsatisfiedAdmissionChecks,
+            checks.empty() ? "" : "it holds quota; not ready: " + checks, false);
+      answer_.start.because = "that depends on whoever answers the check";
+      return search();
+    }
+    blame(Reason::kPendingEvaluation,
+          unit_.queued != nullptr && unit_.queued->admitted
+              ? "it is admitted, and its pods are yet to be made or bound"
+              : "it was not decided yet",
+          false);
+    answer_.stage = Stage::kBind;
   }
 
   // Of a gang the first member that fits no node, else the first.
@@ -267,7 +285,7 @@ class Inquiry {
       add_others(refined, look);
       last = refined;
     }
-    if (checks_to_come(trials_.inputs(), unit_)) {
+    if (first.reason != Reason::kMisconfigured && checks_to_come(trials_.inputs(), unit_)) {
       add_cause(Reason::kUnsatisfiedAdmissionChecks, "");
     }
   }
