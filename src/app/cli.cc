@@ -1,9 +1,10 @@
+#include "app/cli.h"
+
 #include <CLI/CLI.hpp>
 #include <algorithm>
 #include <ostream>
 #include <sstream>
 
-#include "app/cli.h"
 #include "app/command_table.h"
 #include "text/escape.h"
 
@@ -13,7 +14,10 @@ namespace {
 
 std::string names_of(const std::vector<CLI::App*>& commands) {
   std::string out;
-  for (const CLI::App* command : commands) out += (out.empty() ? "" : ", ") + command->get_name();
+  for (const CLI::App* command : commands) {
+    if (command->get_group().empty()) continue;  // not for people
+    out += (out.empty() ? "" : ", ") + command->get_name();
+  }
   return out;
 }
 
@@ -49,10 +53,11 @@ int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
   app.require_subcommand(1);
   CommandContext context{terminal};
   add_plan_command(app, context);
+  add_why_command(app, context);
   add_cluster_commands(app, context);
   add_agent_command(app, context);
-  add_replay_command(app, context);
   add_lint_commands(app, context);
+  add_replay_command(app, context);
   add_view_commands(app, context);
   const bool named = !arguments.empty() && !arguments[0].starts_with('-');
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });

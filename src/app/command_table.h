@@ -18,8 +18,9 @@ struct CommandContext {
 void add_plan_command(CLI::App& app, CommandContext& context);
 void add_cluster_commands(CLI::App& app, CommandContext& context);  // up, run, controller
 void add_agent_command(CLI::App& app, CommandContext& context);
-void add_replay_command(CLI::App& app, CommandContext& context);
 void add_lint_commands(CLI::App& app, CommandContext& context);  // lint, convert
+void add_replay_command(CLI::App& app, CommandContext& context);
+void add_why_command(CLI::App& app, CommandContext& context);
 void add_view_commands(CLI::App& app, CommandContext& context);  // status, queue, gpus, ...
 
 // -f, -n, -A, --kubeconfig, --context, --now, --scheduler-name: of every command that looks at a
