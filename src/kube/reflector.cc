@@ -103,6 +103,7 @@ NextStep Reflector::wait(std::int64_t now, const char* why,
                          NextStep (Reflector::*then)(const char*), std::int64_t at_least) {
   phase_ = Phase::kWaiting;
   after_wait_ = then;
+  waits_for_ = why;
   NextStep next;
   next.kind = NextStep::kWait;
   next.why = why;
@@ -125,6 +126,7 @@ ReflectorStep Reflector::absent() {
   failures_ = 0;
   phase_ = Phase::kWaiting;
   after_wait_ = &Reflector::sync;
+  waits_for_ = "looked_again";
   ReflectorStep step;
   step.change.begin = true;
   step.change.absent = !absent_;  // told once
@@ -310,7 +312,7 @@ ReflectorStep Reflector::check_initial(std::int64_t now) {
 ReflectorStep Reflector::timer(std::int64_t) {
   ReflectorStep step;
   if (phase_ != Phase::kWaiting || after_wait_ == nullptr) return step;
-  step.next = (this->*after_wait_)("waited");
+  step.next = (this->*after_wait_)(waits_for_);
   return step;
 }
 

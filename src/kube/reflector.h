@@ -120,6 +120,7 @@ class Reflector {
   Backoff backoff_;
   Phase phase_ = Phase::kIdle;
   NextStep (Reflector::*after_wait_)(const char*) = nullptr;
+  const char* waits_for_ = "";  // why it waits, told by what is begun then
   bool watch_list_known_bad_ = false;
   bool from_store_ = false;  // the last version is of no use: ask with ""
   bool whole_list_ = false;  // a continue token expired: without a limit

@@ -174,6 +174,15 @@ TEST(Reflector, a_version_that_is_of_no_use_is_asked_for_from_the_store_at_once)
             "begin wait expired");
 }
 
+TEST(Reflector, what_is_begun_after_a_wait_says_why_it_waited) {
+  Talk t;
+  t.to_watching(10);
+  t.error(410);
+  EXPECT_EQ(t.show(t.machine.watch_failed(t.now, {.status = 410})), "begin watchlist \"\"");
+  EXPECT_EQ(t.show(t.machine.watch_failed(t.now, {.status = 410})), "begin wait expired");
+  EXPECT_STREQ(t.machine.timer(t.now + t.waited).next.why, "expired");
+}
+
 TEST(Reflector, back_off_doubles_to_half_a_minute_and_starts_again_after_two_quiet_ones) {
   Talk t({.watch_list = false});
   t.machine.start();
