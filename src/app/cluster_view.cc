@@ -258,15 +258,15 @@ Result<ClusterView> look_at_cluster(const ViewOptions& options, Terminal& termin
 
 }  // namespace
 
-const ObjectFacts* ClusterView::find(std::string_view kind, std::string_view ns,
+const ObjectFacts* ClusterView::find(std::string_view kind, std::string_view space,
                                      std::string_view name) const {
-  const auto wanted = std::tie(kind, ns, name);
+  const auto wanted = std::tie(kind, space, name);
   const auto it = std::lower_bound(
       objects.begin(), objects.end(), wanted, [](const ObjectFacts& o, const auto& key) {
         return std::tuple<std::string_view, std::string_view, std::string_view>(o.kind, o.ns,
                                                                                 o.name) < key;
       });
-  if (it == objects.end() || it->kind != kind || it->ns != ns || it->name != name) return nullptr;
+  if (it == objects.end() || it->kind != kind || it->ns != space || it->name != name) return nullptr;
   return &*it;
 }
 

@@ -52,7 +52,8 @@ struct ClusterView {
 
   // Cluster-scoped objects have no namespace; in files a namespaced one without is in "default".
   // Of equal names in several API groups the first by api_version. O(log n).
-  const ObjectFacts* find(std::string_view kind, std::string_view ns, std::string_view name) const;
+  const ObjectFacts* find(std::string_view kind, std::string_view space,
+                          std::string_view name) const;
   std::span<const ObjectFacts> of_kind(std::string_view kind) const;  // by namespace and name
 };
 
