@@ -111,6 +111,29 @@ TEST_F(NodeLinkTest, ALabelThatSomebodyTookAwayComesBack) {
             std::string::npos);
 }
 
+TEST_F(NodeLinkTest, TheStateOfAMigLayoutIsALabelOfItsOwnAndGoesAgain) {
+  make_node();
+  start();
+  link_->want_mig_labels({});
+  link_->want_gpu_labels({{"nvidia.com/gpu.count", "8"}});
+  run();
+  EXPECT_EQ(writes("mig-labels"), 0u);
+  world_.merge("/api/v1/nodes/n1", R"({"metadata":{"labels":{"nvidia.com/mig.config":"mixed"}}})");
+  run();
+  EXPECT_EQ(link_->labels().at("nvidia.com/mig.config"), "mixed");
+  link_->want_mig_labels({{"nvidia.com/mig.config.state", "pending"}});
+  run();
+  link_->want_mig_labels({{"nvidia.com/mig.config.state", "success"}});
+  run();
+  EXPECT_EQ(link_->labels().at("nvidia.com/mig.config.state"), "success");
+  EXPECT_EQ(writes("mig-labels"), 2u);
+  link_->want_mig_labels({});
+  run();
+  EXPECT_FALSE(link_->labels().contains("nvidia.com/mig.config.state"));
+  EXPECT_EQ(link_->labels().at("nvidia.com/gpu.count"), "8") << "another manager's";
+  EXPECT_EQ(link_->labels().at("nvidia.com/mig.config"), "mixed") << "people's";
+}
+
 TEST_F(NodeLinkTest, ConditionsKeepTheirTimeUntilTheyTurn) {
   make_node();
   start();
