@@ -323,22 +323,34 @@ void World::assume(const std::string& pod, Assumed assumed) {
                     {"gpus", gpus_text(assumed.gpus)}});
   }
   const auto id = builder_->find_pod(pod);
+  bool known = true;
   if (id && builder_->state().pod(*id).slot == model::kPending) {
-    const auto slot = builder_->state().inventory().slot(assumed.node);
-    if (slot) builder_->bind(*id, *slot, assumed.gpus);
+    const model::ClusterState& state = builder_->state();
+    const auto slot = state.inventory().slot(assumed.node);
+    known = slot && std::all_of(assumed.gpus.begin(), assumed.gpus.end(), [&](int gpu) {
+              const model::NodeInfo& info = state.info(*slot);
+              return gpu >= 0 && gpu < model::kMaxGpusPerNode &&
+                     ((info.devices | info.mig) >> gpu & 1) != 0;
+            });
+    if (known) builder_->bind(*id, *slot, assumed.gpus);
   }
   assumed_.insert_or_assign(pod, std::move(assumed));
+  if (!known) feed_again(pod);  // the node, or a device of it, has gone since
+}
+
+void World::feed_again(const std::string& pod) {
+  if (const auto it = queue_pods_.find(pod); it != queue_pods_.end()) {
+    model::PodSpec copy = it->second;
+    feed_pod(copy);
+  }
+  objects_.touch_pod(pod);
 }
 
 void World::drop(const std::string& pod) {
   if (assumed_.erase(pod) == 0) return;
   note("drop", {{"pod", pod}});
   if (objects_.in_queue(pod)) objects_.touch_queues();
-  if (const auto it = queue_pods_.find(pod); it != queue_pods_.end()) {
-    model::PodSpec copy = it->second;
-    feed_pod(copy);
-  }
-  objects_.touch_pod(pod);
+  feed_again(pod);
 }
 
 Assumed* World::assumed(const std::string& pod) {
@@ -379,11 +391,7 @@ void World::stays(const std::string& pod) {
   const auto on = leaving_on_.find(it->second.node);
   if (--on->second == 0) leaving_on_.erase(on);
   leaving_.erase(it);
-  if (const auto known = queue_pods_.find(pod); known != queue_pods_.end()) {
-    model::PodSpec copy = known->second;
-    feed_pod(copy);
-  }
-  objects_.touch_pod(pod);
+  feed_again(pod);
 }
 
 bool World::node_has_leaving(const std::string& node) const { return leaving_on_.contains(node); }

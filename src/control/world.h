@@ -158,6 +158,7 @@ class World {
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
   void feed_places();
+  void feed_again(const std::string& pod);  // as it is and as it is believed
 
   std::vector<std::string> scheduler_names_;
   objects::ObjectSet objects_;
