@@ -70,7 +70,8 @@ void put_amounts(text::JsonWriter& out, std::string_view key, const model::Amoun
 }
 
 bool same_amounts(const text::Value* was, const model::Amounts& amounts) {
-  if ((was == nullptr ? 0 : was->size()) != amounts.size()) return false;
+  if (was == nullptr) return amounts.empty();
+  if (was->size() != amounts.size()) return false;
   for (const auto& [resource, amount] : amounts) {
     const text::Value* old = was->find(resource);
     if (old == nullptr || old->string() != amount_text(resource, amount)) return false;
