@@ -113,6 +113,8 @@ class Editor {
     const std::size_t end = source_.line_end(end_of(parent, i));
     return std::min(std::min(bytes_.find('\n', end), bytes_.size()) + 1, bytes_.size());
   }
+  // A value after a key or a dash that has none.
+  void put_where_nothing_is(const Place& place, const std::string& text);
   YamlPlace style_of(const YamlNode& parent) const;
   std::string block_scalar(const YamlNode& old, std::string_view text) const;
   std::string scalar_text(const YamlNode& old, const Value& value, YamlPlace style) const;
@@ -238,6 +240,20 @@ std::string Editor::scalar_text(const YamlNode& old, const Value& value, YamlPla
   return yaml_string(text, style);
 }
 
+void Editor::put_where_nothing_is(const Place& place, const std::string& text) {
+  const std::size_t end = end_of(*place.parent, place.index);
+  if (place.parent->is_block() || place.parent->kind != NodeKind::kMapping) {
+    patch(end, end, " " + text);
+    return;
+  }
+  // {key} and {key:} are both written.
+  const std::size_t key = node(place.child().key).end;
+  const std::size_t colon = bytes_.find_first_not_of(" \t\r\n", key);
+  const bool has_colon = colon != std::string_view::npos && bytes_[colon] == ':';
+  const std::size_t at = has_colon ? colon + 1 : key;
+  patch(at, at, (has_colon ? " " : ": ") + text);
+}
+
 Status Editor::set(const YamlChange& change) {
   BERTH_TRY(const Document value, parse_json(change.json));
   BERTH_TRY(const Place found, place(change.at));
@@ -248,8 +264,7 @@ Status Editor::set(const YamlChange& change) {
     return {};
   }
   if (old.begin == old.end && old.kind == NodeKind::kScalar) {  // nothing is written
-    const std::size_t end = end_of(*found.parent, found.index);
-    patch(end, end, " " + yaml_flow(value.root(), style_of(*found.parent)));
+    put_where_nothing_is(found, yaml_flow(value.root(), style_of(*found.parent)));
     return {};
   }
   if (old.is_block_scalar() && value.root().is_string() && !blank(old.text)) {
@@ -400,10 +415,8 @@ Status Editor::put(const YamlChange& change) {
   const bool nothing = parent.kind == NodeKind::kScalar && parent.begin == parent.end;
   if (!nothing || up.empty() || key == "-") return no_place(up);
   BERTH_TRY(const Place place_of_parent, place(up));
-  const std::size_t end = end_of(*place_of_parent.parent, place_of_parent.index);
-  patch(end, end,
-        " {" + yaml_string(key, YamlPlace::kFlow) + ": " +
-            yaml_flow(value.root(), YamlPlace::kFlow) + "}");
+  put_where_nothing_is(place_of_parent, "{" + yaml_string(key, YamlPlace::kFlow) + ": " +
+                                            yaml_flow(value.root(), YamlPlace::kFlow) + "}");
   return {};
 }
 
@@ -581,6 +594,18 @@ Result<std::string> Editor::result() {
   return out;
 }
 
+// What was set must be what is read.
+Status check_set(const YamlChange& change, std::string_view text) {
+  BERTH_TRY(const Document want, parse_json(change.json));
+  if (!want.root().is_string()) return {};
+  BERTH_TRY(const YamlSource read, YamlSource::read(text));
+  const auto found = read.find(change.at);
+  if (!found || read.node(*found).text != want.root().string()) {
+    return invalid(dotted(change.at) + " cannot be written there");
+  }
+  return {};
+}
+
 }  // namespace
 
 Result<std::string> edit_yaml(std::string_view source, std::span<const YamlChange> changes) {
@@ -593,6 +618,7 @@ Result<std::string> edit_yaml(std::string_view source, std::span<const YamlChang
     BERTH_TRY(std::string next, editor.result());
     const auto again = parse_yaml(next);
     if (!again.ok()) return Error(Code::kInvalid, "the change would not be valid YAML");
+    if (change.kind == ChangeKind::kSet) BERTH_CHECK(check_set(change, next));
     text = std::move(next);
   }
   return text;

@@ -43,6 +43,8 @@ TEST(YamlEdit, SetsScalarsAndKeepsQuotesAndComments) {
   EXPECT_EQ(edited(source, change_of(EditKind::kSet, {"d"}, "\"six\\n\\nseven\\n\"")),
             "# head\na: one # why\nb: 'two'\nc: \"three\"\nd: |\n  six\n\n  seven\n# tail\n");
   EXPECT_EQ(edited("a:\nb: 1\n", change_of(EditKind::kSet, {"a"}, "\"x\"")), "a: x\nb: 1\n");
+  EXPECT_EQ(edited("{a, b: }\n", change_of(EditKind::kSet, {"a"}, "\"x\"")), "{a: x, b: }\n");
+  EXPECT_EQ(edited("{a, b: }\n", change_of(EditKind::kSet, {"b"}, "\"x\"")), "{a, b: x }\n");
 }
 
 TEST(YamlEdit, RemovesWholeLinesAndNothingElse) {
