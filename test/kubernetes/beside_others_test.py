@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""The controller beside others on a real API server: Kueue's kinds and lease, kube-scheduler, and its own missing webhook.
+"""The controller beside others on a real API server: Kueue's kinds and lease, kube-scheduler, a missing webhook.
 
     beside_others_test.py BERTH [Beside.test_...]
 """

@@ -1,4 +1,4 @@
-"""`berth controller` as a process on a real API server, with nodes simulated here: what the tests of the controller share.
+"""`berth controller` as a process on a real API server, with nodes simulated here: what tests of it share.
 
     class Failover(rig.Test):
         def test_something(self):

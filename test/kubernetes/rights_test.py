@@ -53,7 +53,7 @@ class Rights(rig.Test):
         return out
 
     def test_the_whole_life_of_workloads(self):
-        """A Job in a queue, a gang, a Deployment, a queued pod, a preemption: no refusal, and no right that is not used."""
+        """A Job in a queue, a gang, a Deployment, a queued pod, a preemption: no refusal, and no spare right."""
         with rig.Rig(self, rbac=True, audit="reads") as r:
             self.apply(r)
             r.nodes(3)
@@ -84,8 +84,9 @@ class Rights(rig.Test):
         spec = rig.pod_spec(2)
         del spec["schedulerName"], spec["restartPolicy"]
         r.api.post("/apis/apps/v1/namespaces/team/deployments", {
-            "metadata": {"name": "serve"}, "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "serve"}},
-                                                    "template": {"metadata": {"labels": {"app": "serve"}}, "spec": spec}}})
+            "metadata": {"name": "serve"}, "spec": {
+                "replicas": 2, "selector": {"matchLabels": {"app": "serve"}},
+                "template": {"metadata": {"labels": {"app": "serve"}}, "spec": spec}}})
         gated = {**rig.pod_spec(1), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
         r.api.post("/api/v1/namespaces/team/pods", {
             "metadata": {"name": "alone", "labels": {rig.QUEUE: "q", "kueue.x-k8s.io/managed": "true"}}, "spec": gated})

@@ -60,7 +60,7 @@ class ServerTrouble(rig.Test):
                 sorted({u for names in r.bindings().values() for u in names})))
 
     def test_history_is_gone(self):
-        """While the controller hears nothing the server dies and its history goes: it lists again, and misses nothing."""
+        """While the controller hears nothing the server dies and its history goes: it lists again, misses nothing."""
         with rig.Rig(self) as r:
             r.nodes(4)
             r.namespace("team")
