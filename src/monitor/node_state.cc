@@ -153,6 +153,23 @@ void append_row(std::string& out, std::initializer_list<std::string_view> cells,
   out += '\n';
 }
 
+// All of it, broken between words: who is in the way must be readable.
+void append_lines(std::string& out, std::string_view text) {
+  const std::string safe = text::terminal_safe(text);
+  std::string line;
+  for (std::size_t at = 0; at < safe.size();) {
+    const std::size_t end = std::min(safe.find(' ', at), safe.size());
+    const std::string word = safe.substr(at, end - at);
+    if (!line.empty() && line.size() + 1 + word.size() > kColumns - 2) {
+      append_row(out, {"", line}, {1});
+      line.clear();
+    }
+    line += (line.empty() ? "" : " ") + word;
+    at = end + 1;
+  }
+  if (!line.empty()) append_row(out, {"", line}, {1});
+}
+
 }  // namespace
 
 std::string_view name(StepState state) {
@@ -199,9 +216,9 @@ std::string status_table(const NodeSights& sights, const NodeState& state) {
   }
   if (!sights.mig.state.empty()) {
     out += '\n';
-    append_row(out, {"MIG LAYOUT", "STATE", "REASON", "DETAIL"}, {20, 8, 17});
-    append_row(out, {sights.mig.layout, sights.mig.state, sights.mig.reason, sights.mig.text},
-               {20, 8, 17});
+    append_row(out, {"MIG LAYOUT", "STATE", "REASON"}, {40, 8});
+    append_row(out, {sights.mig.layout, sights.mig.state, sights.mig.reason}, {40, 8});
+    if (sights.mig.state != "success") append_lines(out, sights.mig.text);
   }
   if (sights.gpus.empty()) return out;
   out += '\n';

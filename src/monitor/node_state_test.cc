@@ -199,5 +199,23 @@ TEST(NodeState, JsonSaysTheSame) {
   EXPECT_EQ(root.find("gpus")->items()[1].find("healedBy")->string(), "gpu-reset");
 }
 
+TEST(NodeState, AMigLayoutIsShownWithAllThatIsInItsWay) {
+  NodeSights sights;
+  sights.driver_answers = true;
+  EXPECT_EQ(status_table(sights, node_state(sights)).find("MIG"), std::string::npos);
+  sights.mig = {"mixed", "failed", "MigInUse",
+                "GPU 0 (NVIDIA H200): team/train-0 holds MIG-64506373-2817-5a82-a193-8a6102242fab; "
+                "the layout wants 7 x 1g.18gb there\x1b"};
+  const std::string table = status_table(sights, node_state(sights));
+  EXPECT_NE(table.find("\nmixed                                    failed   MigInUse\n"
+                       "  GPU 0 (NVIDIA H200): team/train-0 holds\n"
+                       "  MIG-64506373-2817-5a82-a193-8a6102242fab; the layout wants 7 x 1g.18gb\n"
+                       "  there\\x1b\n"),
+            std::string::npos)
+      << table;
+  EXPECT_NE(status_json(sights, node_state(sights)).find("\"reason\": \"MigInUse\""),
+            std::string::npos);
+}
+
 }  // namespace
 }  // namespace berth::monitor
