@@ -97,7 +97,11 @@ bool runs_already(const std::vector<text::Document>& objects, const Names& names
     const text::Value& object = document.root();
     if (!names.contains(full_name(object))) return false;
     const std::string kind = text_at(object, {"kind"});
-    if (kind == "Pod") return !text_at(object, {"spec", "nodeName"}).empty();
+    const std::string phase = text_at(object, {"status", "phase"});
+    if (kind == "Pod") {
+      return !text_at(object, {"spec", "nodeName"}).empty() && phase != "Pending" &&
+             phase != "Failed";
+    }
     return kind == "Workload" && (is_true(object, "Admitted") || checks_ready(object));
   });
 }
