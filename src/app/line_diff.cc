@@ -70,7 +70,7 @@ std::vector<DiffLine> compare(const std::vector<std::string_view>& a,
   return out;
 }
 
-std::string shown(const DiffLine& line) {
+std::string diff_text(const DiffLine& line) {
   std::string_view text = line.text;
   if (text.ends_with('\n')) text.remove_suffix(1);
   return line.mark + text::terminal_safe(text) + "\n";
@@ -103,7 +103,7 @@ std::string line_diff(std::string_view before, std::string_view after, std::stri
     for (std::size_t k = begin; k < end; ++k) {
       removed += lines[k].mark != '+' ? 1 : 0;
       added += lines[k].mark != '-' ? 1 : 0;
-      body += shown(lines[k]);
+      body += diff_text(lines[k]);
     }
     out += "@@ -" + std::to_string(old_line) + "," + std::to_string(removed) + " +" +
            std::to_string(new_line) + "," + std::to_string(added) + " @@\n" + body;

@@ -127,10 +127,10 @@ class LintInput {
   std::set<std::string> seen_, folders_;
 };
 
-std::string safe(std::string_view text) { return text::terminal_safe(text); }
+std::string lint_safe(std::string_view text) { return text::terminal_safe(text); }
 
 void print_place(std::ostream& out, const std::string& file, int line) {
-  out << safe(file);
+  out << lint_safe(file);
   if (line > 0) out << ':' << line;
   out << ": ";
 }
@@ -138,10 +138,10 @@ void print_place(std::ostream& out, const std::string& file, int line) {
 void print_finding(std::ostream& out, const Finding& finding, std::string_view said = {}) {
   print_place(out, finding.file, finding.line);
   out << (said.empty() ? lint::name(finding.severity) : std::string(said)) << ": "
-      << safe(finding.what) << " [" << finding.rule << "]\n";
+      << lint_safe(finding.what) << " [" << finding.rule << "]\n";
   if (!finding.object.empty()) {
-    out << "    in " << safe(finding.object);
-    if (!finding.field.empty()) out << ", " << safe(finding.field);
+    out << "    in " << lint_safe(finding.object);
+    if (!finding.field.empty()) out << ", " << lint_safe(finding.field);
     out << '\n';
   }
 }
@@ -159,11 +159,11 @@ std::string counted(std::size_t count, const char* what) {
 void print_text(const lint::Report& report, std::ostream& out) {
   for (const lint::Unreadable& one : report.unreadable) {
     print_place(out, one.file, one.line);
-    out << "unreadable: " << safe(one.message) << '\n';
+    out << "unreadable: " << lint_safe(one.message) << '\n';
   }
   for (const Finding& finding : report.findings) {
     print_finding(out, finding);
-    out << "    why: " << safe(finding.why) << "\n    fix: " << safe(finding.fix) << '\n';
+    out << "    why: " << lint_safe(finding.why) << "\n    fix: " << lint_safe(finding.fix) << '\n';
   }
   const std::size_t errors = errors_in(report.findings);
   out << counted(report.files, "file") << ": " << counted(errors, "error") << ", "
@@ -279,7 +279,8 @@ Status overwrite_file(const std::string& path, std::string_view content) {
 }
 
 int usage(Terminal& terminal, const std::string& message, const char* command) {
-  terminal.err << "berth: " << safe(message) << "\nberth: see berth " << command << " --help\n";
+  terminal.err << "berth: " << lint_safe(message) << "\nberth: see berth " << command
+               << " --help\n";
   return kExitUsage;
 }
 
@@ -301,7 +302,7 @@ int lint_command(const LintArguments& args, Terminal& terminal) {
   }
   const auto schemas = sim::ManifestCheck::make(user_crds());
   if (!schemas.ok()) {
-    terminal.err << "berth: " << safe(schemas.error().to_string()) << '\n';
+    terminal.err << "berth: " << lint_safe(schemas.error().to_string()) << '\n';
     return kExitUnreadable;
   }
   LintInput input(static_cast<std::uint64_t>(limit->value()), terminal);
@@ -326,7 +327,7 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   }
   const auto schemas = sim::ManifestCheck::make(user_crds());
   if (!schemas.ok()) {
-    terminal.err << "berth: " << safe(schemas.error().to_string()) << '\n';
+    terminal.err << "berth: " << lint_safe(schemas.error().to_string()) << '\n';
     return kExitUnreadable;
   }
   LintInput input(kDefaultMaxInput, terminal);
@@ -338,13 +339,13 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   if (!input.unreadable_.empty() || input.files_.empty()) {
     const std::string message =
         input.unreadable_.empty() ? "cannot be read" : input.unreadable_.front().message;
-    terminal.err << "berth: " << safe(args.path) << ": " << safe(message) << '\n';
+    terminal.err << "berth: " << lint_safe(args.path) << ": " << lint_safe(message) << '\n';
     return kExitUnreadable;
   }
   const lint::File& file = input.files_.front();
   const auto made = lint::convert(file, schemas->get());
   if (!made.ok()) {
-    terminal.err << "berth: " << safe(file.name) << ": " << safe(made.error().to_string())
+    terminal.err << "berth: " << lint_safe(file.name) << ": " << lint_safe(made.error().to_string())
                  << "; nothing was written\n";
     return kExitUnreadable;
   }
@@ -356,7 +357,7 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
     if (changed || !args.in_place) {
       const Status wrote = overwrite_file(target, made->bytes);
       if (!wrote.ok()) {
-        terminal.err << "berth: " << safe(wrote.error().to_string()) << '\n';
+        terminal.err << "berth: " << lint_safe(wrote.error().to_string()) << '\n';
         return kExitUnreadable;
       }
     }
@@ -366,12 +367,12 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   for (const Finding& finding : made->done) {
     print_finding(terminal.err, finding, "corrected");
     if (!finding.edit->assumes.empty()) {
-      terminal.err << "    assumed: " << safe(finding.edit->assumes) << '\n';
+      terminal.err << "    assumed: " << lint_safe(finding.edit->assumes) << '\n';
     }
   }
   for (const Finding& finding : made->left) {
     print_finding(terminal.err, finding, std::string("left, ") + lint::name(finding.severity));
-    terminal.err << "    fix: " << safe(finding.fix) << '\n';
+    terminal.err << "    fix: " << lint_safe(finding.fix) << '\n';
   }
   return errors_in(made->left) > 0 ? kExitFindings : 0;
 }
