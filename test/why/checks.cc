@@ -220,6 +220,8 @@ void check_cured(const Case& one, Lines& lines) {
     if (causes.size() == 1 && ran.code != 0 && reason != "PendingEvaluation") {
       lines.push_back("without " + cause + " it runs, but why says " + reason);
     }
+    // What starts with the next decision is PendingEvaluation, whatever held it before.
+    if (cause == "PendingEvaluation") continue;
     if (reason == cause || contains(also_of(answer->root()), cause)) {
       lines.push_back("without " + cause + ": still blamed");
     }
