@@ -180,7 +180,8 @@ class Sampler:
 
     def run(self):
         api = self.node.new_api()
-        while not self.ended.is_set():
+        while True:
+            last = self.ended.is_set()  # what the one who stops it has seen is sampled too
             try:
                 for value, place in ((self.node.counts(self.resource, api), self.seen),
                                      (len(kubelet_api.allocatable(self.resource)), self.kubelet_seen)):
@@ -189,6 +190,8 @@ class Sampler:
                 self.samples += 1
             except Exception as e:
                 self.problems.append(repr(e))
+            if last:
+                return
             self.ended.wait(self.period)
 
     def stop(self):
