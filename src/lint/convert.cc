@@ -110,24 +110,25 @@ class Converter {
     // From the end, so that what comes before stays where it is.
     std::sort(chosen.begin(), chosen.end(),
               [](const auto* a, const auto* b) { return a->document > b->document; });
-    for (const Finding* finding : chosen) correct_document(*finding);
+    const auto starts = text::yaml_document_starts(file_.bytes);
+    if (!starts.ok()) return false;
+    for (const Finding* finding : chosen) correct_document(*finding, *starts);
     return true;
   }
 
-  void correct_document(const Finding& finding) {
-    const auto starts = text::yaml_document_starts(file_.bytes);
+  // starts: of the documents, as they are up to this one.
+  void correct_document(const Finding& finding, const std::vector<std::size_t>& starts) {
     const auto number = static_cast<std::size_t>(finding.document);
-    if (!starts.ok() || number > starts->size()) return;
-    const std::size_t from = (*starts)[number - 1];
-    const std::size_t to = number < starts->size() ? (*starts)[number] : file_.bytes.size();
-    const std::size_t first = file_.bytes.find_first_not_of(" \t\r\n");
-    const bool json = first != std::string::npos && file_.bytes[first] == '{' &&
-                      text::parse_json(file_.bytes).ok();
-    const auto made = corrected(file_.bytes.substr(from, to - from), *finding.edit, json);
-    if (!made.ok()) return;
-    std::string next = file_.bytes.substr(0, from) + *made + file_.bytes.substr(to);
-    if (json ? !text::parse_json(next).ok() : !text::parse_yaml(next).ok()) return;
-    file_.bytes = std::move(next);
+    if (number > starts.size()) return;
+    const std::size_t from = starts[number - 1];
+    const std::size_t to = number < starts.size() ? starts[number] : file_.bytes.size();
+    const std::string part = file_.bytes.substr(from, to - from);
+    const std::size_t first = part.find_first_not_of(" \t\r\n");
+    const bool json = starts.size() == 1 && first != std::string::npos && part[first] == '{' &&
+                      text::parse_json(part).ok();
+    const auto made = corrected(part, *finding.edit, json);
+    if (!made.ok() || (json && !text::parse_json(*made).ok())) return;
+    file_.bytes.replace(from, to - from, *made);
     done_.push_back(finding);
   }
 
