@@ -14,9 +14,10 @@ namespace {
 constexpr int kSeeds = 300, kSoakSeeds = 5000;
 
 TEST(RandomWhy, FindsWhatWasPutIn) {
-  const char* one = std::getenv("BERTH_WHY_SEED");
+  const char* one = std::getenv("BERTH_WHY_SEED");  // NOLINT(concurrency-mt-unsafe)
   const int first = one == nullptr ? 1 : std::atoi(one);
-  const int many = std::getenv("BERTH_SOAK") == nullptr ? kSeeds : kSoakSeeds;
+  const char* soak = std::getenv("BERTH_SOAK");  // NOLINT(concurrency-mt-unsafe)
+  const int many = soak == nullptr ? kSeeds : kSoakSeeds;
   const int last = one == nullptr ? many : first;
   Tally tally;
   int failed = 0;
