@@ -149,8 +149,10 @@ void add_fit_command(CLI::App& app, CommandContext& context) {
       ->type_name("NAME");
   fit->add_option("--priority-class", args->priority_class, "of the pods or the workload")
       ->type_name("NAME");
-  fit->add_option("--cpu", args->cpu, "of each pod (default 1)")->type_name("QUANTITY");
-  fit->add_option("--memory", args->memory, "of each pod (default 1Gi)")->type_name("QUANTITY");
+  fit->add_option("--cpu", args->cpu, "of each pod (default: asks for none)")
+      ->type_name("QUANTITY");
+  fit->add_option("--memory", args->memory, "of each pod (default: asks for none)")
+      ->type_name("QUANTITY");
   fit->callback([args, &context] { context.code = fit_command(*args, context.terminal); });
 }
 

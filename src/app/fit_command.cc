@@ -114,8 +114,12 @@ class FitMaker {
     pod.ns = view_.ns;
     pod.name = kFitName;
     pod.created_ns = view_.now_ns;
-    BERTH_TRY(pod.requests["cpu"], amount_of("--cpu", arguments_.cpu, true));
-    BERTH_TRY(pod.requests["memory"], amount_of("--memory", arguments_.memory, false));
+    if (!arguments_.cpu.empty()) {
+      BERTH_TRY(pod.requests["cpu"], amount_of("--cpu", arguments_.cpu, true));
+    }
+    if (!arguments_.memory.empty()) {
+      BERTH_TRY(pod.requests["memory"], amount_of("--memory", arguments_.memory, false));
+    }
     pod.gpu.kind = model::GpuDemandSpec::Kind::kWhole;
     pod.gpu.count = arguments_.gpus;
     pod.gpus_by_container = {arguments_.gpus};

@@ -17,7 +17,7 @@ struct FitArguments {
   int gpus = 1;  // of each pod
   int pods = 1;
   std::string model, topology, queue, priority_class;
-  std::string cpu = "1", memory = "1Gi";  // of each pod
+  std::string cpu, memory;  // of each pod; empty: it asks for none
 };
 
 // 0 now, 10 not now, 30 never, 1 not reached or not readable, 2 wrong options.
