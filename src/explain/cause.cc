@@ -165,6 +165,14 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
     ++now[view.blockers];
   }
   out.binding = binding_of(patterns, out.blamed_only);
+  // A wish that some node meets is not to blame: what keeps the pod off that node is.
+  const bool wish =
+      out.binding == Constraint::kNodeSelector || out.binding == Constraint::kNodeAffinity;
+  const auto tainted = patterns.find(bit(Constraint::kTaints));
+  if (out.never && wish && tainted != patterns.end()) {
+    out.binding = Constraint::kTaints;
+    out.blamed_only = tainted->second;
+  }
   // The right kind of node, and too small: size is the cause, not the rules of others.
   if (out.never && too_small_alone > out.blamed_only) out.binding = Constraint::kCount;
   if (out.binding != Constraint::kCount) out.also = others_of(now, out.binding);

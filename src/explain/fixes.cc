@@ -9,8 +9,8 @@ namespace berth::explain {
 namespace {
 
 // How many trials one answer may cost, so that its time has a bound.
-constexpr int kMostTrials = 48;
-constexpr int kMostPairTrials = 40;
+constexpr int kMostTrials = 36;
+constexpr int kMostPairTrials = 24;
 
 Tree* below_path(Tree* at, const std::vector<std::string>& path) {
   for (const std::string& token : path) {
@@ -52,6 +52,7 @@ void drop_made(const Situation& s, Draft& draft) {
 }
 
 bool works(const Situation& s, const Draft& draft, int& restarts) {
+  if (s.unit.queued == nullptr && !s.trials.quick(draft, s.unit)) return false;
   const TrialOutcome outcome = s.trials.run(draft, s.unit);
   restarts = outcome.victims;
   return outcome.starts;
@@ -101,6 +102,7 @@ class FixSearch {
     propose_holders(s_, proposals_);
     std::stable_sort(proposals_.begin(), proposals_.end(),
                      [](const auto& a, const auto& b) { return a.disturbance < b.disturbance; });
+    if (s_.unit.queued == nullptr) s_.trials.focus(s_.unit);
     const int start = s_.trials.count();
     std::map<std::string, int> found;  // by kind
     for (const Proposal& proposal : proposals_) {

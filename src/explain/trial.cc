@@ -44,6 +44,22 @@ std::vector<model::PodSpec> pods_with(const std::vector<model::PodSpec>& pods, c
   return out;
 }
 
+void apply_draft(const Draft& draft, model::SnapshotBuilder& builder) {
+  for (const auto& [name, node] : draft.nodes) builder.upsert_node(node);
+  for (const std::string& name : draft.gone_pods) builder.remove_pod(name);
+  for (const std::string& name : draft.gone_gangs) builder.remove_gang(name);
+  for (const auto& [name, gang] : draft.gangs) builder.upsert_gang(gang);
+  for (const auto& [name, pod] : draft.pods) builder.upsert_pod(pod);
+}
+
+std::set<std::string> names_in(const Draft& draft, const Unit& unit) {
+  std::set<std::string> names = draft.own_pods;
+  for (const model::PodSpec* pod : unit.pending) {
+    if (!draft.gone_pods.contains(spec_name(*pod))) names.insert(spec_name(*pod));
+  }
+  return names;
+}
+
 }  // namespace
 
 Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
@@ -67,15 +83,8 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
                          model::SnapshotBuilder* after) const {
   ++count_;
   model::SnapshotBuilder builder = base_;
-  for (const auto& [name, node] : draft.nodes) builder.upsert_node(node);
-  for (const std::string& name : draft.gone_pods) builder.remove_pod(name);
-  for (const std::string& name : draft.gone_gangs) builder.remove_gang(name);
-  for (const auto& [name, gang] : draft.gangs) builder.upsert_gang(gang);
-  for (const auto& [name, pod] : draft.pods) builder.upsert_pod(pod);
-  std::set<std::string> names = draft.own_pods;
-  for (const model::PodSpec* pod : unit.pending) {
-    if (!draft.gone_pods.contains(spec_name(*pod))) names.insert(spec_name(*pod));
-  }
+  apply_draft(draft, builder);
+  const std::set<std::string> names = names_in(draft, unit);
   const model::QueueInputs& queues = draft.queues ? *draft.queues : inputs_.queues;
   const bool queued = has_queues(queues);
   const std::vector<model::NodeSpec> nodes = queued && !draft.nodes.empty()
@@ -94,6 +103,28 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
                   {.certificates = false}, queued ? &setting : nullptr);
   if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
+}
+
+void Trials::focus(const Unit& unit) {
+  alone_ = after_;
+  const std::set<std::string> names = names_in({}, unit);
+  const model::ClusterState& state = after_.state();
+  for (model::PodId id = 0; id < state.pod_ids(); ++id) {
+    const model::PodEntry& pod = state.pod(id);
+    const bool pending = pod.info && pod.slot == model::kPending;
+    if (pending && !names.contains(pod.info->name)) alone_.remove_pod(pod.info->name);
+  }
+  for (const model::PodSpec* pod : unit.pending) alone_.upsert_pod(*pod);
+  alone_.state();
+}
+
+bool Trials::quick(const Draft& draft, const Unit& unit) const {
+  ++count_;
+  model::SnapshotBuilder builder = alone_;
+  apply_draft(draft, builder);
+  const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
+                                      {.certificates = false}, nullptr);
+  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
 }
 
 TrialOutcome outcome_of(const model::Decision& decision, const Unit& unit,

@@ -37,12 +37,17 @@ class Trials {
   // after: where the builder goes once the decision is carried out.
   TrialOutcome run(const Draft& draft, const Unit& unit,
                    model::SnapshotBuilder* after = nullptr) const;
+  // A first look, for units outside of queues: everybody else stays where the decision left him.
+  // Its "no" is final, its "yes" wants run(). Call focus() once before.
+  void focus(const Unit& unit);
+  bool quick(const Draft& draft, const Unit& unit) const;
   int count() const { return count_; }  // trials so far
 
  private:
   const objects::Inputs& inputs_;
   PlanOptions options_;
   model::SnapshotBuilder base_, after_;
+  model::SnapshotBuilder alone_;  // focus(): nothing else is pending
   decide::Run run_;
   mutable int count_ = 0;
 };

@@ -313,7 +313,7 @@ class Inquiry {
     if (!unit.ok() || unit->state != Unit::State::kPending) return;
     Trials trials(*inputs, options_.plan);
     const Answer behind = Inquiry(options_, trials, std::move(*unit), subject_, true).run();
-    if (behind.standing == Standing::kRunning) return;
+    if (behind.reason == Reason::kNone || behind.reason == Reason::kPendingEvaluation) return;
     add_cause(behind.reason, behind.message);
     for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
   }

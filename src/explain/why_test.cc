@@ -1,0 +1,130 @@
+#include "explain/why.h"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+
+#include "text/json.h"
+
+namespace berth::explain {
+namespace {
+
+model::NodeSpec small_node(const std::string& name, int gpus) {
+  model::NodeSpec node;
+  node.name = name;
+  node.labels = {{model::kHostnameLabel, name}};
+  node.allocatable = {{"cpu", 64'000}, {"memory", std::int64_t{1} << 40}, {"pods", 110}};
+  for (int g = 0; g < gpus; ++g) {
+    model::GpuSpec gpu;
+    gpu.index = g;
+    gpu.model = "NVIDIA-H100-80GB-HBM3";
+    gpu.memory_mib = 81559;
+    node.gpus.push_back(std::move(gpu));
+  }
+  return node;
+}
+
+model::PodSpec small_pod(const std::string& name, int gpus, const std::string& node = "") {
+  model::PodSpec pod;
+  pod.ns = "team";
+  pod.name = name;
+  pod.requests = {{"cpu", 1000}};
+  pod.gpu = {.kind = model::GpuDemandSpec::Kind::kWhole, .count = gpus};
+  pod.gpus_by_container = {gpus};
+  pod.node_name = node;
+  return pod;
+}
+
+Answer answer_of(const objects::Inputs& inputs, const std::string& name) {
+  Examiner examiner(inputs, {});
+  Result<Answer> answer = examiner.why({"pod", "team", name});
+  EXPECT_TRUE(answer.ok());
+  return answer.ok() ? std::move(*answer) : Answer();
+}
+
+bool has_fix(const Answer& answer, const std::string& kind) {
+  return std::any_of(answer.fixes.begin(), answer.fixes.end(),
+                     [&](const Fix& fix) { return fix.kind == kind; });
+}
+
+TEST(Why, FragmentedGpusAreCountedAndFixesAreTried) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8), small_node("n1", 8)};
+  inputs.pods = {small_pod("a", 6, "n0"), small_pod("b", 5, "n1"), small_pod("want", 4)};
+  const Answer answer = answer_of(inputs, "want");
+  EXPECT_EQ(answer.reason, model::Reason::kFragmented);
+  EXPECT_EQ(answer.standing, Standing::kWaiting);
+  EXPECT_EQ(answer.have.free_milli, 5000);
+  EXPECT_EQ(answer.have.largest_milli, 3000);
+  ASSERT_TRUE(answer.fragmentation.has_value());
+  EXPECT_EQ(answer.fragmentation->needed_milli, 4000);
+  EXPECT_TRUE(answer.also.empty());
+  EXPECT_TRUE(has_fix(answer, "fewer-gpus"));
+  EXPECT_TRUE(has_fix(answer, "delete-pod"));
+}
+
+// Most nodes have no GPUs at all; they are not why a pod waits that does not tolerate the rest.
+TEST(Why, NodesThatCouldNeverTakeItAreNotBlamed) {
+  objects::Inputs inputs;
+  for (const char* name : {"c0", "c1", "c2", "c3"}) inputs.nodes.push_back(small_node(name, 0));
+  inputs.nodes.push_back(small_node("g0", 8));
+  inputs.nodes.back().taints.push_back({.key = "nvidia.com/gpu", .value = ""});
+  inputs.pods = {small_pod("want", 4)};
+  const Answer answer = answer_of(inputs, "want");
+  EXPECT_EQ(answer.reason, model::Reason::kTaintNotTolerated);
+  EXPECT_EQ(answer.standing, Standing::kMisconfigured);
+  EXPECT_TRUE(has_fix(answer, "tolerate"));
+  EXPECT_FALSE(has_fix(answer, "fewer-gpus"));
+}
+
+TEST(Why, WhatHoldsItNextIsTold) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.nodes[0].taints.push_back({.key = "dedicated", .value = "x"});
+  inputs.pods = {small_pod("a", 8, "n0"), small_pod("want", 4)};
+  inputs.pods.back().gated = true;
+  const Answer answer = answer_of(inputs, "want");
+  EXPECT_EQ(answer.reason, model::Reason::kGated);
+  std::vector<model::Reason> also;
+  for (const Cause& cause : answer.also) also.push_back(cause.reason);
+  EXPECT_EQ(also,
+            (std::vector{model::Reason::kTaintNotTolerated, model::Reason::kInsufficientGpus}));
+}
+
+TEST(Why, WhatRunsRunsAndWhatFitsIsToBeDecided) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("a", 2, "n0"), small_pod("want", 4)};
+  EXPECT_EQ(answer_of(inputs, "a").standing, Standing::kRunning);
+  const Answer answer = answer_of(inputs, "want");
+  EXPECT_EQ(answer.reason, model::Reason::kPendingEvaluation);
+  EXPECT_TRUE(answer.fixes.empty());
+}
+
+TEST(Why, NothingOfThatNameIsAnError) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("a", 2, "n0")};
+  Examiner examiner(inputs, {});
+  EXPECT_EQ(examiner.why({"pod", "team", "b"}).error().code(), Code::kNotFound);
+  EXPECT_EQ(examiner.why({"pod", "other", "a"}).error().code(), Code::kNotFound);
+}
+
+TEST(Why, TheSameAnswerHasTheSameBytesAndFitsTheScreen) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8), small_node("n1", 8)};
+  inputs.pods = {small_pod("a", 6, "n0"), small_pod("b", 5, "n1"), small_pod("want-\x1b[31m", 4)};
+  const Answer answer = answer_of(inputs, "want-\x1b[31m");
+  EXPECT_EQ(why_json(answer), why_json(answer_of(inputs, "want-\x1b[31m")));
+  EXPECT_TRUE(text::parse_json(why_json(answer)).ok());
+  const std::string table = why_table(answer);
+  EXPECT_EQ(table.find('\x1b'), std::string::npos);
+  std::size_t width = 0;
+  for (const char c : table) {
+    width = c == '\n' ? 0 : width + ((static_cast<unsigned char>(c) & 0xC0) != 0x80 ? 1 : 0);
+    EXPECT_LE(width, 80U);
+  }
+}
+
+}  // namespace
+}  // namespace berth::explain
