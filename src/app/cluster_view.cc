@@ -266,7 +266,8 @@ const ObjectFacts* ClusterView::find(std::string_view kind, std::string_view spa
         return std::tuple<std::string_view, std::string_view, std::string_view>(o.kind, o.ns,
                                                                                 o.name) < key;
       });
-  if (it == objects.end() || it->kind != kind || it->ns != space || it->name != name) return nullptr;
+  if (it == objects.end() || it->kind != kind || it->ns != space || it->name != name)
+    return nullptr;
   return &*it;
 }
 

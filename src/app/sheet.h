@@ -55,8 +55,8 @@ class Paint {
   bool on_;
 };
 
-// Text in lines, cut at blanks, that end before width: the first is printed behind indent columns of
-// the caller's, the others begin with as many blanks. Made safe.
+// Text in lines, cut at blanks, that end before width: the first is printed behind indent columns
+// of the caller's, the others begin with as many blanks. Made safe.
 std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = kScreenWidth);
 
 }  // namespace berth::app

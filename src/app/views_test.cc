@@ -294,14 +294,17 @@ TEST(Views, FitPreemptsByPriority) {
 constexpr const char* kPreempted = R"(
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: job-train-abc, namespace: t,
   uid: u1, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: train, uid: j1}]},
-  spec: {queueName: lq, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c}]}}}]},
+  spec: {queueName: lq, podSets: [{name: main, count: 1,
+    template: {spec: {containers: [{name: c}]}}}]},
   status: {conditions: [{type: Evicted, status: "True", reason: Preempted,
     lastTransitionTime: "2025-01-01T11:50:00Z", message: x},
-  {type: Preempted, status: "True", reason: InClusterQueue, lastTransitionTime: "2025-01-01T11:50:00Z",
+  {type: Preempted, status: "True", reason: InClusterQueue,
+    lastTransitionTime: "2025-01-01T11:50:00Z",
     message: "Preempted to accommodate a workload (UID: u2, JobUID: j2) due to priority"}]}}
 ---
 {apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: boss, namespace: t, uid: u2},
-  spec: {queueName: lq, podSets: [{name: main, count: 1, template: {spec: {containers: [{name: c}]}}}]}}
+  spec: {queueName: lq, podSets: [{name: main, count: 1,
+    template: {spec: {containers: [{name: c}]}}}]}}
 ---
 {apiVersion: events.k8s.io/v1, kind: Event, metadata: {name: e1, namespace: s}, reason: Preempted,
   eventTime: "2025-01-01T11:59:00.000000Z", note: "preempted to make room for t/boss",
@@ -599,7 +602,8 @@ Listed listed_for_test() {
     return R"({"metadata":{"name":")" + name + R"(","namespace":"t"},"spec":{"schedulerName":")" +
            scheduler + "\"," + (node.empty() ? "" : R"("nodeName":")" + node + "\",") +
            R"("containers":[{"name":"c","env":[{"name":"TOKEN","value":"hunter2"},)"
-           R"({"name":"NCCL_DEBUG","value":"INFO"}],"resources":{"limits":{"nvidia.com/gpu":"2"}}}]}})";
+           R"({"name":"NCCL_DEBUG","value":"INFO"}],"resources":{"limits":)"
+           R"({"nvidia.com/gpu":"2"}}}]}})";
   };
   page(kube::resources::pods(), R"({"kind":"PodList","apiVersion":"v1","items":[)" +
                                     pod("runs", "other", "n0") + ',' + pod("waits", "berth", "") +
