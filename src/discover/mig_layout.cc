@@ -15,7 +15,7 @@ namespace {
 constexpr std::size_t kMaxCuts = 16;  // more than any GPU has: a bound for the subsets below
 constexpr std::size_t kNamedHolders = 8;
 
-struct Place {
+struct Cut {
   const MigProfile* profile;
   int start;
 };
@@ -47,7 +47,7 @@ std::vector<std::string> sorted_uuids(const MigCut& cut) {
 // Places for the profiles in order, on what of the grid is free. Depth first; the grid has at most
 // 64 slots.
 bool find_places(const std::vector<const MigProfile*>& profiles, std::size_t next,
-                 std::uint64_t taken, std::vector<Place>& out) {
+                 std::uint64_t taken, std::vector<Cut>& out) {
   if (next == profiles.size()) return true;
   const MigProfile& profile = *profiles[next];
   // Equal ones in one order: the others are the same sets again.
@@ -145,7 +145,7 @@ class GpuPlanner {
     if (slices > gpu_.geometry.slices || slots > gpu_.geometry.slots) {
       return Refused{MigReason::kDoesNotFit, sums};
     }
-    std::vector<Place> places;
+    std::vector<Cut> places;
     if (find_places(wanted_, 0, 0, places)) return std::nullopt;
     std::string starts;
     for (const auto& [profile_name, count] : wish_.devices) {
@@ -171,11 +171,11 @@ class GpuPlanner {
       if (add_held(gpu_.cuts[i], held)) must |= 1U << i;
     }
     std::optional<std::uint32_t> best;
-    std::vector<Place> best_places;
+    std::vector<Cut> best_places;
     for (std::uint32_t mask = 0; mask < 1U << gpu_.cuts.size(); ++mask) {
       if ((mask & must) != must) continue;
       if (best && std::popcount(mask) <= std::popcount(*best)) continue;
-      std::vector<Place> places;
+      std::vector<Cut> places;
       if (!can_stay(mask, places)) continue;
       best = mask;
       best_places = std::move(places);
@@ -185,7 +185,7 @@ class GpuPlanner {
     return std::nullopt;
   }
 
-  bool can_stay(std::uint32_t mask, std::vector<Place>& places) const {
+  bool can_stay(std::uint32_t mask, std::vector<Cut>& places) const {
     std::vector<const MigProfile*> left = wanted_;
     std::uint64_t taken = 0;
     for (std::size_t i = 0; i < gpu_.cuts.size(); ++i) {
@@ -204,7 +204,7 @@ class GpuPlanner {
     return find_places(left, 0, taken, places);
   }
 
-  void write_steps(std::uint32_t keep, const std::vector<Place>& places, MigPlan& out) const {
+  void write_steps(std::uint32_t keep, const std::vector<Cut>& places, MigPlan& out) const {
     const std::size_t before = out.steps.size();
     for (std::size_t i = 0; i < gpu_.cuts.size(); ++i) {
       if ((keep >> i & 1) == 0) destroy(gpu_.cuts[i], out);
@@ -215,7 +215,7 @@ class GpuPlanner {
       if ((keep >> i & 1) == 0 || !cut.compute.empty()) continue;
       out.steps.push_back({MigStep::Kind::kFill, gpu_.uuid, cut.profile, cut.start, cut.id, {}});
     }
-    for (const Place& place : places) {
+    for (const Cut& place : places) {
       out.steps.push_back(
           {MigStep::Kind::kCreate, gpu_.uuid, place.profile->name, place.start, 0, {}});
     }

@@ -6,15 +6,14 @@ namespace berth::discover {
 namespace {
 
 TEST(MigWords, RequestsReadAsTheyWereWritten) {
-  using Kind = MigStep::Kind;
   const std::vector<HelperRequest> requests = {
       {std::nullopt},
-      {MigStep{Kind::kModeOn, "GPU-0", {}, 0, 0, {}}},
-      {MigStep{Kind::kModeOff, "GPU-0", {}, 0, 0, {}}},
-      {MigStep{Kind::kCreate, "GPU-0", "1g.18gb+me", 6, 0, {}}},
-      {MigStep{Kind::kFill, "GPU-0", "3g.71gb", 4, 11, {}}},
-      {MigStep{Kind::kDestroy, "GPU-0", "3g.71gb", 4, 11, {"MIG-a", "MIG-b"}}},
-      {MigStep{Kind::kDestroy, "GPU-0", "3g.71gb", 4, 11, {}}},
+      {MigStep{MigStep::Kind::kModeOn, "GPU-0", {}, 0, 0, {}}},
+      {MigStep{MigStep::Kind::kModeOff, "GPU-0", {}, 0, 0, {}}},
+      {MigStep{MigStep::Kind::kCreate, "GPU-0", "1g.18gb+me", 6, 0, {}}},
+      {MigStep{MigStep::Kind::kFill, "GPU-0", "3g.71gb", 4, 11, {}}},
+      {MigStep{MigStep::Kind::kDestroy, "GPU-0", "3g.71gb", 4, 11, {"MIG-a", "MIG-b"}}},
+      {MigStep{MigStep::Kind::kDestroy, "GPU-0", "3g.71gb", 4, 11, {}}},
   };
   for (const HelperRequest& request : requests) {
     const std::string text = write_request(request);

@@ -11,7 +11,8 @@
 
 namespace berth::text {
 
-namespace {
+// Named, because the reader below is a friend of YamlSource and has members of these types.
+namespace yaml_marks {
 
 using NodeKind = YamlNode::Kind;
 using SourceStyle = YamlNode::Style;
@@ -103,7 +104,9 @@ bool is_null_event(const MarkedEvent& event) {
   return s.style == YAML_PLAIN_SCALAR_STYLE && resolve_plain_scalar(text).type == YamlScalar::kNull;
 }
 
-}  // namespace
+}  // namespace yaml_marks
+
+using namespace yaml_marks;
 
 // Reads events into nodes. Recursive; the limit on depth keeps the stack small.
 class YamlSourceReader {
