@@ -83,15 +83,18 @@ std::string replay_of(const WhyArguments& args, const ClusterView& view) {
   return out + " --now " + text::format_rfc3339(view.now_ns);
 }
 
-// FNV-1a over what was read, so that two answers can be seen to be of the same input.
+// FNV-1a of each object that was read, summed up: two answers can be seen to be of the same input,
+// in whatever order it came.
 std::string digest_of(const ClusterView& view) {
-  std::uint64_t hash = 14695981039346656037ULL;
-  for (const auto& document : view.documents) {
-    for (const char c : text::to_json(document->root())) {
+  std::uint64_t sum = 0;
+  for (const ObjectFacts& object : view.objects) {
+    std::uint64_t hash = 14695981039346656037ULL;
+    for (const char c : object.kind + '/' + object.ns + ' ' + text::to_json(*object.value)) {
       hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
     }
+    sum += hash;
   }
-  return fmt::format("{:016x}", hash);
+  return fmt::format("{:016x}", sum);
 }
 
 Result<explain::PlanOptions> plan_options(const WhyArguments& args) {

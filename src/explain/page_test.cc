@@ -12,7 +12,9 @@ namespace {
 constexpr const char* kPageCluster = R"(
 apiVersion: v1
 kind: Node
-metadata: {name: n1, labels: {topology.kubernetes.io/rack: r1, nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}
+metadata:
+  name: n1
+  labels: {topology.kubernetes.io/rack: r1, nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}
 status:
   allocatable: {cpu: "64", memory: 512Gi, pods: "110", nvidia.com/gpu: "4"}
   conditions: [{type: Ready, status: "True"}]
@@ -20,7 +22,10 @@ status:
 apiVersion: v1
 kind: Pod
 metadata:
-  {name: runs, namespace: a, annotations: {berth.dev/gpus: "1,2"}, ownerReferences: [{apiVersion: batch/v1, kind: Job, name: train, uid: u, controller: true}]}
+  name: runs
+  namespace: a
+  annotations: {berth.dev/gpus: "1,2"}
+  ownerReferences: [{apiVersion: batch/v1, kind: Job, name: train, uid: u, controller: true}]
 spec: {nodeName: n1, containers: [{name: c, image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}
 status: {phase: Running}
 ---

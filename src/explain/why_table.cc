@@ -124,8 +124,11 @@ void say_have(const Answer& a, std::string& out) {
         out);
   }
   std::string funnel = std::to_string(a.have.nodes);
+  int left = a.have.nodes;
   for (const FunnelStep& step : a.funnel) {
-    funnel += glued(fmt::format(" -> {} by {}", step.left, model::name(step.constraint)));
+    if (step.left == left) continue;  // those it removes were out already
+    left = step.left;
+    funnel += ' ' + glued(fmt::format("-> {} by {}", left, model::name(step.constraint)));
   }
   row("nodes", funnel, out);
   std::size_t shown = 0;

@@ -65,8 +65,8 @@ TEST(YamlEdit, RemovesWholeLinesAndNothingElse) {
 
 TEST(YamlEdit, PutsMembersWhereTheirNeighboursAre) {
   EXPECT_EQ(edited("s:\n    a: 1\n    b: |\n      t\nz: 9\n",
-                   change_of(EditKind::kPut, {"s", "c"}, "{\"k\":[1,{\"x\":\"y\",\"w\":2}]}")),
-            "s:\n    a: 1\n    b: |\n      t\n    c:\n      k:\n        - 1\n        - x: y\n"
+                   change_of(EditKind::kPut, {"s", "c"}, "{\"k\":[1,{\"x\":\"v\",\"w\":2}]}")),
+            "s:\n    a: 1\n    b: |\n      t\n    c:\n      k:\n        - 1\n        - x: v\n"
             "          w: 2\nz: 9\n");
   EXPECT_EQ(edited("s: {a: 1}", change_of(EditKind::kPut, {"s", "b"}, "\"x,y\"")),
             "s: {a: 1, b: \"x,y\"}");

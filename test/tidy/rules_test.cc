@@ -103,7 +103,9 @@ TEST(Rules, DirectionExceptionsOfTheDecision) {
   EXPECT_TRUE(may_include("src/decide/a.cc", "admit/b.h"));
   EXPECT_TRUE(may_include("src/decide/a.cc", "schedule/b.h"));
   EXPECT_TRUE(may_include("src/explain/a.cc", "decide/b.h"));
-  EXPECT_FALSE(may_include("src/explain/a.cc", "schedule/b.h"));
+  EXPECT_TRUE(may_include("src/explain/a.cc", "schedule/b.h"));
+  EXPECT_TRUE(may_include("src/explain/a.cc", "objects/b.h"));
+  EXPECT_FALSE(may_include("src/explain/a.cc", "kube/b.h"));
   EXPECT_FALSE(may_include("src/schedule/a.cc", "objects/b.h"));
   EXPECT_FALSE(may_include("src/decide/a.cc", "objects/b.h"));
 }
