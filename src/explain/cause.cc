@@ -161,6 +161,8 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
     too_small_alone += view.small && view.lasting == 0 && has_gpus ? 1 : 0;
     if (!out.counts(view)) continue;
     ++out.blamed;
+    out.once_milli += view.free_milli;
+    out.once_largest = std::max<std::int64_t>(out.once_largest, view.free_milli);
     ++patterns[out.never ? view.lasting : view.blockers];
     ++now[view.blockers];
   }
@@ -186,8 +188,11 @@ model::Reason reason_of(const NodePicture& picture, Constraint binding,
   if (demand.kind == model::GpuDemandSpec::Kind::kFraction) {
     asked = std::int64_t{demand.count} * demand.milli;
   }
-  return picture.free_milli >= asked && asked > 0 ? model::Reason::kFragmented
-                                                  : model::Reason::kInsufficientGpus;
+  if (asked > 0 && picture.free_milli >= asked) return model::Reason::kFragmented;
+  // Nodes that something else keeps it off for now count: once that is mended, this is what holds.
+  const bool whole = demand.kind == model::GpuDemandSpec::Kind::kWhole;
+  const bool scattered = picture.once_milli >= asked && picture.once_largest < asked;
+  return whole && scattered ? model::Reason::kFragmented : model::Reason::kInsufficientGpus;
 }
 
 }  // namespace berth::explain

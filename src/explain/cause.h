@@ -29,7 +29,10 @@ struct NodePicture {
   std::vector<NodeView> nodes;  // by slot
   int eligible = 0;             // nothing but room, health or other pods is in the way
   int with_room = 0;
-  std::int64_t free_milli = 0;  // on eligible nodes
+  std::int64_t free_milli = 0;    // on eligible nodes
+  std::int64_t once_largest = 0;  // the most of that on one node
+  std::int64_t once_milli =
+      0;  // on all that are blamed, also where something else is in the way now
   int largest_milli = 0;
   bool never = false;  // no node could take it one day
   // The cause, and what would still hold the pod on the same nodes when it is gone.

@@ -131,12 +131,20 @@ PodSpec queued_sample(const model::QueueInputs& queues, const Unit& unit) {
 
 namespace {
 
-// The untolerated taints of the nodes that count, by how many nodes have them.
+// The untolerated taint of the most of those nodes that count and have the least else in the way.
 std::string taints_in_the_way(const NodePicture& picture, const model::ClusterState& state,
                               const PodSpec& pod) {
+  constexpr auto kTaint = Blockers{1} << static_cast<unsigned>(Constraint::kTaints);
+  const auto nearest = [&](const NodeView& view) {
+    return picture.counts(view) && (view.blockers & kTaint) != 0
+               ? std::popcount(view.blockers | view.lasting)
+               : model::kConstraints;
+  };
+  int least = model::kConstraints;
+  for (const NodeView& view : picture.nodes) least = std::min(least, nearest(view));
   std::map<std::string, int> nodes;
   for (const NodeView& view : picture.nodes) {
-    if (!picture.counts(view)) continue;
+    if (nearest(view) != least || !picture.counts(view)) continue;
     for (const model::Taint& taint : state.info(view.slot).taints) {
       const bool tolerated = taint.effect == model::TaintEffect::kPreferNoSchedule ||
                              std::any_of(pod.tolerations.begin(), pod.tolerations.end(),

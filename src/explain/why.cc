@@ -255,7 +255,9 @@ class Inquiry {
     out.by_nodes = true;
     if (!picture->never) out.others = picture->also;
     const bool by_gpus = no.reason == Reason::kFragmented || no.reason == Reason::kInsufficientGpus;
-    if (!by_gpus || picture->binding != Constraint::kGpus) {
+    const bool whole = look.shape->demand->kind == model::GpuDemandSpec::Kind::kWhole;
+    if (!by_gpus || picture->binding != Constraint::kGpus ||
+        (whole && no.reason == Reason::kInsufficientGpus)) {
       out.reason = reason_of(*picture, picture->binding, *look.shape->demand);
     }
     out.never = picture->never;
