@@ -179,6 +179,10 @@ class Cycle {
     return info.gang >= 0 ? schedule::gang_priority(state_, info.gang) : info.priority;
   }
 
+  bool is_told(const Workload& w) const {
+    return options_.told == nullptr || options_.told->contains(w.name);
+  }
+
   void decide_one(const Workload& w) {
     auto [reason, message] = held_back(state_, w);
     if (reason != Reason::kNone) {
@@ -197,9 +201,15 @@ class Cycle {
     auto placed = schedule::place(placer_, state_, w);
     if (!placed.pods.empty()) return record(w, placed);
     if (place_when_gone(w)) return;
+    const bool preempts = w.preempts && placer_.policy().preemption && lowest_ < w.priority;
+    if (!preempts && !is_told(w)) {
+      decision_.outcomes.push_back({.workload = w.name,
+                                    .gang = w.gang >= 0,
+                                    .pods = static_cast<int>(w.pending.size()) + w.gated});
+      return;
+    }
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
-    if (no.verdict == Verdict::kWait && w.preempts && placer_.policy().preemption &&
-        lowest_ < w.priority) {
+    if (no.verdict == Verdict::kWait && preempts) {
       placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }

@@ -218,10 +218,10 @@ void show_nodes(const NodePicture& picture, const model::ClusterState& state, co
             .free_milli = picture.free_milli,
             .largest_milli = picture.largest_milli,
             .free_by_node = {}};
-  constexpr schedule::Blockers kRoom =
+  constexpr schedule::Blockers kFromCpuOn =
       ~((schedule::Blockers{1} << static_cast<int>(Constraint::kCpu)) - 1);
   for (const NodeView& view : picture.nodes) {
-    if ((view.blockers & ~kRoom) != 0 || view.free_milli <= 0) continue;
+    if ((view.blockers & ~kFromCpuOn) != 0 || view.free_milli <= 0) continue;
     have.free_by_node.push_back({state.info(view.slot).name, view.free_milli});
   }
   std::stable_sort(have.free_by_node.begin(), have.free_by_node.end(),

@@ -54,7 +54,6 @@ class PageWriter {
       : inputs_(inputs),
         plan_(plan),
         facts_(facts),
-        now_ns_(now_ns),
         fleet_(make_fleet(inputs, plan, now_ns)),
         queues_(make_queue_view(inputs, plan, now_ns)) {
     for (const model::PodSpec& pod : inputs.pods) {
@@ -427,7 +426,6 @@ class PageWriter {
   const objects::Inputs& inputs_;
   const PlanResult& plan_;
   const PageFacts& facts_;
-  std::int64_t now_ns_;
   Fleet fleet_;
   QueueView queues_;
   std::map<std::string, const model::PodSpec*> bound_;

@@ -185,17 +185,17 @@ void fewer_others(const Situation& s, Proposals& out) {
         {.title = amount == 0 ? "ask for no " + resource : "ask for " + text + ' ' + resource,
          .kind = "fewer-resources",
          .disturbance = 2,
-         .apply = [&s, resource = resource, amount, text](Draft& draft) {
+         .apply = [&s, what = resource, amount, text](Draft& draft) {
            return edit_pods(
                s, draft,
                [&](PodSpec& pod) {
                  if (amount == 0) {
-                   pod.requests.erase(resource);
+                   pod.requests.erase(what);
                  } else {
-                   pod.requests[resource] = amount;
+                   pod.requests[what] = amount;
                  }
                },
-               [&](Tree&, Tree& spec) { set_resource(spec, resource, text); });
+               [&](Tree&, Tree& spec) { set_resource(spec, what, text); });
          }});
   }
 }

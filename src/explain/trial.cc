@@ -98,9 +98,11 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
                                      .pods = pods_change ? changed : inputs_.pods,
                                      .quota_only = options_.quota_only,
                                      .policy = options_.queue_policy};
+  std::set<std::string> told = names;
+  told.insert(unit.decided);
   const decide::Run run =
       decide::run(builder, options_.policy, options_.now_ns, options_.cycles.value_or(kMaxCycles),
-                  {.certificates = false}, queued ? &setting : nullptr);
+                  {.certificates = false, .told = &told}, queued ? &setting : nullptr);
   if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
 }
@@ -122,8 +124,9 @@ bool Trials::quick(const Draft& draft, const Unit& unit) const {
   ++count_;
   model::SnapshotBuilder builder = alone_;
   apply_draft(draft, builder);
+  const std::set<std::string> nobody;
   const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
-                                      {.certificates = false}, nullptr);
+                                      {.certificates = false, .told = &nobody}, nullptr);
   return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
 }
 
