@@ -109,7 +109,7 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   std::int64_t now() const { return loop.monotonic().ticks_ns(); }
 
   // On the server's thread.
-  void handle(text::HttpRequest request, std::shared_ptr<serve::Exchange> exchange) {
+  void handle(const text::HttpRequest& request, std::shared_ptr<serve::Exchange> exchange) {
     if (request.method != "GET" && request.method != "HEAD") {
       return exchange->respond(refusal(405, "the page is only read: GET"));
     }
@@ -271,10 +271,10 @@ Result<std::unique_ptr<PageServer>> PageServer::start(Loop& loop, PageOptions op
   BERTH_TRY(state->server,
             serve::HttpServer::start(
                 http,
-                [self = std::weak_ptr<State>(state)](text::HttpRequest request,
+                [self = std::weak_ptr<State>(state)](const text::HttpRequest& request,
                                                      std::shared_ptr<serve::Exchange> exchange) {
                   if (const auto alive = self.lock()) {
-                    alive->handle(std::move(request), std::move(exchange));
+                    alive->handle(request, std::move(exchange));
                   }
                 },
                 &metrics));

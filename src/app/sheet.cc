@@ -57,7 +57,7 @@ void table_line(const Sheet& sheet, const std::vector<std::size_t>& widths,
 }
 
 std::string csv_cell(std::string_view text) {
-  const std::string safe = text::terminal_safe(text);
+  std::string safe = text::terminal_safe(text);
   if (safe.find_first_of(",\"") == std::string::npos) return safe;
   std::string out = "\"";
   for (const char c : safe) {

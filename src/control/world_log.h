@@ -44,7 +44,7 @@ class WorldLog {
               std::string_view name);
   void note(std::string_view op, std::initializer_list<Field> fields = {});
   void note_names(std::string_view op, const std::set<std::string>& names);
-  void line(std::string text) { write(text); }
+  void line(std::string_view text) { write(text); }
   virtual bool full() const = 0;  // begin() is wanted
   virtual void flush() {}
 

@@ -572,110 +572,141 @@ Start start_of(const Situation& s, const Answer& answer) {
   return out;
 }
 
-bool mend(const Situation& s, Reason reason, Draft& draft) {
-  const auto queues = [&]() -> model::QueueInputs& {
-    if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-    return *draft.queues;
-  };
-  const auto nothing = [](Tree&, Tree&) {};
-  const auto own = [&](const std::function<void(model::WorkloadSpec&)>& edit) {
-    for (model::WorkloadSpec& spec : queues().workloads) {
-      if (spec.ns + '/' + spec.name == s.unit.decided) edit(spec);
+namespace {
+
+void no_edit(Tree&, Tree&) {}
+
+model::QueueInputs& queues_in(const Situation& s, Draft& draft) {
+  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+  return *draft.queues;
+}
+
+bool mend_own(const Situation& s, Draft& draft,
+              const std::function<void(model::WorkloadSpec&)>& edit) {
+  for (model::WorkloadSpec& spec : queues_in(s, draft).workloads) {
+    if (spec.ns + '/' + spec.name == s.unit.decided) edit(spec);
+  }
+  return s.unit.queued != nullptr;
+}
+
+// The members that are missing come, or the minimum goes.
+bool mend_gang(const Situation& s, Draft& draft) {
+  if (s.unit.gang == nullptr) return false;
+  const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
+  if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
+    model::GangSpec gang = *s.unit.gang;
+    gang.min_member = 1;
+    gang.subgroups.clear();
+    draft.gangs[s.unit.decided] = gang;
+    return true;
+  }
+  for (int i = exist; i < s.unit.gang->min_member && i < exist + 1000; ++i) {
+    PodSpec pod = *s.unit.pending.back();
+    pod.name += fmt::format("-missing-{}", i);
+    const std::string name = pod.ns + '/' + pod.name;
+    draft.own_pods.insert(name);
+    draft.pods.emplace(name, std::move(pod));
+  }
+  return true;
+}
+
+bool mend_taints(const Situation& s, Draft& draft) {
+  std::set<std::string> keys;
+  for (const model::NodeSpec& node : s.inputs().nodes) {
+    for (const model::Taint& taint : node.taints) {
+      if (!taint.key.starts_with("node.kubernetes.io/")) keys.insert(taint.key);
     }
-    return s.unit.queued != nullptr;
-  };
+  }
+  return edit_pods(
+      s, draft,
+      [&](PodSpec& pod) {
+        for (const std::string& key : keys) {
+          pod.tolerations.push_back({.key = key, .op = model::Toleration::Op::kExists});
+        }
+      },
+      no_edit);
+}
+
+bool mend_quota(const Situation& s, Draft& draft) {
+  if (s.unit.queued == nullptr) return false;
+  for (model::QueueSpec& queue : queues_in(s, draft).queues) {
+    for (model::ResourceGroup& group : queue.groups) {
+      for (model::FlavorQuota& flavor : group.flavors) {
+        for (model::ResourceQuota& cell : flavor.resources) {
+          cell.nominal = std::numeric_limits<std::int64_t>::max() / 4;
+          cell.lending_limit.reset();
+        }
+      }
+    }
+  }
+  return true;
+}
+
+// Its queue does not exist: another one of the namespace.
+bool mend_queue_name(const Situation& s, Draft& draft) {
+  if (s.unit.queued == nullptr) return false;
+  for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
+    if (local.ns != s.unit.queued->ns) continue;
+    if (local.name == s.unit.queued->queue) return false;
+    return mend_own(s, draft, [&](model::WorkloadSpec& spec) { spec.queue = local.name; });
+  }
+  return false;
+}
+
+bool mend_hold(const Situation& s, Draft& draft) {
+  model::QueueInputs& queues = queues_in(s, draft);
+  for (model::QueueSpec& queue : queues.queues) queue.stop = model::StopPolicy::kNone;
+  for (model::LocalQueueSpec& queue : queues.local_queues) queue.stop = model::StopPolicy::kNone;
+  return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.requeue_at_ns = 0; });
+}
+
+bool mend_flavor(const Situation& s, Draft& draft) {
+  if (s.unit.queued == nullptr) return false;
+  for (model::FlavorSpec& flavor : queues_in(s, draft).flavors) flavor.node_taints.clear();
+  return edit_pods(
+      s, draft,
+      [](PodSpec& pod) {
+        pod.node_selector.clear();
+        pod.required_nodes.clear();
+      },
+      no_edit);
+}
+
+}  // namespace
+
+bool mend(const Situation& s, Reason reason, Draft& draft) {
   switch (reason) {
     case Reason::kGated:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, no_edit);
     case Reason::kVolumeMissing:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, no_edit);
     case Reason::kResourceClaimNotRead:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, nothing);
-    case Reason::kGangIncomplete: {
-      if (s.unit.gang == nullptr) return false;
-      const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
-      if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
-        model::GangSpec gang = *s.unit.gang;
-        gang.min_member = 1;
-        gang.subgroups.clear();
-        draft.gangs[s.unit.decided] = gang;
-        return true;
-      }
-      for (int i = exist; i < s.unit.gang->min_member && i < exist + 1000; ++i) {
-        PodSpec pod = *s.unit.pending.back();
-        pod.name += fmt::format("-missing-{}", i);
-        const std::string name = pod.ns + '/' + pod.name;
-        draft.own_pods.insert(name);
-        draft.pods.emplace(name, std::move(pod));
-      }
-      return true;
-    }
-    case Reason::kTaintNotTolerated: {
-      std::set<std::string> keys;
-      for (const model::NodeSpec& node : s.inputs().nodes) {
-        for (const model::Taint& taint : node.taints) {
-          if (!taint.key.starts_with("node.kubernetes.io/")) keys.insert(taint.key);
-        }
-      }
-      return edit_pods(
-          s, draft,
-          [&](PodSpec& pod) {
-            for (const std::string& key : keys) {
-              pod.tolerations.push_back({.key = key, .op = model::Toleration::Op::kExists});
-            }
-          },
-          nothing);
-    }
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, no_edit);
+    case Reason::kGangIncomplete:
+      return mend_gang(s, draft);
+    case Reason::kTaintNotTolerated:
+      return mend_taints(s, draft);
     case Reason::kNodeSelectorMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.node_selector.clear(); }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.node_selector.clear(); }, no_edit);
     case Reason::kNodeAffinityMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.required_nodes.clear(); }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.required_nodes.clear(); }, no_edit);
     case Reason::kVolumeUnreachable:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.volumes.clear(); }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.volumes.clear(); }, no_edit);
     case Reason::kGpuModelMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.gpu_models.clear(); }, nothing);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.gpu_models.clear(); }, no_edit);
     case Reason::kNoMatchingFlavor:
-      if (s.unit.queued == nullptr) return false;
-      for (model::FlavorSpec& flavor : queues().flavors) flavor.node_taints.clear();
-      return edit_pods(
-          s, draft,
-          [](PodSpec& pod) {
-            pod.node_selector.clear();
-            pod.required_nodes.clear();
-          },
-          nothing);
-    case Reason::kMisconfigured:  // its queue does not exist: another one of the namespace
-      if (s.unit.queued == nullptr) return false;
-      for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
-        if (local.ns != s.unit.queued->ns) continue;
-        if (local.name == s.unit.queued->queue) return false;
-        return own([&](model::WorkloadSpec& spec) { spec.queue = local.name; });
-      }
-      return false;
+      return mend_flavor(s, draft);
+    case Reason::kMisconfigured:
+      return mend_queue_name(s, draft);
     case Reason::kDeactivated:
-      return own([](model::WorkloadSpec& spec) { spec.active = true; });
+      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.active = true; });
     case Reason::kAdmissionGated:
-      return own([](model::WorkloadSpec& spec) { spec.held_by.clear(); });
+      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.held_by.clear(); });
     case Reason::kOnHold:
-      for (model::QueueSpec& queue : queues().queues) queue.stop = model::StopPolicy::kNone;
-      for (model::LocalQueueSpec& queue : queues().local_queues) {
-        queue.stop = model::StopPolicy::kNone;
-      }
-      return own([](model::WorkloadSpec& spec) { spec.requeue_at_ns = 0; });
+      return mend_hold(s, draft);
     case Reason::kWaitingForQuota:
     case Reason::kExceedsMaxQuota:
-      if (s.unit.queued == nullptr) return false;
-      for (model::QueueSpec& queue : queues().queues) {
-        for (model::ResourceGroup& group : queue.groups) {
-          for (model::FlavorQuota& flavor : group.flavors) {
-            for (model::ResourceQuota& cell : flavor.resources) {
-              cell.nominal = std::numeric_limits<std::int64_t>::max() / 4;
-              cell.lending_limit.reset();
-            }
-          }
-        }
-      }
-      return true;
+      return mend_quota(s, draft);
     default:
       return false;
   }

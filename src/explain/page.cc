@@ -370,7 +370,7 @@ class PageWriter {
     if (facts_.last_decision_ns == 0) {
       out_.null();
     } else {
-      out_.value(static_cast<double>(facts_.last_decision_ns / 1'000) / 1e3);
+      out_.value(static_cast<double>(facts_.last_decision_ns) / 1e6);
     }
     out_.end_object();
   }

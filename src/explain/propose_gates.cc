@@ -70,57 +70,51 @@ std::vector<std::string> class_names(const Situation& s) {
   return out;
 }
 
-void claims(const Situation& s, Proposals& out) {
-  std::string missing = s.sample.volume_missing;
-  for (const PodSpec* pod : s.unit.pending) {
-    if (missing.empty()) missing = pod->volume_missing;
-  }
-  if (!missing.empty() && s.objects() != nullptr) {
-    const bool exists = s.objects()->find("PersistentVolumeClaim", s.unit.ns, missing).has_value();
-    for (const std::string& storage : class_names(s)) {
-      add(out,
-          exists ? fmt::format("storage class {} for the claim {}", storage, missing)
-                 : fmt::format("create the claim {} of storage class {}", missing, storage),
-          "claim", 2, [&s, storage, missing, exists](Draft& draft) {
-            if (exists) {
-              Tree* claim = draft.edit(s.objects(), "PersistentVolumeClaim", s.unit.ns, missing);
-              if (claim == nullptr) return false;
-              (*claim)["spec"]["storageClassName"] = Tree::of_text(storage);
-              return true;
-            }
-            Tree claim;
-            claim["apiVersion"] = Tree::of_text("v1");
-            claim["kind"] = Tree::of_text("PersistentVolumeClaim");
-            claim["metadata"]["name"] = Tree::of_text(missing);
-            claim["metadata"]["namespace"] = Tree::of_text(s.unit.ns);
-            claim["spec"]["accessModes"].items().push_back(Tree::of_text("ReadWriteOnce"));
-            claim["spec"]["resources"]["requests"]["storage"] = Tree::of_text("100Gi");
-            claim["spec"]["storageClassName"] = Tree::of_text(storage);
-            draft.create(std::move(claim));
+void missing_claim(const Situation& s, const std::string& missing, Proposals& out) {
+  const bool exists = s.objects()->find("PersistentVolumeClaim", s.unit.ns, missing).has_value();
+  for (const std::string& storage : class_names(s)) {
+    add(out,
+        exists ? fmt::format("storage class {} for the claim {}", storage, missing)
+               : fmt::format("create the claim {} of storage class {}", missing, storage),
+        "claim", 2, [&s, storage, missing, exists](Draft& draft) {
+          if (exists) {
+            Tree* claim = draft.edit(s.objects(), "PersistentVolumeClaim", s.unit.ns, missing);
+            if (claim == nullptr) return false;
+            (*claim)["spec"]["storageClassName"] = Tree::of_text(storage);
             return true;
-          });
-    }
-    out.push_back({.title = "do without the volume of claim " + missing,
-                   .kind = "drop-volume",
-                   .disturbance = 2,
-                   .apply = [&s, missing](Draft& draft) {
-                     return edit_pods(
-                         s, draft,
-                         [&](PodSpec& pod) {
-                           if (pod.volume_missing == missing) pod.volume_missing.clear();
-                         },
-                         [&](Tree&, Tree& spec) { drop_claims(spec, {missing}); });
-                   }});
+          }
+          Tree claim;
+          claim["apiVersion"] = Tree::of_text("v1");
+          claim["kind"] = Tree::of_text("PersistentVolumeClaim");
+          claim["metadata"]["name"] = Tree::of_text(missing);
+          claim["metadata"]["namespace"] = Tree::of_text(s.unit.ns);
+          claim["spec"]["accessModes"].items().push_back(Tree::of_text("ReadWriteOnce"));
+          claim["spec"]["resources"]["requests"]["storage"] = Tree::of_text("100Gi");
+          claim["spec"]["storageClassName"] = Tree::of_text(storage);
+          draft.create(std::move(claim));
+          return true;
+        });
   }
-  std::vector<std::string> limited;
+  out.push_back({.title = "do without the volume of claim " + missing,
+                 .kind = "drop-volume",
+                 .disturbance = 2,
+                 .apply = [&s, missing](Draft& draft) {
+                   return edit_pods(
+                       s, draft,
+                       [&](PodSpec& pod) {
+                         if (pod.volume_missing == missing) pod.volume_missing.clear();
+                       },
+                       [&](Tree&, Tree& spec) { drop_claims(spec, {missing}); });
+                 }});
+}
+
+void distant_claims(const Situation& s, Proposals& out) {
   for (const model::VolumeLimit& volume : s.sample.volumes) {
-    if (!volume.node_terms.empty()) limited.push_back(volume.claim);
-  }
-  for (const std::string& claim : limited) {
-    out.push_back({.title = "do without the volume of claim " + claim,
+    if (volume.node_terms.empty()) continue;
+    out.push_back({.title = "do without the volume of claim " + volume.claim,
                    .kind = "drop-volume",
                    .disturbance = 2,
-                   .apply = [&s, claim](Draft& draft) {
+                   .apply = [&s, claim = volume.claim](Draft& draft) {
                      return edit_pods(
                          s, draft,
                          [&](PodSpec& pod) {
@@ -130,6 +124,15 @@ void claims(const Situation& s, Proposals& out) {
                          [&](Tree&, Tree& spec) { drop_claims(spec, {claim}); });
                    }});
   }
+}
+
+void claims(const Situation& s, Proposals& out) {
+  std::string missing = s.sample.volume_missing;
+  for (const PodSpec* pod : s.unit.pending) {
+    if (missing.empty()) missing = pod->volume_missing;
+  }
+  if (!missing.empty() && s.objects() != nullptr) missing_claim(s, missing, out);
+  distant_claims(s, out);
   if (!s.sample.unread_claims) return;
   out.push_back({.title = "ask for no devices by resource claims",
                  .kind = "drop-resource-claims",

@@ -12,7 +12,10 @@
 namespace berth::why_corpus {
 namespace {
 
-constexpr int kSeeds = 300, kSoakSeeds = 5000;
+#ifndef BERTH_WHY_SEEDS
+#define BERTH_WHY_SEEDS 300
+#endif
+constexpr int kSeeds = BERTH_WHY_SEEDS, kSoakSeeds = 5000;
 
 TEST(RandomWhy, FindsWhatWasPutIn) {
   const char* one = std::getenv("BERTH_WHY_SEED");  // NOLINT(concurrency-mt-unsafe)
