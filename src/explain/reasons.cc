@@ -121,7 +121,7 @@ constexpr ReasonFacts kRegistry[] = {
      "bring those pods up, or set blockAdmission false"},
     {Reason::kMisconfigured, Stage::kGate, Standing::kMisconfigured,
      "its queue does not exist or cannot admit it",
-     "correct the queue, the flavor or the selector that the message names"},
+     "correct what the message names: a field, a queue, a flavor or a selector"},
     {Reason::kOnHold, Stage::kGate, Standing::kWaiting,
      "its queue is stopped, or it backs off after an eviction",
      "set stopPolicy None, or wait for its requeueAt"},

@@ -367,7 +367,13 @@ const model::PodSpec* Unit::sample() const {
 
 Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,
                        const Subject& subject) {
-  return UnitFinder(inputs, source, subject).run();
+  Result<Unit> found = UnitFinder(inputs, source, subject).run();
+  if (found.ok() || subject.kind.empty() || found.error().code() != Code::kNotFound) return found;
+  const Result<Unit> other = UnitFinder(inputs, source, {"", subject.ns, subject.name}).run();
+  if (!other.ok()) return found;
+  return Error(Code::kNotFound,
+               found.error().message() + "; there is a " +
+                   text::terminal_safe(other->kind + ' ' + other->ns + '/' + other->name));
 }
 
 }  // namespace berth::explain

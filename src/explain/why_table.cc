@@ -181,9 +181,9 @@ void say_fixes(const Answer& a, std::string& out) {
   if (a.standing == Standing::kRunning) return;
   if (a.fixes.empty()) {
     const std::string tried =
-        a.in_vain.empty() ? ""
-                          : fmt::format(" ({} were tried)",
-                                        show_count(static_cast<int>(a.in_vain.size()), "change"));
+        a.in_vain.empty()
+            ? ""
+            : fmt::format(" (tried: {})", show_count(static_cast<int>(a.in_vain.size()), "change"));
     row("fixes", "no single change works, nor two" + tried, out);
     row("next", std::string(facts_of(a.reason).what_to_do), out);
     return;

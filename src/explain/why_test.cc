@@ -91,6 +91,19 @@ TEST(Why, WhatHoldsItNextIsTold) {
             (std::vector{model::Reason::kTaintNotTolerated, model::Reason::kInsufficientGpus}));
 }
 
+TEST(Why, AThingOfAnotherKindIsNamed) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("want", 9)};
+  Examiner examiner(inputs, {});
+  const Result<Answer> wrong = examiner.why({"job", "team", "want"});
+  ASSERT_FALSE(wrong.ok());
+  EXPECT_EQ(wrong.error().message(),
+            "no job named want in namespace team; there is a Pod team/want");
+  EXPECT_EQ(examiner.why({"job", "team", "nobody"}).error().message(),
+            "no job named nobody in namespace team");
+}
+
 TEST(Why, WhatRunsRunsAndWhatFitsIsToBeDecided) {
   objects::Inputs inputs;
   inputs.nodes = {small_node("n0", 8)};
