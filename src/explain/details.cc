@@ -134,7 +134,7 @@ namespace {
 // The untolerated taint of the most of those nodes that count and have the least else in the way.
 std::string taints_in_the_way(const NodePicture& picture, const model::ClusterState& state,
                               const PodSpec& pod) {
-  constexpr auto kTaint = Blockers{1} << static_cast<unsigned>(Constraint::kTaints);
+  constexpr auto kTaint = schedule::Blockers{1} << static_cast<unsigned>(Constraint::kTaints);
   const auto nearest = [&](const NodeView& view) {
     return picture.counts(view) && (view.blockers & kTaint) != 0
                ? std::popcount(view.blockers | view.lasting)
