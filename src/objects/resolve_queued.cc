@@ -97,7 +97,8 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
   const bool runs = std::any_of(existing.begin(), existing.end(), [](const PodObject* pod) {
     return !pod->finished() && !pod->spec.node_name.empty();
   });
-  if (runs && !object.suspend) {
+  // In a cluster that lives it is suspended, as Kueue does, and waits like any other.
+  if (runs && !object.suspend && !options_.live) {
     in_.notes.add(Gathered::note(job.origin, job.shown, "",
                                  "it waits in queue " + quoted(*queue) +
                                      " and runs already, and no Workload of the input says what "

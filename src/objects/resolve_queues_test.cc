@@ -382,6 +382,16 @@ TEST(QueuedJobs, RunningWithoutAWorkloadObject) {
       << all(in.notes);
 }
 
+TEST(QueuedJobs, RunningWithoutAWorkloadObjectInALiveCluster) {
+  ManifestReader reader(ManifestOptions{.live = true});
+  add_yaml(reader, kQueues + job(kInQ, "parallelism: 2,") + pod("j-0", kOwned, "nodeName: n1,"));
+  const Inputs in = reader.finish();
+  ASSERT_EQ(in.queues.workloads.size(), 1u);
+  EXPECT_EQ(in.queues.workloads[0].owner, "Job/j");
+  EXPECT_FALSE(in.queues.workloads[0].admission.has_value());  // so the controller suspends it
+  EXPECT_EQ(all(in.notes).find("runs already"), std::string::npos) << all(in.notes);
+}
+
 TEST(QueuedJobs, ALabelOnTheTemplateOnly) {
   const Inputs in = read(kQueues +
                          "---\n{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: "

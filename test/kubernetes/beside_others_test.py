@@ -143,22 +143,24 @@ class Beside(rig.Test):
             self.assertEqual(by["missed"], {"kube-scheduler"})
             self.figure("bound by: " + ", ".join(f"{job} {'+'.join(sorted(who))}" for job, who in sorted(by.items())))
 
-    @unittest.expectedFailure  # it runs on and counts towards no queue
     def test_job_that_slipped_past(self):
-        """A Job that names a queue, and runs before the controller sees it, is held or holds quota."""
+        """A Job that names a queue, and runs before the controller sees it, is stopped and waits its turn."""
         with rig.Rig(self) as r:
             r.nodes(2)
             r.namespace("team")
             r.queue("q", "team", 8)
             r.job("team", "early", gpus=2, queue="q", suspend=False, scheduler="default-scheduler")
             r.wait("its pod is there", lambda: r.pods("team"))
-            name = r.pods("team")[0]["metadata"]["name"]
-            r.api.post(f"/api/v1/namespaces/team/pods/{name}/binding", {
-                "metadata": {"name": name}, "target": {"kind": "Node", "name": "node-0"}})
+            first = r.pods("team")[0]["metadata"]
+            r.api.post(f"/api/v1/namespaces/team/pods/{first['name']}/binding", {
+                "metadata": {"name": first["name"]}, "target": {"kind": "Node", "name": "node-0"}})
             r.wait("it runs", lambda: "early" in self.running(r))
             r.controller("berth")
-            r.wait("it is held or holds quota", lambda: self.holders(r) == {"early"} or r.api.get(
-                "/apis/batch/v1/namespaces/team/jobs/early")["spec"].get("suspend"), 30)
+            r.wait("it holds quota", lambda: self.holders(r) == {"early"})
+            r.wait("its Job goes on", lambda: not r.api.get(
+                "/apis/batch/v1/namespaces/team/jobs/early")["spec"].get("suspend"))
+            r.wait("its first pod is gone", lambda: first["uid"] not in {
+                p["metadata"]["uid"] for p in r.pods("team")})
 
     @staticmethod
     def holders(r):
