@@ -48,6 +48,9 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
       return Departure{.reason = "LocalQueueStopped", .message = "The LocalQueue is stopped"};
     }
   }
+  if (!spec.device_failure.empty()) {
+    return Departure{.reason = "GpuFailure", .message = spec.device_failure};
+  }
   if (spec.unhealthy_nodes.size() > 1) {
     return Departure{.reason = "NodeFailures",
                      .message = "more than one of its nodes failed; one at a time is replaced"};

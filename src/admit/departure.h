@@ -1,5 +1,5 @@
 // When a workload that holds quota must leave although nobody asks for its room: its queue was
-// stopped, an admission check failed, its pods never came up, its time is over.
+// stopped, an admission check failed, a GPU of it broke, its pods never came up, its time is over.
 #pragma once
 
 #include <optional>

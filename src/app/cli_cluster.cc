@@ -98,6 +98,8 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
   controller.add_option("--queue-policy", args.queue_policy, "as of berth plan")
       ->type_name("RULES");
   controller.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
+  controller.add_flag("--keep-on-gpu-failure", args.keep_on_gpu_failure,
+                      "leave pods on a GPU that broke where they are");
   controller.add_flag("--no-queues", args.no_queues, "leave Kueue's objects to Kueue");
   controller.add_flag("--no-election", args.no_election, "lead at once: only when it is alone");
   controller.add_option("--lease-namespace", args.lease_namespace, "default berth-system")

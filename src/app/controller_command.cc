@@ -72,6 +72,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
   out.control.policy.preemption = !arguments.no_preemption;
   out.control.queue_policy.preemption = !arguments.no_preemption;
   out.control.manage_queues = !arguments.no_queues;
+  out.control.sick_gpus.act = !arguments.keep_on_gpu_failure && !arguments.no_preemption;
   if (!arguments.metrics_address.empty()) {
     Result<HostPort> place = parse_host_port(arguments.metrics_address);
     if (!place.ok()) return std::move(place).error().context("--metrics");
@@ -244,6 +245,10 @@ class ControllerRun {
     }
     options.allow = [this](const std::string& token, PageOptions::Allowed answer) {
       page_access_.ask(token, std::move(answer));
+    };
+    options.allow_why = [this](const std::string& token, const explain::Subject& subject,
+                               PageOptions::Rights answer) {
+      page_access_.ask_sight(token, subject, std::move(answer));
     };
     page_facts_ = std::make_unique<PageFactsKeeper>(loop_, *controller_, "cluster", nullptr);
     page_facts_->start();

@@ -9,6 +9,7 @@
 
 #include "control/binder.h"
 #include "control/bodies.h"
+#include "control/casualties.h"
 #include "control/group_status.h"
 #include "control/kueue_lease.h"
 #include "control/notices.h"
@@ -68,6 +69,11 @@ struct Controller::State {
                [this](const std::string& pod, const std::string& reason,
                       const std::string& message) { binder.send_away(pod, reason, message); }),
         rejections(loop, world, writer, notices, log, metrics_in),
+        casualties(
+            loop, world, notices, log, metrics_in, options.sick_gpus,
+            [this](const std::string& pod, std::string_view reason, const std::string& message) {
+              return binder.send_away(pod, reason, message);
+            }),
         cycles_metric(
             metrics_in
                 .counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
@@ -125,6 +131,7 @@ struct Controller::State {
   Binder binder;
   QueueKeeper keeper;
   Rejections rejections;
+  Casualties casualties;
   Counter cycles_metric;
   Histogram duration_metric;
   Counter rejected_metric;
@@ -174,6 +181,7 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
   if (resource.kind == "Node") rejections.node_changed(key.name, after ? &after->root() : nullptr);
   if (resource.kind == "GpuNode") {
     rejections.agent_changed(key.name, after ? &after->root() : nullptr);
+    casualties.agent_changed(key.name, after ? &after->root() : nullptr);
   }
   if (resource.kind == "PodGroup") dirty_groups.insert(key.ns + '/' + key.name);
   if (effect == Effect::kNow) want_cycle();
@@ -297,6 +305,7 @@ void Controller::State::tick() {
   if (!leads || !watches.synced()) return;
   binder.tick(options.bind_timeout_ns);
   if (rejections.tick()) want_cycle();
+  if (casualties.tick()) want_cycle();
   if (world.end_holds(now())) want_cycle();
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
   if (world.objects().has_queues() && queues_due()) want_cycle();
@@ -319,6 +328,7 @@ void Controller::State::lose_lead() {
   binder.clear();
   notices.clear();
   rejections.clear();
+  casualties.clear();
   partial_since.clear();
   queues_at = INT64_MIN / 2;
 }

@@ -25,6 +25,7 @@
 #include "control/world_log.h"
 #include "kube/client.h"
 #include "objects/manifest.h"
+#include "react/sick_gpus.h"
 #include "schedule/policy.h"
 
 namespace berth::control {
@@ -37,6 +38,7 @@ struct ControllerOptions {
   std::size_t max_writes_at_once = 256;
   std::int64_t min_cycle_gap_ns = 5'000'000;
   std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone
+  react::SickGpuPolicy sick_gpus;
 };
 
 struct ControllerSummary {

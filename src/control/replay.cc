@@ -182,6 +182,8 @@ bool Replay::believe(std::string_view op, const Value& v) {
       for (const Value& name : list->items()) names.emplace(name.string());
     }
     world_->avoid(std::move(names));
+  } else if (op == "fail") {
+    world_->fail_one(pod, word_of(v, "why"));
   } else if (op == "forget") {
     world_->forget_everything();
   } else {

@@ -131,6 +131,44 @@ bool World::avoid(std::set<std::string> nodes) {
   return true;
 }
 
+bool World::fail(const std::map<std::string, std::string>& pods) {
+  std::vector<std::string> over;
+  for (const auto& [pod, why] : failed_) {
+    if (!pods.contains(pod)) over.push_back(pod);
+  }
+  for (const std::string& pod : over) fail_one(pod, "");
+  bool fresh = false;
+  for (const auto& [pod, why] : pods) {
+    if (failed_.contains(pod)) continue;  // what was said first holds
+    fail_one(pod, why);
+    fresh = true;
+  }
+  return fresh || !over.empty();
+}
+
+void World::fail_one(const std::string& pod, const std::string& why) {
+  note("fail", {{"pod", pod}, {"why", why}});
+  if (why.empty()) {
+    failed_.erase(pod);
+  } else {
+    failed_[pod] = why;
+  }
+  objects_.touch_queues();
+}
+
+// The first of its pods that failed says why.
+std::string World::failure_of(const model::WorkloadSpec& spec) const {
+  for (const auto& [pod, why] : failed_) {
+    const objects::LivePod* live = objects_.pod(pod);
+    if (live == nullptr || live->ns != spec.ns) continue;
+    if (!spec.owner.empty() && live->owner() == spec.owner) return why;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      if (std::find(set.pods.begin(), set.pods.end(), pod) != set.pods.end()) return why;
+    }
+  }
+  return {};
+}
+
 void World::feed_pod(model::PodSpec& pod) {
   if (overlay(pod)) {
     const bool fresh = !builder_->find_pod(key_of(pod));
@@ -296,6 +334,7 @@ objects::Inputs World::inputs() {
 void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
   for (model::WorkloadSpec& spec : inputs.queues.workloads) {
     spec.seats.clear();  // reservations say it
+    if (spec.admission && !failed_.empty()) spec.device_failure = failure_of(spec);
     const auto it = admitting_.find(spec.ns + '/' + spec.name);
     if (it == admitting_.end() || spec.admission) continue;
     spec.admission = {it->second.queue, it->second.pod_sets};
@@ -556,6 +595,7 @@ void World::begin_log() {
   }
   for (const auto& [name, until] : holds_) note("hold", {{"name", name}, {"until", until}});
   if (!avoided_.empty()) log_->note_names("avoid", avoided_);
+  for (const auto& [pod, why] : failed_) note("fail", {{"pod", pod}, {"why", why}});
   if (reservations_.empty()) return;
   const objects::Inputs inputs = objects_.inputs();
   const auto before = std::exchange(reservations_, {});
@@ -578,6 +618,7 @@ void World::forget_everything() {
   leaving_.clear();
   leaving_on_.clear();
   holds_.clear();
+  failed_.clear();
   reservations_.clear();
   objects_.touch_all();
 }

@@ -6,6 +6,7 @@
 //   node before it is.
 // - A held gang (or pod) waits for its time: it counts as gated.
 // - An avoided node has the taint of react/rejected_pods.h, also before the API has it.
+// - A failed pod is one whose GPU broke: the workload of a queue that it is part of has to leave.
 // - A reservation is the place of a workload whose pods do not exist yet.
 //
 // - A workload that is being admitted holds its quota before the API says so.
@@ -120,6 +121,11 @@ class World {
   // Nodes that get nothing new for now. True: the set is another one.
   bool avoid(std::set<std::string> nodes);
 
+  // Pods ("ns/name") whose GPU broke, and the sentence that says so. True: the set is another one.
+  bool fail(const std::map<std::string, std::string>& pods);
+  void fail_one(const std::string& pod, const std::string& why);  // why empty: it did not
+  bool is_failed(const std::string& pod) const { return failed_.contains(pod); }
+
   // The places of a workload that was let in, of the inputs and placements of its decision.
   void reserve(const model::WorkloadSpec& spec,
                const std::vector<const model::Placement*>& placements, std::int64_t now);
@@ -154,7 +160,8 @@ class World {
     if (log_ != nullptr) log_->note(op, fields);
   }
   void touch_gang(const std::string& name);  // and the pod of that name
-  bool overlay(model::PodSpec& pod) const;   // false: the model has it gone
+  std::string failure_of(const model::WorkloadSpec& spec) const;
+  bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
   void feed_places();
@@ -175,6 +182,7 @@ class World {
   std::map<std::string, Reservation> reservations_;
   std::map<std::string, model::Admission> admitting_;
   std::set<std::string> avoided_;                     // nodes
+  std::map<std::string, std::string> failed_;         // pods, and why
   std::set<std::string> phantoms_;                    // in the builder: places of reservations
   std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
   std::map<std::string, model::GangSpec> gangs_;      // as they were fed

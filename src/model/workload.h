@@ -116,6 +116,7 @@ struct WorkloadSpec {
   int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
   std::vector<std::string> unhealthy_nodes;
+  std::string device_failure = {};  // a sentence: one of its GPUs broke, it has to start over
   // Where pods of a holder that are not bound yet are to run (annotation berth.dev/seats).
   struct Seat {
     std::string pod_set, node;

@@ -1,0 +1,148 @@
+// GPUs that break under pods which do not notice: the whole workload starts over elsewhere.
+#include "controller/rig.h"
+
+namespace berth::control_test {
+namespace {
+
+// A driver that is silent for a GPU leaves the program on it running.
+sim::Fault breaks(const std::string& node, int gpu) {
+  return {.node = node, .gpu = gpu, .kind = sim::FaultKind::kGpuSilent};
+}
+
+std::string gang_job(const std::string& name, const std::string& labels = "") {
+  return fmt::format(
+      "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {0}, namespace: default, labels: "
+      "{{{1}}}, annotations: {{berth.dev/gang: 'true'}}}}, spec: {{parallelism: 2, completions: 2, "
+      "backoffLimit: 20, template: {{spec: {{schedulerName: berth, restartPolicy: Never, "
+      "containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}}}}}}}",
+      name, labels);
+}
+
+// UIDs of pods of default that have not ended, with the node and the GPUs that they hold.
+std::map<std::string, std::string> places_of(Rig& rig) {
+  std::map<std::string, std::string> out;
+  const auto list = rig.get("/api/v1/namespaces/default/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    const std::string_view phase = pod.find("status")->find("phase")->string();
+    const text::Value* node = pod.find("spec")->find("nodeName");
+    if (phase != "Running" || node == nullptr) continue;
+    if (pod.find("metadata")->find("deletionTimestamp") != nullptr) continue;
+    const text::Value* notes = pod.find("metadata")->find("annotations");
+    const text::Value* gpus = notes == nullptr ? nullptr : notes->find("berth.dev/gpus");
+    out.emplace(pod.find("metadata")->find("uid")->string(),
+                fmt::format("{} {}", node->string(), gpus == nullptr ? "" : gpus->string()));
+  }
+  return out;
+}
+
+// Breaks a GPU of the first of them; returns "node index".
+std::string break_one(Rig& rig, const std::map<std::string, std::string>& places) {
+  const std::string& first = places.begin()->second;
+  const std::string node = first.substr(0, first.find(' '));
+  const int gpu = first[first.find(' ') + 1] - '0';
+  rig.nodes->inject(breaks(node, gpu));
+  return fmt::format("{} {}", node, gpu);
+}
+
+bool uses(const std::map<std::string, std::string>& places, const std::string& broken) {
+  const std::string node = broken.substr(0, broken.find(' '));
+  const char gpu = broken.back();
+  for (const auto& [uid, place] : places) {
+    if (place.starts_with(node + ' ') && place.find(gpu, node.size() + 1) != std::string::npos) {
+      return true;
+    }
+  }
+  return false;
+}
+
+// All of before are gone, as many run, and none on the broken GPU.
+bool moved(Rig& rig, const std::map<std::string, std::string>& before, const std::string& broken) {
+  const auto now = places_of(rig);
+  if (now.size() != before.size() || uses(now, broken)) return false;
+  for (const auto& [uid, place] : now) {
+    if (before.contains(uid)) return false;
+  }
+  return true;
+}
+
+TEST(ControllerCasualties, AGangStartsOverWithoutTheBrokenGpu) {
+  Rig rig(kTwoNodes);
+  rig.start();
+  rig.apply(gang_job("j"));
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  const auto before = places_of(rig);
+  const std::string broken = break_one(rig, before);
+  rig.run(8 * kSecond);
+  EXPECT_EQ(places_of(rig), before) << "its program may end by itself";
+  ASSERT_TRUE(rig.until([&] { return moved(rig, before, broken); }));
+  EXPECT_EQ(rig.brain->controller.summary().evicted, 2u);
+  rig.run(60 * kSecond);
+  EXPECT_EQ(rig.brain->controller.summary().evicted, 2u) << "once is enough";
+}
+
+TEST(ControllerCasualties, AWorkloadOfAQueueIsEvictedAndWaitsItsTurnAgain) {
+  Rig rig(kTwoNodes);
+  rig.define_kueue();
+  rig.apply(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
+      "{namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: "
+      "[{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
+      "default}, spec: {clusterQueue: cq}}\n");
+  rig.run(31 * kSecond);
+  rig.start();
+  rig.apply(gang_job("j", "kueue.x-k8s.io/queue-name: lq"));
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  rig.run(5 * kSecond);
+  const auto before = places_of(rig);
+  const std::string broken = break_one(rig, before);
+  std::string evicted;
+  ASSERT_TRUE(rig.until([&] {
+    const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads");
+    const text::Value& w = list.root().find("items")->items()[0];
+    const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/" +
+                             std::string(w.find("metadata")->find("name")->string());
+    if (rig.condition(path, "Evicted") == "True")
+      evicted = rig.condition(path, "Evicted", "reason");
+    return moved(rig, before, broken);
+  }));
+  EXPECT_EQ(evicted, "GpuFailure");
+  rig.run(60 * kSecond);
+  EXPECT_TRUE(moved(rig, before, broken));
+}
+
+TEST(ControllerCasualties, PodsThatNobodyMakesAgainAndThoseThatWantToStayStay) {
+  Rig rig(kTwoNodes);
+  rig.start();
+  rig.pod("alone", 4);
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("alone") == "Running"; }));
+  rig.apply(
+      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: default}, spec: "
+      "{replicas: 1, selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}, "
+      "annotations: {berth.dev/on-gpu-failure: keep}}, spec: {schedulerName: berth, containers: "
+      "[{name: c, image: i, resources: {limits: {nvidia.com/gpu: 2}}}]}}}}");
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  for (const char* node : {"m-0", "m-1"}) {
+    for (int gpu = 0; gpu < 4; ++gpu) rig.nodes->inject(breaks(node, gpu));
+  }
+  const auto before = places_of(rig);
+  rig.run(60 * kSecond);
+  EXPECT_EQ(places_of(rig), before);
+  EXPECT_EQ(rig.brain->controller.summary().evicted, 0u);
+  EXPECT_NE(rig.get("/apis/events.k8s.io/v1/events").body.find("GpuFailed"), std::string::npos);
+}
+
+TEST(ControllerCasualties, SwitchedOffPodsStay) {
+  Rig rig(kTwoNodes);
+  rig.start({.sick_gpus = {.act = false}});
+  rig.apply(gang_job("j"));
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  const auto before = places_of(rig);
+  break_one(rig, before);
+  rig.run(120 * kSecond);
+  EXPECT_EQ(places_of(rig), before);
+}
+
+}  // namespace
+}  // namespace berth::control_test
