@@ -114,10 +114,9 @@ class KueueQueues:
 
     @staticmethod
     def label(body, queue, gang=None, size=0):
-        """As Kueue's webhook leaves a pod."""
+        """As Kueue's webhook leaves a pod, but for the finalizer, which Kueue alone takes away."""
         meta = body["metadata"]
         meta["labels"].update({QUEUE: queue, "kueue.x-k8s.io/managed": "true"})
-        meta["finalizers"] = ["kueue.x-k8s.io/managed"]
         body["spec"]["schedulingGates"] = [{"name": "kueue.x-k8s.io/admission"}]
         if gang:
             meta["labels"]["kueue.x-k8s.io/pod-group-name"] = gang
@@ -166,7 +165,9 @@ integrations: {{frameworks: [pod]}}
         super().start(rig)
 
     def pod(self, name, gpus=1, queue=None, gang=None, size=0):
-        return KueueQueues.label(pod(name, gpus, "default-scheduler"), queue or "a", gang, size)
+        body = KueueQueues.label(pod(name, gpus, "default-scheduler"), queue or "a", gang, size)
+        body["metadata"]["finalizers"] = ["kueue.x-k8s.io/managed"]
+        return body
 
     def gang(self, name, size):
         return None

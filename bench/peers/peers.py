@@ -67,7 +67,7 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--only", default="", help="contestants")
     parser.add_argument("--work", default="", help="workloads")
-    parser.add_argument("--pods", type=int, default=8000, help="of (a)")
+    parser.add_argument("--pods", type=int, help="of (a) (default: one for each GPU)")
     parser.add_argument("--running", type=int, default=5000, help="pods of (e)")
     parser.add_argument("--nodes", type=int, default=1000)
     parser.add_argument("--floor-pods", type=int, default=2000)
@@ -87,6 +87,7 @@ def main():
     if options.table:
         table.show(file)
         return 0
+    options.pods = options.nodes * 8 if options.pods is None else options.pods
     if options.nodes < 10 or options.pods < 1 or options.pods > options.nodes * 8:
         parser.error("--nodes: at least 10; --pods: 1 to 8 for each node")
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
