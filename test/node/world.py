@@ -20,7 +20,7 @@ from node import CDI_DIR, KUBELET_DIR, NAME, Timeout, wait
 
 GPU = "nvidia.com/gpu"
 # What a container tells of the devices it has.
-TELL = "env | grep ^NVIDIA_ | sort; for d in /dev/nvidia*; do [ -c $d ] && echo dev $d; done; "
+TELL = "env | grep ^NVIDIA_ | sort; for d in /dev/nvidia*; do [ -c $d ] && echo dev $d; done; echo told; "
 HOLD = TELL + "trap 'exit 0' TERM; sleep 1000000 & wait $!"
 
 
@@ -57,10 +57,10 @@ class Agent:
         if source is None:
             fleet = self.node.path(f"{name}-fleet.yaml")
             with open(fleet, "w", encoding="utf-8") as f:
-                json.dump({"pools": [{"name": NAME.rsplit("-", 1)[0], "count": 1, "model": model, "gpus": gpus,
+                json.dump({"pools": [{"name": self.node.name.rsplit("-", 1)[0], "count": 1, "model": model, "gpus": gpus,
                                       **(pool or {})}], "faults": list(faults)}, f)
             source = "sim=" + fleet
-        command = [world.berth, "agent", "--source", source, "--node-name", NAME,
+        command = [world.berth, "agent", "--source", source, "--node-name", self.node.name,
                    "--kubeconfig", self.node.cluster.kubeconfig_of("berth"), "--kubelet-dir", KUBELET_DIR,
                    "--cdi-dir", CDI_DIR, "--state-dir", self.state, "--metrics", f"127.0.0.1:{self.port}",
                    "--sim-faults", self.fault_file, *flags]
@@ -207,8 +207,8 @@ class Sampler:
 
 
 class World:
-    def __init__(self, node, berth):
-        self.node, self.berth, self.agents, self.port, self.number = node, berth, [], 20000, 0
+    def __init__(self, node, berth, port=20000):
+        self.node, self.berth, self.agents, self.port, self.number = node, berth, [], port, 0
         self.notes = []
 
     def next_port(self):
@@ -285,7 +285,7 @@ class World:
         """(environment, device nodes) as the container saw them."""
         def read():
             text = self.node.output(name, container, attempt)
-            return text if "NVIDIA_" in text or "dev " in text else None
+            return text if "told\n" in text else None  # all of it
         lines = wait(f"{name} told what it has", read).splitlines()
         return (dict(line.split("=", 1) for line in lines if line.startswith("NVIDIA_")),
                 sorted(line[4:] for line in lines if line.startswith("dev ")))
