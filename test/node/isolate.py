@@ -38,16 +38,24 @@ def hierarchies():
     return [d for d in glob.glob(CGROUPS + "/*") if os.path.exists(os.path.join(d, "cgroup.procs"))]
 
 
+def give_controllers(group):
+    """v2: to the groups below it."""
+    with open(os.path.join(group, "cgroup.controllers"), encoding="ascii") as f:
+        for controller in f.read().split():
+            try:
+                with open(os.path.join(group, "cgroup.subtree_control"), "w", encoding="ascii") as f2:
+                    f2.write("+" + controller)
+            except OSError:
+                pass  # kept by somebody else; the kubelet says so if it needs it
+
+
 def make_cgroup(name):
+    """The name may be that of a group below one that was made."""
     for root in hierarchies():
         if cgroup_v2():
-            with open(os.path.join(root, "cgroup.controllers"), encoding="ascii") as f:
-                for controller in f.read().split():
-                    try:
-                        with open(os.path.join(root, "cgroup.subtree_control"), "w", encoding="ascii") as f2:
-                            f2.write("+" + controller)
-                    except OSError:
-                        pass  # kept by somebody else; the kubelet says so if it needs it
+            give_controllers(root)
+            if os.path.dirname(name):
+                give_controllers(os.path.join(root, os.path.dirname(name)))
         folder = os.path.join(root, name)
         os.makedirs(folder, exist_ok=True)
         for file in ("cpuset.cpus", "cpuset.mems"):  # v1: empty means that nothing may run

@@ -7,6 +7,9 @@ As a command it runs another one on it, or a shell:
 
 As a module, inside isolate.run: `with Node() as node:`, then the methods below. Pods are bound by their spec's
 nodeName; there is no scheduler and no controller-manager. One image, IMAGE, holds busybox.
+
+Several nodes of one cluster: `Node(name, ip, pods, cluster=cluster)`. Each has its folders in mounts of its own
+(node.root leads there from outside) and an address of its own; processes and network are those of all.
 """
 import ctypes
 import hashlib
@@ -216,12 +219,12 @@ disabled_plugins = ["io.containerd.nri.v1.nri"]
 """
 
 
-def kubelet_config():
+def kubelet_config(ip=isolate.NODE_IP, cgroup=None):
     config = {
         "apiVersion": "kubelet.config.k8s.io/v1beta1", "kind": "KubeletConfiguration",
-        "address": isolate.NODE_IP, "healthzPort": 0, "authentication": {"anonymous": {"enabled": True},
+        "address": ip, "healthzPort": 0, "authentication": {"anonymous": {"enabled": True},
                                                                         "webhook": {"enabled": False}},
-        "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs", "cgroupRoot": isolate.cgroup(),
+        "authorization": {"mode": "AlwaysAllow"}, "cgroupDriver": "cgroupfs", "cgroupRoot": cgroup or isolate.cgroup(),
         "containerRuntimeEndpoint": "unix:///run/containerd/containerd.sock", "failSwapOn": False,
         "nodeStatusUpdateFrequency": "2s",  # also how long a call to the API may take
         "nodeStatusReportFrequency": "10s", "syncFrequency": "10s",
@@ -236,19 +239,27 @@ def kubelet_config():
 
 
 class Node:
-    def __init__(self):
-        self.folder = isolate.folder()
-        self.bin = tools("etcd", "kube-apiserver", "kubectl", "kubelet", "containerd", "containerd-shim-runc-v2",
+    def __init__(self, name=NAME, ip=isolate.NODE_IP, pods="198.51.100.0/25", cluster=None, kubelet="kubelet"):
+        self.name, self.ip, self.pods, self.kubelet = name, ip, pods, kubelet
+        self.folder, self.cgroup = isolate.folder(), isolate.cgroup()
+        self.bin = tools("etcd", "kube-apiserver", "kubectl", kubelet, "containerd", "containerd-shim-runc-v2",
                          "ctr")
-        self.cluster = Cluster(base=self.folder)
+        self.own_cluster = cluster is None
+        self.cluster = cluster or Cluster(base=self.folder)
         self.processes = {}
         self.cache = {}
+        self.inside, self.root = [], ""  # how to get to its mounts
+        if cluster is not None:
+            self.folder, self.cgroup = os.path.join(self.folder, name), f"{self.cgroup}/{name}"
 
     def path(self, *parts):
         return os.path.join(self.folder, *parts)
 
     def __enter__(self):
-        self.cluster.__enter__()
+        if self.own_cluster:
+            self.cluster.__enter__()
+        else:
+            self.move_apart()
         try:
             self.api = self.new_api()
             self.write_files()
@@ -266,7 +277,27 @@ class Node:
         # The namespace's end takes everything; this is for tests that look at what a clean stop leaves.
         for name in reversed(list(self.processes)):
             self.stop(name, signal.SIGKILL)
-        self.cluster.__exit__()
+        if self.own_cluster:
+            self.cluster.__exit__()
+
+    def move_apart(self):
+        """Mounts of its own, kept by a process that waits, and a group and an address of its own."""
+        os.makedirs(self.folder)
+        isolate.make_cgroup(self.cgroup.lstrip("/"))
+        subprocess.run(["ip", "addr", "add", self.ip + "/32", "dev", "lo"], check=True)
+        ready = self.path("mounted")
+        keeper = subprocess.Popen(isolate.DIE_WITH_PARENT + [
+            "unshare", "--mount", "--propagation", "private", "sh", "-ec", f"""
+            for place in /run /var/lib /var/log; do mount -t tmpfs -o mode=755 tmpfs $place; done
+            mkdir -p /run/lock /run/netns /var/lib/kubelet
+            mount --bind /var/lib/kubelet /var/lib/kubelet
+            mount --make-rshared /var/lib/kubelet
+            touch {ready}
+            exec sleep infinity"""], stdin=subprocess.DEVNULL)
+        self.processes["mounts"] = keeper
+        wait(f"{self.name} has mounts of its own", lambda: os.path.exists(ready))
+        self.root = f"/proc/{keeper.pid}/root"
+        self.inside = ["nsenter", f"--mount=/proc/{keeper.pid}/ns/mnt", "--"]
 
     def new_api(self):
         return Api(self.cluster.url, self.cluster.token())
@@ -279,7 +310,7 @@ class Node:
 
     def spawn(self, name, argv, environment=None):
         with open(self.path(name + ".log"), "ab") as log:
-            process = subprocess.Popen(isolate.DIE_WITH_PARENT + list(argv), stdout=log, stderr=log,
+            process = subprocess.Popen(isolate.DIE_WITH_PARENT + self.inside + list(argv), stdout=log, stderr=log,
                                        stdin=subprocess.DEVNULL, cwd=self.folder,
                                        env={**self.environment(), **(environment or {})})
         self.processes[name] = process
@@ -320,13 +351,13 @@ class Node:
     def containerd_answers(self):
         if not self.running("containerd"):
             raise Timeout("containerd ended: " + self.tail("containerd"))
-        return subprocess.run([os.path.join(self.bin, "ctr"), "version"], env=self.environment(),
+        return subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "version"], env=self.environment(),
                               capture_output=True).returncode == 0
 
     def start_kubelet(self):
         self.spawn("kubelet", [
-            os.path.join(self.bin, "kubelet"), "--kubeconfig", self.cluster.kubeconfig, "--config",
-            self.path("kubelet.json"), "--hostname-override", NAME, "--node-ip", isolate.NODE_IP,
+            os.path.join(self.bin, self.kubelet), "--kubeconfig", self.cluster.kubeconfig, "--config",
+            self.path("kubelet.json"), "--hostname-override", self.name, "--node-ip", self.ip,
             "--root-dir", KUBELET_DIR, "--cert-dir", self.path("kubelet-certificates"), "--v=2"])
 
     def kill_kubelet(self):
@@ -344,7 +375,7 @@ class Node:
                 raise Timeout("kubelet ended: " + self.tail("kubelet"))
             for file in ("device-plugins/kubelet.sock", "pod-resources/kubelet.sock"):
                 with socket.socket(socket.AF_UNIX) as s:
-                    s.connect(os.path.join(KUBELET_DIR, file))
+                    s.connect(self.root + os.path.join(KUBELET_DIR, file))
             return True
         wait("kubelet answers", answers)
 
@@ -354,22 +385,22 @@ class Node:
 
     def write_files(self):
         os.makedirs(self.path("cni"), exist_ok=True)
-        os.makedirs(CDI_DIR, exist_ok=True)
+        os.makedirs(self.root + CDI_DIR, exist_ok=True)
         with open(self.path("containerd.toml"), "w", encoding="utf-8") as f:
             f.write(containerd_config(self.folder))
         with open(self.path("kubelet.json"), "w", encoding="utf-8") as f:
-            json.dump(kubelet_config(), f, indent=1)
+            json.dump(kubelet_config(self.ip, self.cgroup), f, indent=1)
         with open(self.path("cni", "10-pods.conflist"), "w", encoding="utf-8") as f:
             json.dump({"cniVersion": "0.4.0", "name": "pods", "plugins": [
                 {"type": "ptp", "ipMasq": False, "ipam": {
-                    "type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": "198.51.100.0/25"}]]}}]}, f)
+                    "type": "host-local", "dataDir": "/run/cni", "ranges": [[{"subnet": self.pods}]]}}]}, f)
 
     def import_image(self, tag, command):
         if "layer" not in self.cache:
             self.cache["layer"] = layer()
         file = self.path("image.tar")
         write_image(file, tag, command, self.cache["layer"])
-        subprocess.run([os.path.join(self.bin, "ctr"), "images", "import", "--local", "--snapshotter", "native", file],
+        subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "images", "import", "--local", "--snapshotter", "native", file],
                        check=True, env=self.environment(), capture_output=True)
         os.unlink(file)
 
@@ -380,7 +411,7 @@ class Node:
                               capture_output=True, text=True).stdout
 
     def object(self):
-        return self.api.find(f"/api/v1/nodes/{NAME}")
+        return self.api.find(f"/api/v1/nodes/{self.name}")
 
     def condition(self, kind):
         node = self.object() or {}
@@ -391,7 +422,7 @@ class Node:
 
     def counts(self, resource, api=None):
         """(capacity, allocatable) as the Node says; -1: not there."""
-        status = (api or self.api).get(f"/api/v1/nodes/{NAME}")["status"]
+        status = (api or self.api).get(f"/api/v1/nodes/{self.name}")["status"]
         return tuple(int(status.get(part, {}).get(resource, -1)) for part in ("capacity", "allocatable"))
 
     def pod_path(self, name=""):
@@ -448,7 +479,7 @@ class Node:
     def output(self, name, container="main", attempt=None):
         """What a container wrote; `attempt` counts its restarts, None: the newest."""
         pod = self.pod(name)
-        folder = f"/var/log/pods/default_{name}_{pod['metadata']['uid']}/{container}"
+        folder = self.root + f"/var/log/pods/default_{name}_{pod['metadata']['uid']}/{container}"
         if attempt is None:
             attempt = max((int(f.split(".")[0]) for f in os.listdir(folder)), default=0)
         with open(os.path.join(folder, f"{attempt}.log"), encoding="utf-8") as f:
@@ -456,7 +487,7 @@ class Node:
 
     def containers(self):
         """Ids of the running tasks of containerd."""
-        out = subprocess.run([os.path.join(self.bin, "ctr"), "tasks", "list", "-q"], env=self.environment(),
+        out = subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "tasks", "list", "-q"], env=self.environment(),
                              check=True, capture_output=True, text=True).stdout
         return set(out.split())
 
