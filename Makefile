@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test test-web bench soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench bench-peers soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -40,6 +40,10 @@ bench: build-bench  ## all benchmarks
 	@for program in build/release/bench/*; do \
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
+
+bench-peers: build  ## berth beside kube-scheduler, Kueue, KAI and Volcano (an hour or more; PEERS=OPTIONS, see bench/peers/peers.py)
+	@scripts/install-deps kubernetes
+	@bench/peers/peers.py $(PEERS)
 
 test-kubernetes:  ## on a real Kubernetes: API suite, clients, controller, scenarios, a node (an hour)
 test-kubernetes-fast:  ## the half of it that a change must pass (4 minutes once its programs are built)

@@ -284,6 +284,7 @@ def pod(name, gpus, scheduler):
 
 
 def version_of(berth):
-    out = subprocess.run([berth, "version"], stdout=subprocess.PIPE, text=True, check=False).stdout
+    out = subprocess.run([berth, "version"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
+                         check=False).stdout
     found = re.search(r"\d+\.\d+\S*", out)
     return found.group(0) if found else out.strip()
