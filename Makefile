@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test test-web bench bench-peers soak test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench bench-peers soak image test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -15,6 +15,9 @@ build:  ## the program, build/release/berth
 	@scripts/install-deps build
 	@scripts/configure release -DBERTH_TESTS=OFF -DBERTH_BENCH=OFF
 	ninja -C build/release
+
+image: build  ## the program as an OCI archive, build/berth-image.tar
+	@scripts/image build/release/berth build/berth-image.tar
 
 build-bench:  ## the benchmarks, build/release/bench/
 	@scripts/install-deps build
