@@ -228,8 +228,8 @@ class Spec {
 
   Mounts mounts() const {
     Mounts out;
-    for (const auto* list : {&files_.libraries, &files_.binaries, &files_.firmware, &files_.configs,
-                             &files_.sockets}) {
+    for (const auto* list : {&files_.libraries, &files_.for_loaders, &files_.binaries,
+                             &files_.firmware, &files_.configs, &files_.sockets}) {
       for (const DriverFiles::Mount& mount : *list) {
         out.emplace_back(mount, list == &files_.sockets);
       }

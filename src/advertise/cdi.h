@@ -21,6 +21,7 @@ struct DriverFiles {
     friend bool operator==(const Mount&, const Mount&) = default;
   };
   std::vector<Mount> libraries, binaries, firmware, configs;  // by container path
+  std::vector<Mount> for_loaders;          // libraries once more, where loaders of images look
   std::vector<Mount> sockets;              // persistenced, fabricmanager: also noexec
   std::vector<std::string> control_nodes;  // "/dev/nvidiactl", ...: those that exist
   std::string dev_root;  // control nodes and caps are below it on the host; empty: at "/"

@@ -27,6 +27,12 @@ constexpr const char* kLibraryFolders[] = {
     "/lib",
     "/usr/local/nvidia/lib64",
 };
+// Where the loaders of images look by themselves: Red Hat's and its kin, Debian's and its kin.
+#if defined(__aarch64__)
+constexpr const char* kLoaderFolders[] = {"/usr/lib64", "/usr/lib/aarch64-linux-gnu"};
+#else
+constexpr const char* kLoaderFolders[] = {"/usr/lib64", "/usr/lib/x86_64-linux-gnu"};
+#endif
 constexpr const char* kBinaryFolders[] = {"/usr/bin",
                                           "/usr/sbin",
                                           "/bin",
@@ -94,14 +100,20 @@ void sort_by_container(std::vector<DriverFiles::Mount>& mounts) {
             [](const auto& a, const auto& b) { return a.container < b.container; });
 }
 
+bool begins_with(const std::string& path, std::string_view wanted) {
+  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
+  char start[8] = {};
+  if (!fd.open() || wanted.size() > sizeof start) return false;
+  const ssize_t count = ::read(fd.get(), start, wanted.size());
+  return count == static_cast<ssize_t>(wanted.size()) &&
+         std::string_view(start, wanted.size()) == wanted;
+}
+
 // A program for 32 bits finds nothing of use in a GPU container, and its library has the same name.
 bool is_32_bit(const std::string& path) {
-  const Fd fd(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  char start[5] = {};
-  if (!fd.open() || ::read(fd.get(), start, sizeof start) != sizeof start) return false;
-  return std::string_view(start, sizeof start) ==
-         "\x7f"
-         "ELF\x01";
+  return begins_with(path,
+                     "\x7f"
+                     "ELF\x01");
 }
 
 bool is_driver_library(std::string_view name, const std::string& version) {
@@ -125,11 +137,13 @@ std::vector<std::string> library_folders(const Finder& root) {
 }
 
 // Each library under its own name and under those that links give it ("libcuda.so.1"): without a
-// hook nobody would make the links in the container.
+// hook nobody would make the links in the container. And where the loader of any image looks:
+// without a hook nobody would tell it of another place.
 void find_libraries(const Finder& root, const std::string& version, DriverFiles& out) {
   if (version.empty() || !plain_name(version)) return;
   const std::vector<std::string> folders = library_folders(root);
   std::set<std::string> taken;  // by where it ends up
+  std::vector<DriverFiles::Mount> extra;
   for (const bool links : {false, true}) {
     for (const std::string& folder : folders) {
       for (const std::string& name : root.names(folder)) {
@@ -143,10 +157,21 @@ void find_libraries(const Finder& root, const std::string& version, DriverFiles&
           continue;
         }
         out.libraries.push_back({root.on_host(*file), path});
+        if (folder.ends_with("/vdpau")) continue;  // found by name, not by the loader
+        for (const char* place : kLoaderFolders) {
+          if (folder != place)
+            extra.push_back({root.on_host(*file), std::string(place) + "/" + name});
+        }
       }
     }
   }
   sort_by_container(out.libraries);
+  std::set<std::string> places;
+  for (const DriverFiles::Mount& library : out.libraries) places.insert(library.container);
+  for (DriverFiles::Mount& mount : extra) {
+    if (places.insert(mount.container).second) out.for_loaders.push_back(std::move(mount));
+  }
+  sort_by_container(out.for_loaders);
 }
 
 void find_firmware(const Finder& root, const std::string& version, DriverFiles& out) {
@@ -169,8 +194,12 @@ void find_single_files(const Finder& root, DriverFiles& out) {
     for (const char* folder : kBinaryFolders) {
       const std::string path = std::string(folder) + "/" + name;
       const auto file = root.find(path, S_IFREG);
-      if (!file) continue;
+      // A script that starts the program from elsewhere is of no use without the other.
+      if (!file || begins_with(root.seen(*file), "#!")) continue;
       out.binaries.push_back({root.on_host(*file), path});
+      if (path.starts_with("/usr/local/") || path.starts_with("/opt/")) {
+        out.binaries.push_back({root.on_host(*file), std::string("/usr/bin/") + name});
+      }
       break;
     }
   }

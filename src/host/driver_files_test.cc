@@ -70,6 +70,35 @@ TEST_F(DriverFilesTest, FindsLibrariesAndTheNamesOfTheirLinks) {
   EXPECT_EQ(pairs(found.libraries), want);
 }
 
+// A driver in a place of its own, programs behind scripts, and images of both families.
+TEST_F(DriverFilesTest, LibrariesStandWhereLoadersLook) {
+  root_.write("usr/local/nvidia/lib64/libcuda.so.580.159.04", "x");
+  root_.link("usr/local/nvidia/lib64/libcuda.so.1", "libcuda.so.580.159.04");
+  root_.write("usr/lib64/libnvidia-ml.so.580.159.04", "x");
+  root_.write("usr/lib64/vdpau/libvdpau_nvidia.so.580.159.04", "x");
+  root_.write("usr/bin/nvidia-smi", "#!/bin/sh\nexec /usr/local/nvidia/bin/nvidia-smi \"$@\"\n");
+  root_.write("usr/local/nvidia/bin/nvidia-smi", "x");
+  const DriverFiles found = find(one_gpu());
+  std::string debian = "/usr/lib/x86_64-linux-gnu/";
+#if defined(__aarch64__)
+  debian = "/usr/lib/aarch64-linux-gnu/";
+#endif
+  const std::string cuda = "/usr/local/nvidia/lib64/libcuda.so.580.159.04";
+  const std::string ml = "/usr/lib64/libnvidia-ml.so.580.159.04";
+  EXPECT_EQ(pairs(found.libraries), (Pairs{{ml, ml},
+                                           {"/usr/lib64/vdpau/libvdpau_nvidia.so.580.159.04",
+                                            "/usr/lib64/vdpau/libvdpau_nvidia.so.580.159.04"},
+                                           {cuda, "/usr/local/nvidia/lib64/libcuda.so.1"},
+                                           {cuda, cuda}}));
+  EXPECT_EQ(pairs(found.for_loaders), (Pairs{{cuda, debian + "libcuda.so.1"},
+                                             {cuda, debian + "libcuda.so.580.159.04"},
+                                             {ml, debian + "libnvidia-ml.so.580.159.04"},
+                                             {cuda, "/usr/lib64/libcuda.so.1"},
+                                             {cuda, "/usr/lib64/libcuda.so.580.159.04"}}));
+  const std::string smi = "/usr/local/nvidia/bin/nvidia-smi";
+  EXPECT_EQ(pairs(found.binaries), (Pairs{{smi, "/usr/bin/nvidia-smi"}, {smi, smi}}));
+}
+
 TEST_F(DriverFilesTest, FollowsDebiansAlternatives) {
   const std::string current = "/usr/lib/aarch64-linux-gnu/nvidia/current/";
   root_.write(current + "libcuda.so.580.159.04", "x");
