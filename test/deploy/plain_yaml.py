@@ -128,6 +128,12 @@ class Reader:
     def scalar_or_flow(self, text, number):
         if text[0] in "&*!":
             raise NotPlain(f"line {number}: {text[0]} is not read")
+        while text[0] in "\"'" and (len(text) == 1 or text[-1] != text[0]):  # folded by a writer
+            line = self.peek()
+            if line is None:
+                raise NotPlain(f"line {number}: no end of {text[0]}")
+            text += " " + line.text
+            self.at += 1
         if text[0] not in "[{":
             return scalar(text)
         while not balanced(text):

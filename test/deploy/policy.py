@@ -12,6 +12,23 @@ ROLES = {"roles", "clusterroles", "rolebindings", "clusterrolebindings"}
 EVERYBODY = {"system:authenticated", "system:unauthenticated", "system:serviceaccounts", "system:masters"}
 # Containers that may be privileged: none.
 PRIVILEGED = set()
+AGENT = ("DaemonSet berth-agent", "agent")
+# Containers that run as root, because the kubelet's sockets are root's.
+ROOT = {AGENT}
+# What may be added to none: docs/privileges.md says what for.
+CAPABILITIES = {AGENT: {"SYS_ADMIN"}}
+# Folders of the host, and whether they may be written: docs/privileges.md.
+HOST_PATHS = {
+    "DaemonSet berth-agent": {
+        "/var/lib/kubelet/device-plugins": True,
+        "/var/lib/kubelet/pod-resources": False,
+        "/var/run/cdi": True,
+        "/var/lib/berth": True,
+        "/etc/os-release": False,
+        "/run/nvidia/driver": False,
+    },
+}
+WORKLOADS = {"Deployment", "DaemonSet", "StatefulSet", "ReplicaSet", "Job", "CronJob", "Pod"}
 
 
 def check(objects):
@@ -92,11 +109,55 @@ def pod_lines(where, pod):
     for field in ("hostPID", "hostIPC", "hostNetwork"):
         if pod.get(field):
             yield field
+    if pod and not pod.get("serviceAccountName"):
+        yield "runs as the default account"
+    yield from host_path_lines(where, pod)
+    inherited = pod.get("securityContext") or {}
     for one in (pod.get("containers") or []) + (pod.get("initContainers") or []):
-        security = one.get("securityContext") or {}
-        if security.get("privileged") and (where, one["name"]) not in PRIVILEGED:
-            yield f"container {one['name']} is privileged"
-        if security.get("allowPrivilegeEscalation") is not False:
-            yield f"container {one['name']}: allowPrivilegeEscalation is not false"
-        if "ALL" not in (security.get("capabilities") or {}).get("drop", []):
-            yield f"container {one['name']} does not drop all capabilities"
+        for line in container_lines(where, one, inherited):
+            yield f"container {one['name']}{line}"
+
+
+def host_path_lines(where, pod):
+    allowed = HOST_PATHS.get(where, {})
+    paths = {v["name"]: v["hostPath"]["path"] for v in pod.get("volumes") or [] if v.get("hostPath")}
+    for path in sorted(set(paths.values()) - set(allowed)):
+        yield f"hostPath {path}"
+    for one in (pod.get("containers") or []) + (pod.get("initContainers") or []):
+        for mount in one.get("volumeMounts") or []:
+            path = paths.get(mount["name"])
+            if path in allowed and not allowed[path] and mount.get("readOnly") is not True:
+                yield f"hostPath {path} may be written"
+
+
+def container_lines(where, one, inherited):
+    security = one.get("securityContext") or {}
+    capabilities = security.get("capabilities") or {}
+    key = (where, one["name"])
+    if security.get("privileged") and key not in PRIVILEGED:
+        yield " is privileged"
+    if security.get("allowPrivilegeEscalation") is not False:
+        yield ": allowPrivilegeEscalation is not false"
+    if security.get("readOnlyRootFilesystem") is not True:
+        yield ": readOnlyRootFilesystem is not true"
+    if "ALL" not in capabilities.get("drop", []):
+        yield " does not drop all capabilities"
+    for name in sorted(set(capabilities.get("add") or []) - CAPABILITIES.get(key, set())):
+        yield f": capability {name}"
+    if not (security.get("runAsNonRoot") or inherited.get("runAsNonRoot")) and key not in ROOT:
+        yield ": runAsNonRoot is not true"
+    seccomp = security.get("seccompProfile") or inherited.get("seccompProfile") or {}
+    if seccomp.get("type") != "RuntimeDefault":
+        yield ": seccompProfile is not RuntimeDefault"
+    resources = one.get("resources") or {}
+    for kind, name in (("requests", "cpu"), ("requests", "memory"), ("limits", "memory")):
+        if not (resources.get(kind) or {}).get(name):
+            yield f": no {kind} of {name}"
+    for probe in ("livenessProbe", "readinessProbe"):
+        if not one.get(probe):
+            yield f": no {probe}"
+    for port in one.get("ports") or []:
+        if port.get("hostPort"):
+            yield f": port {port['hostPort']} of the host"
+    if str(one.get("image", "")).endswith(":latest") or ":" not in str(one.get("image", "")):
+        yield ": an image without a version"

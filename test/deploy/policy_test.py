@@ -1,12 +1,15 @@
 #!/usr/bin/env python3
 """Manifests under deploy/ hold to policy.py, which is tried on what it must refuse; standard library only."""
+import json
 import os
+import re
+import subprocess
 import sys
 import unittest
 
 sys.path.insert(0, os.path.dirname(os.path.abspath(__file__)))
 from plain_yaml import NotPlain, documents  # noqa: E402
-from policy import check  # noqa: E402
+from policy import WORKLOADS, check  # noqa: E402
 
 DEPLOY = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "deploy")
 
@@ -15,19 +18,23 @@ def role(rule, kind="ClusterRole"):
     return documents(f"kind: {kind}\nmetadata: {{name: r}}\nrules:\n  - {rule}\n")
 
 
+def without_kinds(text):
+    """Kinds grant nothing, and are written in more of YAML than is read here."""
+    return "\n---\n".join(one for one in re.split(r"(?m)^---$", text)
+                          if not re.search(r"(?m)^kind: CustomResourceDefinition$", one))
+
+
 def shipped():
+    """The rights, and berth.yaml, which is what the chart gives."""
     out = []
-    for folder, _, names in os.walk(DEPLOY):
-        if os.path.basename(folder) == "crds":
-            continue  # kinds grant nothing
-        for name in sorted(names):
-            if name.endswith(".yaml"):
-                path = os.path.join(folder, name)
-                with open(path, encoding="utf-8") as f:
-                    try:
-                        out += [(os.path.relpath(path, DEPLOY), one) for one in documents(f.read())]
-                    except NotPlain as e:
-                        raise AssertionError(f"{path}: {e}") from e
+    paths = [os.path.join(DEPLOY, "berth.yaml")]
+    paths += sorted(os.path.join(DEPLOY, "rbac", name) for name in os.listdir(os.path.join(DEPLOY, "rbac")))
+    for path in paths:
+        with open(path, encoding="utf-8") as f:
+            try:
+                out += [(os.path.relpath(path, DEPLOY), one) for one in documents(without_kinds(f.read()))]
+            except NotPlain as e:
+                raise AssertionError(f"{path}: {e}") from e
     return out
 
 
@@ -51,10 +58,62 @@ class Shipped(unittest.TestCase):
 
     def test_agents_write_no_pods(self):
         agents = [o for _, o in shipped() if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "berth-agent"]
-        self.assertEqual(len(agents), 1)
-        for rule in agents[0]["rules"]:
-            if any(r.split("/")[0] == "pods" for r in rule["resources"]):
-                self.assertLessEqual(set(rule["verbs"]), {"get", "list", "watch"})
+        self.assertEqual(len(agents), 2)  # rbac/ and berth.yaml
+        for agent in agents:
+            for rule in agent["rules"]:
+                if any(r.split("/")[0] == "pods" for r in rule["resources"]):
+                    self.assertLessEqual(set(rule["verbs"]), {"get", "list", "watch"})
+
+    def test_rights_are_those_of_rbac(self):
+        """Which the tests on a real API server are run with."""
+        def rights(folder):
+            return {(o["kind"], o["metadata"]["name"]): {k: v for k, v in o.items() if k != "metadata"}
+                    for path, o in shipped() if path.startswith(folder) and o["kind"] != "Namespace"}
+
+        ours, given = rights("rbac"), rights("berth.yaml")
+        optional = {key for key in ours if key[1] == "berth-page"}
+        self.assertEqual({k: given[k] for k in ours.keys() - optional}, {k: ours[k] for k in ours.keys() - optional})
+        self.assertGreaterEqual(len(ours), 8)
+
+    def test_manifests_are_rendered_anew(self):
+        done = subprocess.run([os.path.join(DEPLOY, "..", "scripts", "render-manifests"), "--fresh"],
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+        self.assertEqual(done.returncode, 0, done.stdout)
+
+    def test_workloads(self):
+        kinds = {o["kind"]: o for path, o in shipped() if path == "berth.yaml" and o["kind"] in WORKLOADS}
+        self.assertEqual(set(kinds), {"Deployment", "DaemonSet"})
+        self.assertEqual(kinds["DaemonSet"]["spec"]["updateStrategy"],
+                         {"type": "RollingUpdate", "rollingUpdate": {"maxSurge": 1, "maxUnavailable": 0}})
+        self.assertGreaterEqual(kinds["Deployment"]["spec"]["replicas"], 2)
+        budgets = [o for path, o in shipped() if o["kind"] == "PodDisruptionBudget"]
+        self.assertEqual([b["spec"]["selector"] for b in budgets], [kinds["Deployment"]["spec"]["selector"]])
+
+    def test_values_name_every_file_of_kinds(self):
+        with open(os.path.join(DEPLOY, "chart", "berth", "values.schema.json"), encoding="utf-8") as f:
+            schema = json.load(f)
+        names = {name[:-5] for name in os.listdir(os.path.join(DEPLOY, "crds"))}
+        self.assertEqual(set(schema["properties"]["crds"]["properties"]), names)
+        with open(os.path.join(DEPLOY, "chart", "berth", "values.yaml"), encoding="utf-8") as f:
+            values = documents(f.read())[0]
+        self.assertEqual(set(values["crds"]), names)
+        self.same_fields(schema, values, "values")
+
+    def same_fields(self, schema, value, where):
+        """Every value is described, and every description has a value."""
+        if not isinstance(value, dict) or "properties" not in schema:
+            return
+        self.assertIs(schema.get("additionalProperties"), False, where)
+        self.assertEqual(set(schema["properties"]) - {"global"}, set(value), where)
+        for key, one in value.items():
+            self.same_fields(schema["properties"][key], one, f"{where}.{key}")
+
+    def test_version_is_the_programs(self):
+        with open(os.path.join(DEPLOY, "..", "CMakeLists.txt"), encoding="utf-8") as f:
+            version = re.search(r"project\(berth VERSION ([0-9.]+)", f.read()).group(1)
+        with open(os.path.join(DEPLOY, "chart", "berth", "Chart.yaml"), encoding="utf-8") as f:
+            chart = documents(f.read())[0]
+        self.assertEqual((chart["version"], chart["appVersion"]), (version, version))
 
 
 class Policy(unittest.TestCase):
@@ -100,15 +159,65 @@ class Policy(unittest.TestCase):
         self.refuses(documents(text % ("r", "ServiceAccount", "default")), "default")
         self.assertEqual(check(documents(text % ("r", "ServiceAccount", "a"))), [])
 
+    def pod(self, kind="Deployment", name="d", **changes):
+        """A workload that is as it should be, but for what is changed; None takes a field away."""
+        container = {"name": "c", "image": "i:1", "livenessProbe": {"exec": 1}, "readinessProbe": {"exec": 1},
+                     "resources": {"requests": {"cpu": 1, "memory": 1}, "limits": {"memory": 1}},
+                     "securityContext": {"allowPrivilegeEscalation": False, "readOnlyRootFilesystem": True,
+                                         "capabilities": {"drop": ["ALL"]}}}
+        pod = {"serviceAccountName": "a", "containers": [container],
+               "securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}}
+        for path, value in changes.items():
+            target, keys = pod, path.split("__")
+            for key in keys[:-1]:
+                target = target[0][key] if isinstance(target, list) else target.setdefault(key, {})
+            target = target[0] if isinstance(target, list) else target
+            if value is None:
+                del target[keys[-1]]
+            else:
+                target[keys[-1]] = value
+        return [{"kind": kind, "metadata": {"name": name}, "spec": {"template": {"spec": pod}}}]
+
     def test_pods(self):
-        safe = "allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}"
-        text = ("kind: DaemonSet\nmetadata: {name: d}\nspec:\n  template:\n    spec:\n      %s: %s\n"
-                "      containers:\n        - name: c\n          securityContext: {%s}\n")
-        self.refuses(documents(text % ("hostPID", "true", safe)), "hostPID")
-        self.refuses(documents(text % ("hostPID", "false", "privileged: true, " + safe)), "privileged")
-        self.refuses(documents(text % ("hostPID", "false", "capabilities: {drop: [ALL]}")), "Escalation")
-        self.refuses(documents(text % ("hostPID", "false", "allowPrivilegeEscalation: false")), "drop all")
-        self.assertEqual(check(documents(text % ("hostPID", "false", safe))), [])
+        self.assertEqual(check(self.pod()), [])
+        inside = "containers__securityContext__"
+        for line, changes in [
+                ("hostPID", {"hostPID": True}), ("hostNetwork", {"hostNetwork": True}), ("hostIPC", {"hostIPC": True}),
+                ("default account", {"serviceAccountName": None}),
+                ("is privileged", {inside + "privileged": True}),
+                ("Escalation", {inside + "allowPrivilegeEscalation": None}),
+                ("readOnlyRoot", {inside + "readOnlyRootFilesystem": False}),
+                ("drop all", {inside + "capabilities": {"drop": ["NET_RAW"]}}),
+                ("capability SYS_ADMIN", {inside + "capabilities": {"drop": ["ALL"], "add": ["SYS_ADMIN"]}}),
+                ("runAsNonRoot", {"securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}}),
+                ("seccomp", {"securityContext": {"runAsNonRoot": True}}),
+                ("no requests of cpu", {"containers__resources__requests": {"memory": 1}}),
+                ("no requests of memory", {"containers__resources__requests": {"cpu": 1}}),
+                ("no limits of memory", {"containers__resources__limits": {"cpu": 1}}),
+                ("no livenessProbe", {"containers__livenessProbe": None}),
+                ("no readinessProbe", {"containers__readinessProbe": None}),
+                ("port 80 of the host", {"containers__ports": [{"containerPort": 80, "hostPort": 80}]}),
+                ("without a version", {"containers__image": "i:latest"}),
+                ("without a version", {"containers__image": "i"}),
+                ("hostPath /etc", {"volumes": [{"name": "v", "hostPath": {"path": "/etc"}}]})]:
+            with self.subTest(line=line):
+                self.refuses(self.pod(**changes), line)
+
+    def test_what_agents_may(self):
+        """The agent's own exceptions are the agent's alone, and go so far."""
+        agent = {"kind": "DaemonSet", "name": "berth-agent", "containers__name": "agent",
+                 "securityContext": {"seccompProfile": {"type": "RuntimeDefault"}}}
+        path = {"name": "v", "hostPath": {"path": "/var/lib/kubelet/pod-resources"}}
+        read = [{"name": "v", "mountPath": "/p", "readOnly": True}]
+        capabilities = {"drop": ["ALL"], "add": ["SYS_ADMIN"]}
+        self.assertEqual(check(self.pod(**agent, volumes=[path], containers__volumeMounts=read,
+                                        containers__securityContext__capabilities=capabilities)), [])
+        self.refuses(self.pod(**agent, volumes=[path], containers__volumeMounts=[{"name": "v", "mountPath": "/p"}]),
+                     "pod-resources may be written")
+        self.refuses(self.pod(**agent, volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "hostPath /")
+        self.refuses(self.pod(**agent, containers__securityContext__capabilities={"drop": ["ALL"], "add": ["SYS_PTRACE"]}),
+                     "capability SYS_PTRACE")
+        self.refuses(self.pod(volumes=[path], containers__volumeMounts=read), "hostPath /var/lib/kubelet/pod-resources")
 
     def test_webhooks(self):
         text = ("kind: MutatingWebhookConfiguration\nmetadata: {name: w}\nwebhooks:\n- name: a\n"
@@ -120,10 +229,10 @@ class Policy(unittest.TestCase):
 class PlainYaml(unittest.TestCase):
     def test_reads(self):
         text = ("# c\na: 1 # one\nb:\n- x\n- k: v\n  l: [p, 'q r',\n      \"s\"]\n- {m: [n], o: true}\n"
-                "c: >-\n  two\n  lines\nd: \"#no comment\"\ne:\n---\n---\nf: v1:2\n")
+                "c: >-\n  two\n  lines\nd: \"#no comment\"\ng: '\"a\" +\n  b'\ne:\n---\n---\nf: v1:2\n")
         self.assertEqual(documents(text), [
             {"a": 1, "b": ["x", {"k": "v", "l": ["p", "q r", "s"]}, {"m": ["n"], "o": True}], "c": "two lines",
-             "d": "#no comment", "e": None}, {"f": "v1:2"}])
+             "d": "#no comment", "g": '"a" + b', "e": None}, {"f": "v1:2"}])
 
     def test_refuses(self):
         for text in ("a: &x 1", "a: *x", "a: !t 1", "a:\n\tb: 1", "a: 1\na: 2", "a: [1", "a\n", "a: 1\n  b: 2"):

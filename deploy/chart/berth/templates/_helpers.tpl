@@ -1,0 +1,34 @@
+{{/* Labels of everything but pods. */}}
+{{- define "berth.labels" -}}
+app.kubernetes.io/name: berth
+app.kubernetes.io/instance: {{ .Release.Name }}
+app.kubernetes.io/version: {{ .Chart.AppVersion | quote }}
+app.kubernetes.io/managed-by: {{ .Release.Service }}
+{{- end }}
+
+{{- define "berth.image" -}}
+{{ .Values.image.repository }}:{{ .Values.image.tag | default .Chart.AppVersion }}
+{{- end }}
+
+{{- define "berth.pullSecrets" -}}
+{{- with .Values.image.pullSecrets -}}
+imagePullSecrets:
+{{- range . }}
+  - name: {{ . }}
+{{- end }}
+{{- end }}
+{{- end }}
+
+{{/*
+"true" where a kind is there and is somebody else's: of no release, of another one, or brought by its own project
+after us (their generator leaves its mark). Such kinds are left as they are.
+*/}}
+{{- define "berth.foreign" -}}
+{{- $there := lookup "apiextensions.k8s.io/v1" "CustomResourceDefinition" "" .name }}
+{{- if $there }}
+{{- $notes := dig "metadata" "annotations" dict $there }}
+{{- if or (ne (get $notes "meta.helm.sh/release-name") .root.Release.Name)
+          (ne (get $notes "meta.helm.sh/release-namespace") .root.Release.Namespace)
+          (hasKey $notes "controller-gen.kubebuilder.io/version") }}true{{ end }}
+{{- end }}
+{{- end }}
