@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test test-web bench bench-peers soak image test-kubernetes test-kubernetes-fast asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench bench-peers soak image test-kubernetes test-kubernetes-fast demo-kubernetes asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -56,6 +56,13 @@ test-kubernetes test-kubernetes-fast:
 	ninja -C build/release conformance_server scenario_test berth
 	@test/kubernetes/run-all $(if $(findstring fast,$@),--fast) build/release/test/conformance/conformance_server \
 	  build/release/test/scenario_runner/scenario_test build/release/berth
+
+demo-kubernetes: build  ## the whole path on a real Kubernetes with two nodes, step by step; needs root
+	@scripts/install-deps kubernetes
+	@echo "== programs of Kubernetes and containerd (minutes the first time)"
+	@test/kubernetes/build-tools etcd kube-apiserver kubectl kube-controller-manager kubelet containerd \
+	  containerd-shim-runc-v2 ctr >/dev/null
+	@python3 -B test/kubernetes/end_to_end_test.py build/release/berth --demo
 
 asan ubsan tsan:  ## all tests under address+undefined, undefined or thread sanitizer
 	@scripts/install-deps build test analysis
