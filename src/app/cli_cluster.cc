@@ -119,6 +119,20 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
   controller.add_option("--webhook-url", args.webhook_url, "how the API server reaches it")
       ->type_name("URL");
   controller
+      .add_option(
+          "--webhook-service", args.webhook_service,
+          "the Service by which it does, where manifests bring the\nwebhook's configuration")
+      ->type_name("NAME");
+  controller
+      .add_option("--webhook-cert", args.webhook_certificate,
+                  "its certificate, read anew on change (default: its own)")
+      ->type_name("FILE");
+  controller.add_option("--webhook-key", args.webhook_key, "of the certificate")->type_name("FILE");
+  // For tests: a life of seconds shows in seconds what a year does.
+  controller.add_option("--webhook-authority-seconds", args.webhook_authority_seconds)
+      ->check(CLI::Range(std::int64_t{12}, std::int64_t{10 * 365 * 86'400}))
+      ->group("");
+  controller
       .add_option("--page", args.page_address,
                   "serve the web page there, to tokens that may see it")
       ->type_name("HOST:PORT");

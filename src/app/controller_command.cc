@@ -3,6 +3,8 @@
 #include <fmt/format.h>
 #include <unistd.h>
 
+#include <atomic>
+#include <cstdint>
 #include <memory>
 #include <optional>
 #include <ostream>
@@ -34,6 +36,20 @@ struct ControllerSettings {
   std::optional<HostPort> metrics, webhook, page;
   std::optional<serve::TlsFiles> page_tls;
 };
+
+Status webhook_settings(const ControllerArguments& arguments) {
+  if (arguments.webhook_url.empty() == arguments.webhook_service.empty()) {
+    return invalid("--webhook-url and --webhook-service: want one of them beside --webhook");
+  }
+  if (!arguments.webhook_url.empty() && !arguments.webhook_url.starts_with("https://")) {
+    return invalid("--webhook-url: found \"" + text::terminal_safe(arguments.webhook_url) +
+                   "\", want https://HOST:PORT/PATH, as the API server reaches --webhook");
+  }
+  if (arguments.webhook_certificate.empty() != arguments.webhook_key.empty()) {
+    return invalid("--webhook-cert and --webhook-key: found one of them, want both or none");
+  }
+  return {};
+}
 
 Status page_settings(const ControllerArguments& arguments, ControllerSettings& out) {
   if (arguments.page_certificate.empty() != arguments.page_key.empty()) {
@@ -82,10 +98,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     Result<HostPort> place = parse_host_port(arguments.webhook_address);
     if (!place.ok()) return std::move(place).error().context("--webhook");
     out.webhook = *place;
-    if (!arguments.webhook_url.starts_with("https://")) {
-      return invalid("--webhook-url: found \"" + text::terminal_safe(arguments.webhook_url) +
-                     "\", want https://HOST:PORT/PATH, as the API server reaches --webhook");
-    }
+    BERTH_CHECK(webhook_settings(arguments));
   }
   BERTH_CHECK(page_settings(arguments, out));
   return out;
@@ -126,6 +139,7 @@ class ControllerRun {
     }
     elect();
     start_webhook();
+    beat();
     loop_.run();
     page_.reset();
     page_facts_.reset();
@@ -170,11 +184,28 @@ class ControllerRun {
     if (request.target == "/metrics") {
       out.headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}};
       out.body = metrics_.render(MetricFormat::kPrometheusText);
-    } else if (request.target != "/healthz" && request.target != "/readyz") {
+    } else if (request.target == "/healthz") {
+      constexpr std::int64_t kStill = 60'000'000'000;
+      if (terminal_.monotonic.ticks_ns() > moved_ns_ + kStill) {
+        out.status = 503, out.body = "the controller's loop does not move\n";
+      }
+    } else if (request.target == "/readyz") {
+      // A standby is ready too: it answers the webhook.
+      if (settings_.webhook && !ready_) {
+        out.status = 503, out.body = "the webhook is not served yet\n";
+      }
+    } else {
       out.status = 404;
       out.body = "there are /metrics, /healthz and /readyz\n";
     }
     exchange.respond(std::move(out));
+  }
+
+  // For /healthz: the loop still does things.
+  void beat() {
+    moved_ns_ = terminal_.monotonic.ticks_ns();
+    ready_ = webhook_ != nullptr && webhook_->serving();
+    loop_.after(1'000'000'000, [this] { beat(); });
   }
 
   void elect() {
@@ -218,6 +249,10 @@ class ControllerRun {
     options.address = settings_.webhook->host;
     options.port = settings_.webhook->port;
     options.url = arguments_.webhook_url;
+    options.service = arguments_.webhook_service;
+    options.certificate_file = arguments_.webhook_certificate;
+    options.key_file = arguments_.webhook_key;
+    options.authority_ns = arguments_.webhook_authority_seconds * 1'000'000'000;
     options.secret_namespace = arguments_.lease_namespace;
     options.scheduler_name = settings_.control.scheduler_names.front();
     webhook_ = std::make_unique<WebhookServer>(client_, options, log_, metrics_);
@@ -288,6 +323,8 @@ class ControllerRun {
   PageAccess page_access_{client_};
   std::unique_ptr<PageFactsKeeper> page_facts_;
   std::unique_ptr<PageServer> page_;
+  std::atomic<std::int64_t> moved_ns_ = INT64_MAX / 2;  // before the loop runs
+  std::atomic<bool> ready_ = false;
   bool stopping_ = false;
   int code_ = 0;
 };

@@ -1,6 +1,7 @@
 // `berth controller`: the control plane on any Kubernetes cluster, one of several at a time.
 #pragma once
 
+#include <cstdint>
 #include <string>
 #include <vector>
 
@@ -15,14 +16,17 @@ struct ControllerArguments {
   bool no_preemption = false, no_queues = false, keep_on_gpu_failure = false;
   bool no_election = false;
   std::string lease_namespace = "berth-system";
-  std::string identity;                         // empty: host name and process id
-  std::string decision_log;                     // a file; empty: none
-  std::string decision_inputs;                  // a file for berth replay; empty: none
-  std::string metrics_address = "127.0.0.1:0";  // "": none
-  std::string webhook_address;                  // "host:port"; empty: no webhook
-  std::string webhook_url;                      // how the API server reaches it
-  std::string page_address;                     // "host:port"; empty: no page
-  std::string page_certificate, page_key;       // files; empty: a certificate of its own
+  std::string identity;                          // empty: host name and process id
+  std::string decision_log;                      // a file; empty: none
+  std::string decision_inputs;                   // a file for berth replay; empty: none
+  std::string metrics_address = "127.0.0.1:0";   // "": none
+  std::string webhook_address;                   // "host:port"; empty: no webhook
+  std::string webhook_url;                       // how the API server reaches it, or
+  std::string webhook_service;                   // its Service, in lease_namespace
+  std::string webhook_certificate, webhook_key;  // files; empty: a certificate of its own
+  std::int64_t webhook_authority_seconds = 365 * 86'400;
+  std::string page_address;                // "host:port"; empty: no page
+  std::string page_certificate, page_key;  // files; empty: a certificate of its own
   std::string log_level = "info";
   std::string log_format = "text";
 };

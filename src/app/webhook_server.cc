@@ -1,46 +1,30 @@
 #include "app/webhook_server.h"
 
-#include <fmt/format.h>
-
+#include <atomic>
 #include <charconv>
+#include <utility>
 
+#include "app/files.h"
 #include "app/own_webhook.h"
+#include "app/webhook_certificate.h"
 #include "control/webhook.h"
-#include "serve/certificate.h"
 #include "serve/http_server.h"
-#include "text/base64.h"
-#include "text/json_writer.h"
 
 namespace berth::app {
 
 namespace {
 
-constexpr std::int64_t kWebhookHour = 3'600'000'000'000, kWebhookDay = 24 * kWebhookHour;
-constexpr const char* kSecretName = "berth-webhook";
+constexpr std::int64_t kFilesLook = 60'000'000'000;  // a mounted Secret changes within a minute
 
-const kube::Resource& secrets() {
-  static const kube::Resource resource = {"", "v1", "secrets", "Secret", true};
-  return resource;
-}
-
-std::string secret_json(const serve::Certificate& authority, const std::string& ns) {
-  return fmt::format(
-      R"({{"apiVersion":"v1","kind":"Secret","type":"Opaque","metadata":{{"name":"{}",)"
-      R"("namespace":"{}"}},"data":{{"ca.crt":"{}","ca.key":"{}"}}}})",
-      kSecretName, ns, text::base64_encode(authority.certificate_pem),
-      text::base64_encode(authority.key_pem));
-}
-
-Result<serve::Certificate> authority_of(const text::Value& secret) {
-  serve::Certificate out;
-  const text::Value* data = secret.find("data");
-  for (const auto& [key, target] :
-       {std::pair("ca.crt", &out.certificate_pem), std::pair("ca.key", &out.key_pem)}) {
-    const text::Value* value = data == nullptr ? nullptr : data->find(key);
-    if (value == nullptr) return invalid(fmt::format("the Secret {} has no {}", kSecretName, key));
-    BERTH_TRY(*target, text::base64_decode(value->string()));
+// "https://[::1]:9443/mutate" -> "::1"
+std::string host_of(const std::string& url) {
+  std::string host = url.substr(url.find("://") + 3);
+  host = host.substr(0, host.find('/'));
+  if (const std::size_t colon = host.rfind(':');
+      colon != std::string::npos && host.find(']', colon) == std::string::npos) {
+    host = host.substr(0, colon);
   }
-  return out;
+  return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
 }
 
 }  // namespace
@@ -71,67 +55,76 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   const Logger& log;
   MetricsRegistry& metrics;
   std::function<void(Status)> started;
-  serve::Certificate authority;
+  std::unique_ptr<WebhookCertificate> keeper;
   std::unique_ptr<serve::HttpServer> server;
-  Loop::Timer renewal = 0;
+  std::atomic<bool> serving = false;
+  Loop::Timer timer = 0;
+  std::string files_read, files_trouble;
 
   void done(Status status) {
     if (started) std::exchange(started, nullptr)(std::move(status));
   }
 
-  void read_secret(int tries) {
-    client.get(secrets(), {options.secret_namespace, kSecretName},
-               [self = weak_from_this(), tries](const kube::Answer& answer) {
-                 if (const auto state = self.lock()) state->got_secret(answer, tries);
-               });
-  }
-
-  void got_secret(const kube::Answer& answer, int tries) {
-    if (answer.ok()) {
-      Result<serve::Certificate> found = authority_of(answer.body.root());
-      if (!found.ok()) return done(found.error());
-      authority = std::move(*found);
-      return serve();
+  void begin() {
+    if (!options.certificate_file.empty()) {
+      look_at_files();
+      if (options.url.empty()) return;
+      // Whoever made the certificate is trusted by the API server, or is named by somebody else.
+      client.patch(webhook_configurations(), {"", "berth"}, kube::PatchType::kApply,
+                   configuration(""), {.force = true},
+                   [self = weak_from_this()](const kube::Answer& answer) {
+                     const auto state = self.lock();
+                     if (state == nullptr || answer.ok()) return;
+                     state->log.error("webhook", {{"error", answer.error().to_string()}});
+                   });
+      return;
     }
-    if (!answer.not_found() || tries == 0) return done(answer.error().context("webhook secret"));
-    Result<serve::Certificate> made =
-        serve::make_authority({.common_name = "berth webhook",
-                               .hosts = {},
-                               .not_before_ns = client.loop().wall().now_ns() - kWebhookHour,
-                               .valid_ns = 3650 * kWebhookDay});
-    if (!made.ok()) return done(made.error());
-    client.create(secrets(), options.secret_namespace, secret_json(*made, options.secret_namespace),
-                  {}, [self = weak_from_this(), tries](const kube::Answer&) {
-                    // Ours, or another replica's that came first.
-                    if (const auto state = self.lock()) state->read_secret(tries - 1);
-                  });
-  }
-
-  Result<serve::TlsFiles> sign() const {
-    std::string host = options.url.substr(options.url.find("://") + 3);
-    host = host.substr(0, host.find('/'));
-    if (const std::size_t colon = host.rfind(':');
-        colon != std::string::npos && host.find(']', colon) == std::string::npos) {
-      host = host.substr(0, colon);
+    WebhookCertificateOptions how;
+    how.secret_namespace = options.secret_namespace;
+    how.rotation = serve::rotation_of(options.authority_ns);
+    how.host = options.service.empty() ? host_of(options.url)
+                                       : options.service + "." + options.secret_namespace + ".svc";
+    if (options.service.empty()) {
+      how.configuration = [this](const std::string& bundle) { return configuration(bundle); };
     }
-    if (host.starts_with('[')) host = host.substr(1, host.size() - 2);
-    BERTH_TRY(
-        const serve::Certificate certificate,
-        serve::make_certificate({.common_name = "berth-webhook",
-                                 .hosts = {host},
-                                 .not_before_ns = client.loop().wall().now_ns() - kWebhookHour,
-                                 .valid_ns = 90 * kWebhookDay},
-                                authority));
-    return serve::TlsFiles{certificate.certificate_pem, certificate.key_pem};
+    keeper = std::make_unique<WebhookCertificate>(
+        client, how, log, [this](const serve::TlsFiles& files) { return serve(files); });
+    keeper->start();
   }
 
-  void serve() {
-    Result<serve::TlsFiles> files = sign();
-    if (!files.ok()) return done(files.error());
+  std::string configuration(const std::string& bundle) const {
+    return webhook_configuration(
+        {.url = options.url, .ca_bundle_base64 = bundle, .manage_all = options.manage_all});
+  }
+
+  void look_at_files() {
+    const Status used = use_files();
+    const std::string trouble = used.ok() ? std::string() : used.error().to_string();
+    if (!used.ok() && server == nullptr) return done(used);
+    if (trouble != files_trouble) {
+      files_trouble = trouble;
+      if (!used.ok()) log.error("the webhook's new certificate", {{"error", trouble}});
+    }
+    timer = client.loop().after(kFilesLook, [this] { look_at_files(); });
+  }
+
+  Status use_files() {
+    serve::TlsFiles files;
+    BERTH_TRY(files.certificate_pem, read_file(options.certificate_file));
+    BERTH_TRY(files.key_pem, read_file(options.key_file));
+    if (files.certificate_pem + files.key_pem == files_read) return {};
+    BERTH_CHECK(serve(files));
+    files_read = files.certificate_pem + files.key_pem;
+    return {};
+  }
+
+  // Connections that are open go on as they are.
+  Status serve(const serve::TlsFiles& files) {
+    if (server != nullptr) return server->set_tls(files);
     serve::HttpServerOptions http;
     http.address = options.address;
     http.port = options.port;
-    http.tls = *files;
+    http.tls = files;
     auto listening = serve::HttpServer::start(
         http,
         [how = control::WebhookOptions{.scheduler_name = options.scheduler_name}](
@@ -143,31 +136,15 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
                .body = review.ok() ? std::move(*review) : review.error().to_string()});
         },
         &metrics);
-    if (!listening.ok()) return done(std::move(listening).error().context("webhook"));
+    if (!listening.ok()) {
+      const Error why = std::move(listening).error().context("webhook");
+      done(why);
+      return why;
+    }
     server = std::move(*listening);
-    renew_later();
-    client.patch(
-        webhook_configurations(), {"", "berth"}, kube::PatchType::kApply,
-        webhook_configuration({.url = options.url,
-                               .ca_bundle_base64 = text::base64_encode(authority.certificate_pem),
-                               .manage_all = options.manage_all}),
-        {.force = true}, [self = weak_from_this()](const kube::Answer& answer) {
-          const auto state = self.lock();
-          if (!state) return;
-          state->done(answer.ok() ? Status() : Status(answer.error().context("webhook")));
-        });
-  }
-
-  void renew_later() {
-    renewal = client.loop().after(60 * kWebhookDay, [this] {
-      const Result<serve::TlsFiles> files = sign();
-      const Status renewed = files.ok() ? server->set_tls(*files) : Status(files.error());
-      if (!renewed.ok()) {
-        log.error("the webhook's certificate could not be renewed",
-                  {{"error", renewed.error().to_string()}});
-      }
-      renew_later();
-    });
+    serving = true;
+    done({});
+    return {};
   }
 };
 
@@ -175,12 +152,14 @@ WebhookServer::WebhookServer(kube::Client& client, WebhookServerOptions options,
                              MetricsRegistry& metrics)
     : state_(std::make_shared<State>(client, std::move(options), log, metrics)) {}
 
-WebhookServer::~WebhookServer() { state_->client.loop().cancel(state_->renewal); }
+WebhookServer::~WebhookServer() { state_->client.loop().cancel(state_->timer); }
 
 void WebhookServer::start(std::function<void(Status)> started) {
   state_->started = std::move(started);
-  state_->read_secret(2);
+  state_->begin();
 }
+
+bool WebhookServer::serving() const { return state_->serving; }
 
 std::uint16_t WebhookServer::port() const {
   return state_->server == nullptr ? std::uint16_t{0} : state_->server->port();

@@ -1,9 +1,9 @@
-// The admission webhook over HTTPS, for a real API server: certificates made and renewed by itself,
-// and the configuration that points the API server here.
+// The admission webhook over HTTPS, for a real API server.
 //
-// The authority is kept in the Secret berth-webhook, so that all replicas share it; whoever comes
-// first makes it. A serving certificate is signed at the start and renewed long before it ends. On
-// the loop's thread.
+// The certificate is given as files, which are read again every minute, or made and renewed by
+// app/webhook_certificate.h. The configuration that points the API server here is made by this
+// program (url) or comes with the manifests (service), and is then left alone but for its bundle.
+// On the loop's thread, but serving(), which any thread may call.
 #pragma once
 
 #include <cstdint>
@@ -21,8 +21,11 @@ namespace berth::app {
 struct WebhookServerOptions {
   std::string address = "0.0.0.0";
   std::uint16_t port = 9443;
-  std::string url;  // "https://berth-webhook.berth-system.svc:9443/mutate"
+  std::string url;      // how the API server reaches it: "https://10.0.0.1:9443/mutate", or
+  std::string service;  // the name of a Service in secret_namespace
   std::string secret_namespace = "berth-system";
+  std::string certificate_file, key_file;                // empty: its own
+  std::int64_t authority_ns = 365 * 86'400'000'000'000;  // how long an own authority lives
   std::string scheduler_name = "berth";
   bool manage_all = false;
 };
@@ -39,9 +42,10 @@ class WebhookServer {
   WebhookServer(kube::Client& client, WebhookServerOptions options, const Logger& log,
                 MetricsRegistry& metrics);
   ~WebhookServer();
-  // started(Status) once: it listens and the API server knows of it, or why not.
+  // started(Status): it listens, or why it never will. What else fails is logged and tried again.
   void start(std::function<void(Status)> started);
-  std::uint16_t port() const;
+  std::uint16_t port() const;  // 0 before it listens
+  bool serving() const;        // it listens, with a certificate
 
  private:
   struct State;

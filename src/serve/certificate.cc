@@ -53,6 +53,23 @@ X509Ptr read_x509(const std::string& pem) {
   return X509Ptr(bio ? PEM_read_bio_X509(bio.get(), nullptr, no_password, nullptr) : nullptr);
 }
 
+KeyPtr read_key(const std::string& pem) {
+  BioPtr bio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
+  return KeyPtr(bio ? PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr) : nullptr);
+}
+
+Result<std::int64_t> time_of(const std::string& pem, bool end) {
+  X509Ptr x = read_x509(pem);
+  ERR_clear_error();
+  if (!x) return invalid("not a certificate in PEM form");
+  std::tm when{};
+  if (ASN1_TIME_to_tm(end ? X509_get0_notAfter(x.get()) : X509_get0_notBefore(x.get()), &when) !=
+      1) {
+    return invalid("certificate: its times are not times");
+  }
+  return static_cast<std::int64_t>(timegm(&when)) * kSecond;
+}
+
 bool is_host_name(const std::string& host) {
   if (host.empty() || host.size() > 253) return false;
   for (char c : host) {
@@ -143,16 +160,10 @@ Result<Certificate> make_certificate(const CertificateOptions& options,
                                      const Certificate& authority) {
   BERTH_CHECK(check_options(options));
   BERTH_TRY(std::string names, alternative_names(options.hosts));
-  X509Ptr issuer = read_x509(authority.certificate_pem);
-  if (!issuer) return invalid("authority: not a certificate in PEM form");
-  BioPtr bio(BIO_new_mem_buf(authority.key_pem.data(), static_cast<int>(authority.key_pem.size())));
-  KeyPtr issuer_key(PEM_read_bio_PrivateKey(bio.get(), nullptr, no_password, nullptr));
-  ERR_clear_error();
-  if (!issuer_key) return invalid("authority: not a private key in PEM form");
-  if (X509_check_private_key(issuer.get(), issuer_key.get()) != 1) {
-    ERR_clear_error();
-    return invalid("authority: the key is not that of the certificate");
-  }
+  BERTH_CHECK(check_pair(authority));
+  const X509Ptr issuer = read_x509(authority.certificate_pem);
+  const KeyPtr issuer_key = read_key(authority.key_pem);
+  if (!issuer || !issuer_key) return certificate_error("authority could not be read");
   KeyPtr key(EVP_EC_gen("P-256"));
   X509Ptr x(X509_new());
   if (!key || !x || !fill_head(x.get(), key.get(), options) ||
@@ -169,15 +180,23 @@ Result<Certificate> make_certificate(const CertificateOptions& options,
   return to_pem(x.get(), key.get());
 }
 
+Result<std::int64_t> starts_ns(const std::string& certificate_pem) {
+  return time_of(certificate_pem, false);
+}
+
 Result<std::int64_t> expires_ns(const std::string& certificate_pem) {
-  X509Ptr x = read_x509(certificate_pem);
+  return time_of(certificate_pem, true);
+}
+
+Status check_pair(const Certificate& pair) {
+  const X509Ptr x = read_x509(pair.certificate_pem);
+  const KeyPtr key = read_key(pair.key_pem);
+  const bool match = x && key && X509_check_private_key(x.get(), key.get()) == 1;
   ERR_clear_error();
-  if (!x) return invalid("not a certificate in PEM form");
-  std::tm when{};
-  if (ASN1_TIME_to_tm(X509_get0_notAfter(x.get()), &when) != 1) {
-    return invalid("certificate: its end is not a time");
-  }
-  return static_cast<std::int64_t>(timegm(&when)) * kSecond;
+  if (!x) return invalid("authority: not a certificate in PEM form");
+  if (!key) return invalid("authority: not a private key in PEM form");
+  if (!match) return invalid("authority: the key is not that of the certificate");
+  return {};
 }
 
 }  // namespace berth::serve

@@ -24,7 +24,10 @@ struct CertificateOptions {
 Result<Certificate> make_authority(const CertificateOptions& options);
 Result<Certificate> make_certificate(const CertificateOptions& options,
                                      const Certificate& authority);
-// When it ends, on the wall clock.
+// When it begins and ends, on the wall clock.
+Result<std::int64_t> starts_ns(const std::string& certificate_pem);
 Result<std::int64_t> expires_ns(const std::string& certificate_pem);
+// The key is that of the certificate.
+Status check_pair(const Certificate& pair);
 
 }  // namespace berth::serve

@@ -23,6 +23,7 @@ UNUSED = {
     ("kueue.x-k8s.io", "workloads", "patch"): "a Workload that was preempted, or is to stay away",
     ("admissionregistration.k8s.io", "mutatingwebhookconfigurations", "create"):
         "asked by the API server itself when a patch makes it",
+    ("", "secrets", "patch"): "an authority of the webhook that is due",
 }
 
 
