@@ -503,7 +503,11 @@ TEST_F(CommandTest, WrongOptionsOfClustersSayWhatIsWanted) {
       {{"run", "--kubeconfig", path("none"), "--", "x"}, "berth up starts one"},
       {{"controller", "--kubeconfig", path("none")}, "none"},
       {{"controller", "--metrics", "here"}, "--metrics: found \"here\", want HOST:PORT"},
-      {{"controller", "--webhook", ":9443"}, "--webhook-url: found \"\", want https://"},
+      {{"controller", "--webhook", ":9443"}, "--webhook-url and --webhook-service: want one"},
+      {{"controller", "--webhook", ":9443", "--webhook-url", "http://a"},
+       "--webhook-url: found \"http://a\", want https://"},
+      {{"controller", "--webhook", ":9443", "--webhook-service", "a", "--webhook-key", "k"},
+       "--webhook-cert and --webhook-key: found one of them"},
       {{"controller", "--policy", "wild"}, "policy"},
   };
   for (const Case& c : cases) {
