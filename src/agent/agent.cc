@@ -131,9 +131,15 @@ void Agent::State::inventory_came(Result<model::GpuInventory> found) {
   inventory_timer = loop.after(failed ? kRetryInventory : options.inventory_ns,
                                mine([](State& self) { self.take_inventory(); }));
   if (failed) {
+    if (!inventory && !options.simulated) host = host::read_host(options.host_root);
+    const bool first = driver_problem.empty();
     if (driver_problem != found.error().to_string()) {
       driver_problem = found.error().to_string();
-      log.warn("the GPU driver does not answer", {{"why", driver_problem}});
+      if (inventory || gpus_on_bus() != 0) {
+        log.warn("the GPU driver does not answer", {{"why", driver_problem}});
+      } else if (first) {
+        log.info("no GPU on the PCI bus, and no driver: nothing to do until there is one");
+      }
     }
   } else {
     driver_problem.clear();

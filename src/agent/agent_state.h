@@ -92,6 +92,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void keep_health();
   Result<std::string> forgive(const Request& request);
   void render();
+  int gpus_on_bus() const;  // -1: not known
   monitor::NodeSights sights() const;
 
   // ---- pods and devices (agent_pods.cc)

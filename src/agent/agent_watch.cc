@@ -174,6 +174,14 @@ Result<std::string> Agent::State::forgive(const Request& request) {
                                   : " was out (" + before.code + ") and takes pods again");
 }
 
+int Agent::State::gpus_on_bus() const {
+  if (host.pci.empty()) return -1;  // a machine whose bus cannot be read, rather than one without
+  return static_cast<int>(
+      std::count_if(host.pci.begin(), host.pci.end(), [](const model::PciDevice& device) {
+        return device.vendor == kNvidia && device.class_code >> 16 == kDisplayClass;
+      }));
+}
+
 monitor::NodeSights Agent::State::sights() const {
   monitor::NodeSights out;
   out.driver_answers = inventory.has_value() && driver_problem.empty();
@@ -183,10 +191,7 @@ monitor::NodeSights Agent::State::sights() const {
   out.cdi_written = !cdi_written.empty() && cdi_problem.empty();
   out.cdi_error = cdi_problem;
   out.node_watched = link != nullptr;
-  out.gpus_on_bus = static_cast<int>(
-      std::count_if(host.pci.begin(), host.pci.end(), [](const model::PciDevice& device) {
-        return device.vendor == kNvidia && device.class_code >> 16 == kDisplayClass;
-      }));
+  out.gpus_on_bus = gpus_on_bus();
   if (plugins) {
     for (const PluginState& plugin : plugins->states()) {
       monitor::NodeSights::Resource resource;

@@ -96,6 +96,21 @@ ReadyStep judge_allocatable(const NodeSights& s) {
                  "the Node shows all that is healthy");
 }
 
+// A node that has none, and never had any since the agent started: there is nothing to wait for.
+bool without_gpus(const NodeSights& s) {
+  return s.gpus_on_bus == 0 && s.gpus.empty() && !s.driver_answers && !s.driver_error.empty();
+}
+
+NodeState nothing_to_do() {
+  NodeState out;
+  out.ready = true;
+  for (const std::string_view step : {"driver", "devices", "cdi", "registration", "allocatable"}) {
+    out.steps.push_back(step_is(step, StepState::kOk, "NoGpus",
+                                step == "driver" ? "no GPU on the PCI bus, and no driver" : ""));
+  }
+  return out;
+}
+
 std::string bounded_message(std::string text) {
   if (text.size() <= kMaxMessage) return text;
   std::size_t size = kMaxMessage - 3;
@@ -185,6 +200,7 @@ std::string_view name(StepState state) {
 }
 
 NodeState node_state(const NodeSights& sights) {
+  if (without_gpus(sights)) return nothing_to_do();
   NodeState out;
   const ReadyStep* stuck = nullptr;
   out.steps = {judge_driver(sights), judge_devices(sights), judge_cdi(sights),

@@ -2,7 +2,8 @@
 //
 // The steps follow one another: driver, devices, cdi, registration, allocatable. The first one that
 // is not ok is the node's reason; those after it wait. The agent fills in what it sees and
-// publishes what comes out: conditions on the Node, and `berth agent status`. Pure.
+// publishes what comes out: conditions on the Node, and `berth agent status`. A node whose PCI bus
+// has no GPU, and where no driver answers, is ready: an agent may run on every node. Pure.
 #pragma once
 
 #include <cstdint>
@@ -68,7 +69,7 @@ struct NodeCondition {
 struct NodeState {
   bool ready = false;
   std::vector<ReadyStep> steps;           // all five
-  std::vector<NodeCondition> conditions;  // both
+  std::vector<NodeCondition> conditions;  // both; none on a node without GPUs
 };
 
 NodeState node_state(const NodeSights& sights);

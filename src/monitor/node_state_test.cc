@@ -118,6 +118,25 @@ TEST(NodeState, ReadyWhenAllStepsAre) {
   EXPECT_TRUE(node_state(late).ready);
 }
 
+TEST(NodeState, ANodeWithoutGpusIsReadyAndSaysNothing) {
+  NodeSights sights;
+  sights.gpus_on_bus = 0;
+  EXPECT_FALSE(node_state(sights).ready) << "the driver was not asked yet";
+  sights.driver_error = "libnvidia-ml.so.1 is missing";
+  const NodeState state = node_state(sights);
+  EXPECT_TRUE(state.ready);
+  EXPECT_TRUE(state.conditions.empty());
+  ASSERT_EQ(state.steps.size(), 5u);
+  for (const ReadyStep& step : state.steps) EXPECT_EQ(step.reason, "NoGpus");
+  sights.gpus_on_bus = 1;
+  EXPECT_FALSE(node_state(sights).ready) << "one that lacks its driver";
+  sights.gpus_on_bus = -1;
+  EXPECT_FALSE(node_state(sights).ready) << "nobody looked";
+  sights.gpus_on_bus = 0;
+  sights.gpus.push_back({0, "GPU-0", {}});
+  EXPECT_FALSE(node_state(sights).ready) << "it had one";
+}
+
 TEST(NodeState, HealthIsAConditionOfItsOwn) {
   NodeSights sights = good_node();
   sights.gpus[1].verdict = fallen();
