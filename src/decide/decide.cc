@@ -385,8 +385,14 @@ void apply_live(const Decision& decision, model::SnapshotBuilder& builder,
 
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
         int max_cycles, Options options, const QueueSetting* queues) {
-  Run out;
   schedule::Placer placer(policy);
+  return run(builder, placer, now_ns, max_cycles, options, queues);
+}
+
+Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t now_ns,
+        int max_cycles, Options options, const QueueSetting* queues) {
+  Run out;
+  placer.nos() = {};  // pods of other copies may have had the same ids
   placer.learn_present(builder.state());
   std::optional<Queueing> queueing;
   if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns, options.live);

@@ -62,5 +62,10 @@ struct Run {
 };
 Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
         int max_cycles, Options options = {}, const QueueSetting* queues = nullptr);
+// The same by a placer that has served copies of the builder before, and learns this one's mix:
+// what it knows of nodes, rules and demands is not worked out again. It numbers kinds of nodes as
+// it meets them: give it copies with the same nodes only.
+Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t now_ns,
+        int max_cycles, Options options = {}, const QueueSetting* queues = nullptr);
 
 }  // namespace berth::decide

@@ -63,20 +63,27 @@ std::set<std::string> names_in(const Draft& draft, const Unit& unit) {
 }  // namespace
 
 Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
-    : inputs_(inputs), options_(options), base_(schedule::keeps_apart(options.policy)) {
+    : inputs_(inputs),
+      options_(options),
+      base_(schedule::keeps_apart(options.policy)),
+      placer_(options.policy),
+      alone_placer_(options.policy) {
   for (const model::NodeSpec& node : inputs.nodes) base_.upsert_node(node);
   for (const model::GangSpec& gang : inputs.gangs) base_.upsert_gang(gang);
   for (const model::PodSpec& pod : inputs.pods) base_.upsert_pod(pod);
   base_.set_budgets(inputs.budgets);
   base_.state();
+  for (const model::NodeSpec& node : inputs.nodes) nodes_.insert(node.name);
+  keeps_away_ = std::any_of(inputs.pods.begin(), inputs.pods.end(),
+                            [](const model::PodSpec& pod) { return !pod.anti_affinity.empty(); });
   after_ = base_;
   const decide::QueueSetting queues{.inputs = inputs.queues,
                                     .nodes = inputs.nodes,
                                     .pods = inputs.pods,
                                     .quota_only = options.quota_only,
                                     .policy = options.queue_policy};
-  run_ = decide::run(after_, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles),
-                     {}, has_queues(inputs.queues) ? &queues : nullptr);
+  run_ = decide::run(after_, placer_, options.now_ns, options.cycles.value_or(kMaxCycles), {},
+                     has_queues(inputs.queues) ? &queues : nullptr);
 }
 
 TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
@@ -100,9 +107,11 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
                                      .policy = options_.queue_policy};
   std::set<std::string> told = names;
   told.insert(unit.decided);
+  schedule::Placer fresh(options_.policy);
   const decide::Run run =
-      decide::run(builder, options_.policy, options_.now_ns, options_.cycles.value_or(kMaxCycles),
-                  {.certificates = false, .told = &told}, queued ? &setting : nullptr);
+      decide::run(builder, draft.nodes.empty() ? placer_ : fresh, options_.now_ns,
+                  options_.cycles.value_or(kMaxCycles), {.certificates = false, .told = &told},
+                  queued ? &setting : nullptr);
   if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
 }
@@ -110,6 +119,7 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
 void Trials::focus(const Unit& unit) {
   alone_ = after_;
   const std::set<std::string> names = names_in({}, unit);
+  waits_ = run_.stable && !outcome_of(run_.decision, unit, names).starts;
   const model::ClusterState& state = after_.state();
   for (model::PodId id = 0; id < state.pod_ids(); ++id) {
     const model::PodEntry& pod = state.pod(id);
@@ -120,13 +130,39 @@ void Trials::focus(const Unit& unit) {
   alone_.state();
 }
 
+// What quick() would say of a draft that only adds nodes for one pod, on those nodes alone: nothing
+// else changes, so it starts where a new node takes it, and nowhere else. nullopt: not so plain.
+std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) const {
+  const bool nodes_only = draft.pods.empty() && draft.gone_pods.empty() && draft.gangs.empty() &&
+                          draft.gone_gangs.empty() && draft.queues == nullptr;
+  if (!waits_ || !nodes_only || draft.nodes.empty()) return std::nullopt;
+  if (unit.form != Unit::Form::kPods) return std::nullopt;
+  if (unit.pending.size() != 1 || inputs_.nodes.empty() || keeps_away_) return std::nullopt;
+  const model::PodSpec& pod = *unit.pending.front();
+  const bool looks_at_pods = !pod.affinity.empty() || !pod.anti_affinity.empty() ||
+                             !pod.spread.empty() || !pod.gang.empty();
+  if (looks_at_pods) return std::nullopt;
+  model::SnapshotBuilder builder(schedule::keeps_apart(options_.policy));
+  for (const auto& [name, node] : draft.nodes) {
+    if (nodes_.contains(name)) return std::nullopt;
+    builder.upsert_node(node);
+  }
+  builder.upsert_pod(pod);
+  const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
+                                      {.certificates = false}, nullptr);
+  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+}
+
 bool Trials::quick(const Draft& draft, const Unit& unit) const {
   ++count_;
+  if (const auto plain = by_new_nodes(draft, unit)) return *plain;
   model::SnapshotBuilder builder = alone_;
   apply_draft(draft, builder);
   const std::set<std::string> nobody;
-  const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
-                                      {.certificates = false, .told = &nobody}, nullptr);
+  schedule::Placer fresh(options_.policy);
+  const decide::Run run =
+      decide::run(builder, draft.nodes.empty() ? alone_placer_ : fresh, options_.now_ns, kMaxCycles,
+                  {.certificates = false, .told = &nobody}, nullptr);
   return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
 }
 

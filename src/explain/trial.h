@@ -1,12 +1,15 @@
 // The decision on a copy of the cluster: as it is, and with changes.
 //
 // The snapshot is built once; a trial copies it, which costs a pointer a page, applies a Draft and
-// runs the whole decision, so that what it says is what a plan of the changed objects says. Pure:
-// the same inputs, options and draft give the same outcome. Not thread-safe.
+// runs the whole decision, so that what it says is what a plan of the changed objects says. What
+// was worked out about nodes serves all trials that leave the nodes alone. Pure: the same inputs,
+// options and draft give the same outcome. Not thread-safe.
 #pragma once
 
+#include <optional>
 #include <set>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "decide/decide.h"
@@ -44,11 +47,18 @@ class Trials {
   int count() const { return count_; }  // trials so far
 
  private:
+  std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
+
   const objects::Inputs& inputs_;
   PlanOptions options_;
   model::SnapshotBuilder base_, after_;
-  model::SnapshotBuilder alone_;  // focus(): nothing else is pending
+  model::SnapshotBuilder alone_;      // focus(): nothing else is pending
+  std::set<std::string_view> nodes_;  // names
+  bool keeps_away_ = false;           // some pod has required anti-affinity
+  bool waits_ = false;                // focus(): the decision is final and does not start it
   decide::Run run_;
+  // They know the nodes as they are; a draft that changes nodes gets one of its own.
+  mutable schedule::Placer placer_, alone_placer_;
   mutable int count_ = 0;
 };
 

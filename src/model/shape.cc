@@ -198,7 +198,7 @@ std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod, bool 
   add_demand(key, pod, core);
   return find_or_make(demands_, key.take(), [&] {
     auto demand = std::make_shared<Demand>();
-    demand->serial = ++serial_;
+    demand->serial = ++*serial_;
     if (!core) demand->core = intern_demand(pod, true);
     for (const auto& [name, amount] : pod.requests) {
       if (name == "cpu") {
@@ -244,7 +244,7 @@ std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
   add_rules(key, pod);
   return find_or_make(rules_, key.take(), [&] {
     auto rules = std::make_shared<NodeRules>();
-    rules->serial = ++serial_;
+    rules->serial = ++*serial_;
     rules->node_selector = pod.node_selector;
     rules->required_nodes = pod.required_nodes;
     rules->preferred_nodes = pod.preferred_nodes;
@@ -280,7 +280,7 @@ CounterRef ShapeBook::intern_counter(Counter counter, News& news) {
   key.add(static_cast<std::int64_t>(counter.kind)).add(counter.pods).add(counter.owner);
   key.add(counter.key).add(counter.living);
   return find_or_make(counter_keys_, key.take(), [&] {
-    counter.serial = ++serial_;
+    counter.serial = ++*serial_;
     auto slot = std::find_if(counters_.begin(), counters_.end(),
                              [](const auto& weak) { return weak.expired(); });
     if (slot == counters_.end()) slot = counters_.emplace(counters_.end());
@@ -308,7 +308,7 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   }
   auto before = keys_version_;
   auto shape = std::make_shared<Shape>();
-  shape->serial = ++serial_;
+  shape->serial = ++*serial_;
   shape->demand = intern_demand(pod);
   shape->rules = intern_rules(pod);
   shape->ns = pod.ns;

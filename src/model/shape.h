@@ -170,7 +170,8 @@ class ShapeBook {
   std::vector<std::string> topology_keys_;
   std::set<std::string, std::less<>> label_keys_;
   std::uint64_t keys_version_ = 0;
-  std::uint64_t serial_ = 0;
+  // Common to copies: caches by serial serve all of them.
+  std::shared_ptr<std::uint64_t> serial_ = std::make_shared<std::uint64_t>(0);
   KeepsApart keeps_apart_;
   std::string scratch_;  // the key being looked up
   Table<Shape> by_key_;

@@ -16,16 +16,16 @@ constexpr std::size_t kMostParts = std::size_t{kMaxGpusPerNode} * kMaxSharesPerG
 
 void SnapshotBuilder::upsert_node(const NodeSpec& spec) {
   auto info = std::make_shared<const NodeInfo>(make_node_info(spec, book_.strings()));
-  auto [it, fresh] = nodes_.insert_or_assign(spec.name, info);
+  auto [it, fresh] = nodes_.write().insert_or_assign(spec.name, info);
   names_changed_ |= fresh;
   changed_nodes_.insert_or_assign(spec.name, std::move(info));
 }
 
 void SnapshotBuilder::remove_node(std::string_view name) {
-  auto it = nodes_.find(name);
-  if (it == nodes_.end()) return;
-  changed_nodes_.insert_or_assign(it->first, nullptr);
-  nodes_.erase(it);
+  if (!nodes_->contains(name)) return;
+  changed_nodes_.insert_or_assign(std::string(name), nullptr);
+  Nodes& nodes = nodes_.write();
+  nodes.erase(nodes.find(name));
   names_changed_ = true;
 }
 
@@ -33,7 +33,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   auto info = std::make_shared<PodInfo>();
   info->name.reserve(spec.ns.size() + 1 + spec.name.size());
   info->name.append(spec.ns).append("/").append(spec.name);
-  if (auto it = pods_.find(info->name); it != pods_.end()) remove_pod(it->second);
+  if (auto it = pods_->find(info->name); it != pods_->end()) remove_pod(it->second);
   auto news = book_.intern(spec);
   PodId id;
   if (free_pods_.empty()) {
@@ -64,7 +64,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
     }
     info->gang = gang->second;
   }
-  pods_.emplace(info->name, id);
+  pods_.write().emplace(info->name, id);
   PodEntry& entry = state_.pods_.write(id, 0);
   entry = {.info = info, .shape = news.shape.get()};
   if (info->gang >= 0) state_.link_gang(id, info->gang);
@@ -127,8 +127,8 @@ void SnapshotBuilder::count_running(const std::vector<CounterRef>& counters) {
 }
 
 std::optional<PodId> SnapshotBuilder::find_pod(std::string_view name) const {
-  auto it = pods_.find(name);
-  return it == pods_.end() ? std::nullopt : std::optional(it->second);
+  auto it = pods_->find(name);
+  return it == pods_->end() ? std::nullopt : std::optional(it->second);
 }
 
 std::optional<std::int32_t> SnapshotBuilder::find_gang(std::string_view name) const {
@@ -156,7 +156,7 @@ void SnapshotBuilder::detach_pod(PodId id) {
 void SnapshotBuilder::remove_pod(PodId id) {
   detach_pod(id);
   const PodEntry& entry = state_.pods_[id];
-  pods_.erase(entry.info->name);
+  pods_.write().erase(entry.info->name);
   OwnedShape shape = entry.info->shape;
   state_.pods_.write(id, 0) = {};
   free_pods_.push_back(id);
@@ -280,30 +280,30 @@ void SnapshotBuilder::rebuild_inventory() {
     state_.pods_.write(id, 0).assumed = false;
   }
   std::vector<NodeInfoRef> infos;
-  infos.reserve(nodes_.size());
-  for (const auto& [name, info] : nodes_) infos.push_back(info);
+  infos.reserve(nodes_->size());
+  for (const auto& [name, info] : *nodes_) infos.push_back(info);
   state_.inventory_ = std::make_shared<const Inventory>(std::move(infos), book_, next_owner());
   auto version = state_.next_version();
   if (names_changed_) {
     state_.nodes_ = {};
     state_.node_heads_ = {};
-    state_.nodes_.resize(nodes_.size(), version);
-    state_.node_heads_.resize(nodes_.size(), version);
-    for (std::size_t i = 0; i < nodes_.size(); ++i) state_.node_heads_.write(i, version) = -1;
+    state_.nodes_.resize(nodes_->size(), version);
+    state_.node_heads_.resize(nodes_->size(), version);
+    for (std::size_t i = 0; i < nodes_->size(); ++i) state_.node_heads_.write(i, version) = -1;
     for (auto& held : state_.counts_) {
       if (!held) continue;
       auto fresh = std::make_shared<ClusterState::Counts>();
       fresh->owner = state_.owner_.id();
       fresh->counter = held->counter;
-      fresh->pages.resize(nodes_.size(), version);
+      fresh->pages.resize(nodes_->size(), version);
       held = std::move(fresh);
     }
-    assumed_on_.assign(nodes_.size(), 0);
+    assumed_on_.assign(nodes_->size(), 0);
     touched_.clear();
     for (auto& [id, stray] : strays_) wanted_.push_back(std::move(stray));
     strays_.clear();
   }
-  for (std::size_t i = 0; i < nodes_.size(); ++i) {
+  for (std::size_t i = 0; i < nodes_->size(); ++i) {
     if (!names_changed_ && !changed_nodes_.contains(state_.info(i).name)) continue;
     state_.nodes_.write(i, 0) = empty_state(state_.info(i));
   }

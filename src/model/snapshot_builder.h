@@ -2,7 +2,8 @@
 //
 // Changes may come in any order (a pod before its node); the published state depends only on the
 // objects present. Node changes cost O(nodes) at the next publish, pod changes O(1). Owned by the
-// decision loop: not thread-safe; published snapshots are.
+// decision loop: not thread-safe; published snapshots are. A copy costs a pointer a page, and what
+// is looked up by name is copied when it is first changed; copies are of one loop.
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
@@ -13,6 +14,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/shared_value.h"
 #include "model/cluster_state.h"
 
 namespace berth::model {
@@ -65,10 +67,13 @@ class SnapshotBuilder {
 
   ShapeBook book_;
   ClusterState state_;
-  std::map<std::string, NodeInfoRef, std::less<>> nodes_;
-  std::map<std::string, NodeInfoRef, std::less<>> changed_nodes_;
+  using Nodes = std::map<std::string, NodeInfoRef, std::less<>>;
+  using PodNames = boost::unordered_flat_map<std::string_view, PodId, std::hash<std::string_view>>;
+
+  SharedValue<Nodes> nodes_;
+  Nodes changed_nodes_;
   bool names_changed_ = false;
-  boost::unordered_flat_map<std::string_view, PodId, std::hash<std::string_view>> pods_;  // by name
+  SharedValue<PodNames> pods_;
   std::vector<PodId> free_pods_;
   std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;

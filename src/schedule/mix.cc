@@ -52,9 +52,18 @@ std::size_t WorkloadMix::KeyHash::operator()(const std::array<std::uint64_t, 3>&
   return static_cast<std::size_t>(mixed(key[0] ^ mixed(key[1] ^ mixed(key[2]))));
 }
 
+std::array<std::uint64_t, 3> WorkloadMix::key_of(const MixShape& shape) {
+  return {packed(shape.cpu_milli, shape.gpu_milli), packed(shape.num_gpu, 0), shape.classes};
+}
+
+void WorkloadMix::observe(const MixShape& arrived, std::uint64_t times) {
+  counts_[key_of(arrived)] += times;
+  remembered_ += times;
+  since_refresh_ += times;
+}
+
 void WorkloadMix::observe(const MixShape& arrived) {
-  const std::array<std::uint64_t, 3> key = {packed(arrived.cpu_milli, arrived.gpu_milli),
-                                            packed(arrived.num_gpu, 0), arrived.classes};
+  const std::array<std::uint64_t, 3> key = key_of(arrived);
   if (remembered_ >= kMemoryArrivals) halve_counts();
   if (counts_.size() >= kMostShapes && !counts_.contains(key)) halve_counts();
   ++since_refresh_;

@@ -24,6 +24,7 @@ struct MixShape {
   std::int32_t num_gpu = 0;
   std::uint64_t classes = ~std::uint64_t{0};  // bit per node class that its rules allow
   std::int32_t weight = 0;                    // of kWeightOne; set in typical shapes only
+  friend bool operator==(const MixShape&, const MixShape&) = default;
 };
 
 // Nodes alike in GPU model, GPU count and CPU.
@@ -39,6 +40,7 @@ struct MixSnapshot {
   std::vector<std::int32_t> class_price;  // milli-GPU charged per GPU, by class
   std::int32_t cpu_per_gpu_q8 = 0;        // CPU milli per GPU milli of the GPU demands, times 256
   std::int32_t strand_weight_q8 = 0;      // 0 (CPU is the bottleneck) to 128
+  friend bool operator==(const MixSnapshot&, const MixSnapshot&) = default;
 };
 
 // Learns the mix from arrivals. One writer. Memory is bounded: at most kMostShapes distinct shapes
@@ -55,6 +57,15 @@ class WorkloadMix {
   WorkloadMix() { assume_common_sizes(); }
 
   void observe(const MixShape& arrived);
+
+  // So many of a shape at once: the same as one by one where nothing is forgotten on the way, that
+  // is with at most kMemoryArrivals arrivals and kMostShapes shapes in all.
+  void observe(const MixShape& arrived, std::uint64_t times);
+
+  void forget() {  // the arrivals; what was derived of them stays until the next epoch
+    counts_.clear();
+    remembered_ = since_refresh_ = 0;
+  }
 
   // Starts a new epoch when a fifth of the arrivals remembered are new (half, once kSettled are
   // known). O(1) when not due; else O(shapes * classes).
@@ -83,6 +94,7 @@ class WorkloadMix {
   void weigh_cpu(const std::vector<Counted>& counts);
   void assume_common_sizes();
 
+  static std::array<std::uint64_t, 3> key_of(const MixShape& shape);
   struct KeyHash {
     std::size_t operator()(const std::array<std::uint64_t, 3>& key) const;
   };

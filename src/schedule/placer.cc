@@ -92,7 +92,29 @@ void Placer::observe(const ClusterState& state, const Shape& shape) {
 }
 
 void Placer::learn_present(const ClusterState& state) {
+  std::vector<std::uint64_t> times;                            // by index of the shape
+  std::vector<std::pair<std::uint32_t, const Shape*>> shapes;  // by first pod
+  std::uint64_t all = 0;
+  for (model::PodId id = 0; id < state.pod_ids(); ++id) {
+    const Shape* shape = state.pod(id).shape;
+    if (!state.pod(id).info) continue;
+    ++all;
+    if (shape->index >= times.size()) times.resize(shape->index + 1u);
+    if (times[shape->index]++ == 0) shapes.emplace_back(shape->index, shape);
+  }
+  if (all <= WorkloadMix::kMemoryArrivals && shapes.size() <= WorkloadMix::kMostShapes) {
+    std::vector<Scorer::Arrivals> arrivals;
+    arrivals.reserve(shapes.size());
+    for (const auto& [index, shape] : shapes) arrivals.push_back({shape, times[index]});
+    scorer_.relearn(state.inventory(), arrivals,
+                    [&](const Shape& shape) -> const RuleResult& { return rules(state, shape); });
+    scorer_.follow(state);
+    return;
+  }
+  // What is forgotten on the way depends on the order.
+  scorer_.forget();
   std::vector<std::pair<std::string_view, model::PodId>> pods;
+  pods.reserve(all);
   for (model::PodId id = 0; id < state.pod_ids(); ++id) {
     if (state.pod(id).info) pods.emplace_back(state.pod(id).info->name, id);
   }

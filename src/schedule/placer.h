@@ -37,7 +37,8 @@ class Placer {
   ~Placer();
   const Policy& policy() const { return policy_; }
 
-  // The mix that the packing score serves: pods as they arrive, or all that are there at once.
+  // The mix that the packing score serves: pods as they arrive, or all that are there at once, in
+  // place of what was learned before.
   // Answers depend on the state, the policy and what was learned, on nothing else.
   void observe(const model::ClusterState& state, const model::Shape& shape);
   void learn_present(const model::ClusterState& state);

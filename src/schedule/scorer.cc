@@ -15,6 +15,11 @@ Score score_of(std::int32_t value) {
   return static_cast<Score>(std::clamp<std::int32_t>(value, kInfeasible + 2, INT16_MAX));
 }
 
+bool same_class(const model::NodeInfo& a, const model::NodeInfo& b) {
+  return a.gpus.size() == b.gpus.size() && a.cpu / kCpuBucketMilli == b.cpu / kCpuBucketMilli &&
+         a.gpu_model == b.gpu_model;
+}
+
 }  // namespace
 
 std::uint16_t Scorer::class_id(const model::NodeInfo& info) {
@@ -34,9 +39,12 @@ void Scorer::take_stock(const model::Inventory& inventory) {
   class_of_.resize(inventory.size());
   allowed_.clear();
   supply_.assign(supply_.size(), {});
+  const model::NodeInfo* last = nullptr;
   for (std::size_t i = 0; i < inventory.size(); ++i) {
     const model::NodeInfo& info = inventory.node(i);
-    std::uint16_t c = class_of_[i] = class_id(info);
+    const bool same = last != nullptr && same_class(info, *last);  // mostly: no look-up by text
+    last = &info;
+    std::uint16_t c = class_of_[i] = same ? class_of_[i - 1] : class_id(info);
     if (c >= supply_.size()) supply_.resize(c + 1u);
     supply_[c].gpus = std::max(supply_[c].gpus, static_cast<std::int16_t>(info.gpus.size()));
     supply_[c].cpu_milli =
@@ -55,11 +63,8 @@ void Scorer::renew() {
   ++epoch_;
 }
 
-void Scorer::observe(const model::Inventory& inventory, const model::Shape& shape,
-                     const RuleResult& rules) {
+MixShape Scorer::mix_shape(const model::Shape& shape, const RuleResult& rules) {
   using Kind = model::GpuDemandSpec::Kind;
-  if (packing_ != Policy::Packing::kFragmentation) return;
-  take_stock(inventory);
   if (allowed_.size() >= kMostRules) allowed_.clear();
   auto [it, fresh] = allowed_.emplace(shape.rules->serial, 0);
   if (fresh) {
@@ -88,8 +93,28 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
       seen.num_gpu = 1;
       break;
   }
-  mix_.observe(seen);
+  return seen;
+}
+
+void Scorer::observe(const model::Inventory& inventory, const model::Shape& shape,
+                     const RuleResult& rules) {
+  if (packing_ != Policy::Packing::kFragmentation) return;
+  take_stock(inventory);
+  mix_.observe(mix_shape(shape, rules));
   if (mix_.refresh()) renew();
+}
+
+void Scorer::relearn(const model::Inventory& inventory, const std::vector<Arrivals>& arrivals,
+                     const std::function<const RuleResult&(const model::Shape&)>& rules) {
+  if (packing_ != Policy::Packing::kFragmentation) return;
+  take_stock(inventory);
+  mix_.forget();
+  for (const Arrivals& each : arrivals) {
+    mix_.observe(mix_shape(*each.shape, rules(*each.shape)), each.times);
+  }
+  const MixSnapshot before = mix_.snapshot();
+  mix_.settle();
+  if (mix_.snapshot() != before) renew();
 }
 
 void Scorer::settle() {

@@ -8,6 +8,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -40,6 +41,16 @@ class Scorer {
   void observe(const model::Inventory& inventory, const model::Shape& shape,
                const RuleResult& rules);
   void settle();  // all arrivals are known: derive the mix now
+  void forget() { mix_.forget(); }
+
+  // In place of what was learned: these arrivals, all known at once, each shape with how many and
+  // where its rules let it go. The epoch stays where the mix that they make is the one there is.
+  struct Arrivals {
+    const model::Shape* shape = nullptr;
+    std::uint64_t times = 0;
+  };
+  void relearn(const model::Inventory& inventory, const std::vector<Arrivals>& arrivals,
+               const std::function<const RuleResult&(const model::Shape&)>& rules);
 
   // Of a demand of the core on the node; kInfeasible where none of the core fits.
   Score score(const model::ClusterState& state, std::size_t slot, const model::Demand& core,
@@ -68,6 +79,7 @@ class Scorer {
   }
 
   std::uint16_t class_id(const model::NodeInfo& info);
+  MixShape mix_shape(const model::Shape& shape, const RuleResult& rules);
   Score score_anew(const model::ClusterState& state, std::size_t slot, const model::Demand& core,
                    Column& column);
   Score evaluate(const Room& room, const model::NodeInfo& info, std::uint16_t node_class,
