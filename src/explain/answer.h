@@ -95,7 +95,8 @@ struct Start {
 struct Evidence {
   std::vector<RawObject> objects;
   std::string digest, replay;
-  std::vector<std::string> partial;  // what the caller could not see
+  std::vector<std::string> partial;     // what the caller could not see
+  std::vector<std::string> summarised;  // what the answer knows and does not name to him
 };
 
 struct Answer {

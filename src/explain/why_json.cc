@@ -238,6 +238,7 @@ void write_evidence(JsonWriter& out, const Answer& a) {
   out.key("partial");
   out.begin_array();
   for (const std::string& unseen : a.evidence.partial) out.value(unseen);
+  for (const std::string& hidden : a.evidence.summarised) out.value(hidden);
   out.end_array();
   out.end_object();
 }

@@ -1,0 +1,131 @@
+#include "explain/sight.h"
+
+#include <algorithm>
+#include <map>
+#include <string_view>
+
+namespace berth::explain {
+
+namespace {
+
+constexpr const char* kAnotherTeam = "another team";
+
+bool name_char(char c) {
+  return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || (c >= '0' && c <= '9') || c == '-' ||
+         c == '.' || c == '/' || c == '_';
+}
+
+class NameHider {
+ public:
+  NameHider(const objects::Inputs& inputs, const Sight& sight) : sight_(sight) {
+    std::set<std::string_view> own;  // nodes that his pods name
+    for (const model::PodSpec& pod : inputs.pods) {
+      if (sees(pod.ns)) {
+        own.insert(pod.node_name);
+      } else {
+        others_.insert(pod.ns + '/' + pod.name);
+      }
+    }
+    for (const model::GangSpec& gang : inputs.gangs) hide(gang.ns, gang.name);
+    for (const model::WorkloadSpec& spec : inputs.queues.workloads) hide(spec.ns, spec.name);
+    if (sight.nodes) return;
+    for (const model::NodeSpec& node : inputs.nodes) {
+      if (!own.contains(node.name)) nodes_.insert(node.name);
+    }
+  }
+
+  bool sees(std::string_view ns) const { return sight_.pods || sight_.namespaces.contains(ns); }
+
+  void text(std::string& in) {
+    std::string out;
+    std::size_t at = 0;
+    while (at < in.size()) {
+      std::size_t end = at;
+      while (end < in.size() && name_char(in[end])) ++end;
+      if (end == at) {
+        out += in[at++];
+        continue;
+      }
+      std::string_view word = std::string_view(in).substr(at, end - at);
+      std::string_view tail;
+      while (!word.empty() && (word.back() == '.' || word.back() == '/' || word.back() == '-')) {
+        word.remove_suffix(1);
+      }
+      tail = std::string_view(in).substr(at + word.size(), end - at - word.size());
+      out += hidden(word);
+      out += tail;
+      at = end;
+    }
+    in = std::move(out);
+  }
+
+  void texts(std::vector<std::string>& in) {
+    for (std::string& each : in) text(each);
+  }
+
+  bool hid_pods = false, hid_nodes = false;
+
+ private:
+  void hide(const std::string& ns, const std::string& name) {
+    if (!sees(ns)) others_.insert(ns + '/' + name);
+  }
+
+  std::string hidden(std::string_view word) {
+    if (others_.contains(word)) {
+      hid_pods = true;
+      return kAnotherTeam;
+    }
+    if (!nodes_.contains(word)) return std::string(word);
+    hid_nodes = true;
+    const auto [it, fresh] = aliases_.try_emplace(std::string(word));
+    if (fresh) it->second = "node " + std::to_string(aliases_.size());
+    return it->second;
+  }
+
+  const Sight& sight_;
+  std::set<std::string, std::less<>> others_, nodes_;
+  std::map<std::string, std::string, std::less<>> aliases_;
+};
+
+// He could not look at what the fix changes, let alone change it.
+bool beyond_sight(const Fix& fix, const NameHider& hider, const Sight& sight) {
+  return std::any_of(fix.changes.begin(), fix.changes.end(), [&](const ObjectChange& change) {
+    if (change.ns.empty()) return change.kind == "Node" ? !sight.nodes : !sight.pods;
+    return !hider.sees(change.ns);
+  });
+}
+
+}  // namespace
+
+void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer) {
+  if (sight.whole()) return;
+  NameHider hider(inputs, sight);
+  hider.text(answer.line);
+  hider.text(answer.message);
+  for (Cause& cause : answer.also) hider.text(cause.message);
+  for (NodeFree& node : answer.have.free_by_node) hider.text(node.node);
+  for (HolderView& holder : answer.holders) {
+    hider.text(holder.node);
+    hider.text(holder.pod);
+  }
+  for (BlockedNode& node : answer.nodes) hider.text(node.name);
+  for (FunnelStep& step : answer.funnel) hider.texts(step.nodes);
+  for (HealthView& view : answer.health) {
+    hider.text(view.node);
+    hider.text(view.reason);
+  }
+  for (Fix& fix : answer.fixes) {
+    const bool beyond = beyond_sight(fix, hider, sight);
+    hider.text(fix.title);
+    if (!beyond) continue;
+    fix.title = "by somebody with more rights: " + fix.title;
+    fix.changes.clear();
+  }
+  hider.texts(answer.in_vain);
+  hider.texts(answer.where);
+  hider.text(answer.start.because);
+  if (!sight.pods) answer.evidence.summarised.emplace_back("names of pods in other namespaces");
+  if (!sight.nodes) answer.evidence.summarised.emplace_back("names of nodes");
+}
+
+}  // namespace berth::explain

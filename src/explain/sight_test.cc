@@ -1,0 +1,83 @@
+#include "explain/sight.h"
+
+#include <gtest/gtest.h>
+
+#include "explain/why.h"
+
+namespace berth::explain {
+namespace {
+
+objects::Inputs two_teams() {
+  objects::Inputs out;
+  for (const char* name : {"gpu-a", "gpu-b"}) {
+    model::NodeSpec node;
+    node.name = name;
+    node.labels = {{model::kHostnameLabel, name}};
+    node.allocatable = {{"cpu", 64'000}, {"memory", std::int64_t{1} << 40}, {"pods", 110}};
+    for (int g = 0; g < 4; ++g) {
+      model::GpuSpec gpu;
+      gpu.index = g;
+      gpu.model = "NVIDIA-H100-80GB-HBM3";
+      gpu.memory_mib = 81559;
+      node.gpus.push_back(std::move(gpu));
+    }
+    out.nodes.push_back(std::move(node));
+  }
+  const auto add = [&out](const char* ns, const char* name, int gpus, const char* node) {
+    model::PodSpec pod;
+    pod.ns = ns;
+    pod.name = name;
+    pod.requests = {{"cpu", 1000}};
+    pod.gpu = {.kind = model::GpuDemandSpec::Kind::kWhole, .count = gpus};
+    pod.gpus_by_container = {gpus};
+    pod.node_name = node;
+    out.pods.push_back(std::move(pod));
+  };
+  add("mine", "own", 1, "gpu-b");
+  add("mine", "want", 4, "");
+  add("secret", "holder-a", 2, "gpu-a");
+  add("secret", "holder-b", 2, "gpu-b");
+  return out;
+}
+
+Answer asked_by(const Sight& sight) {
+  const objects::Inputs inputs = two_teams();
+  Result<Answer> answer = Examiner(inputs, {}).why({"pod", "mine", "want"});
+  EXPECT_TRUE(answer.ok());
+  if (!answer.ok()) return {};
+  summarise(inputs, sight, *answer);
+  return std::move(*answer);
+}
+
+TEST(Sight, OfAnAdministratorTakesNothingOut) {
+  const objects::Inputs inputs = two_teams();
+  Result<Answer> plain = Examiner(inputs, {}).why({"pod", "mine", "want"});
+  ASSERT_TRUE(plain.ok());
+  EXPECT_EQ(why_json(asked_by({})), why_json(*plain));
+  EXPECT_NE(why_json(*plain).find("secret/holder-a"), std::string::npos) << "there is a name";
+}
+
+TEST(Sight, NamesOfOthersAreTakenOutAndCountsStay) {
+  const Answer answer = asked_by({.pods = false, .nodes = false, .namespaces = {"mine"}});
+  const std::string json = why_json(answer), table = why_table(answer);
+  for (const char* name : {"secret", "holder-a", "holder-b", "gpu-a"}) {
+    EXPECT_EQ(json.find(name), std::string::npos) << name << " in " << json;
+    EXPECT_EQ(table.find(name), std::string::npos) << name << " in " << table;
+  }
+  EXPECT_NE(json.find("another team"), std::string::npos);
+  EXPECT_NE(json.find("gpu-b"), std::string::npos) << "his own pod says where it runs";
+  EXPECT_EQ(answer.have.nodes, 2);
+  EXPECT_EQ(answer.reason, asked_by({}).reason);
+  EXPECT_EQ(answer.fixes.size(), asked_by({}).fixes.size());
+  EXPECT_EQ(answer.evidence.summarised.size(), 2u);
+}
+
+TEST(Sight, OfNodesAloneKeepsTheirNames) {
+  const std::string json =
+      why_json(asked_by({.pods = false, .nodes = true, .namespaces = {"mine"}}));
+  EXPECT_NE(json.find("gpu-a"), std::string::npos);
+  EXPECT_EQ(json.find("secret/"), std::string::npos);
+}
+
+}  // namespace
+}  // namespace berth::explain
