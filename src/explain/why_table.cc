@@ -4,6 +4,7 @@
 
 #include "explain/answer.h"
 #include "explain/words.h"
+#include "explain/wrap.h"
 #include "text/escape.h"
 #include "text/rfc3339.h"
 
@@ -11,55 +12,9 @@ namespace berth::explain {
 
 namespace {
 
-constexpr std::size_t kColumns = 80;
 constexpr std::size_t kHang = 11;  // "  need     "
-constexpr std::string_view kGlue = "\u00a0";
 
 std::string clean(std::string_view text) { return text::terminal_safe(text); }
-
-// Keeps a name and its number on one line; printed as a blank.
-std::string glued(std::string_view text) {
-  std::string out;
-  for (const char c : text) {
-    if (c == ' ') {
-      out += kGlue;
-    } else {
-      out += c;
-    }
-  }
-  return out;
-}
-
-std::string unglued(std::string word) {
-  for (std::size_t at = word.find(kGlue); at != std::string::npos; at = word.find(kGlue)) {
-    word.replace(at, kGlue.size(), " ");
-  }
-  return word;
-}
-
-// Wraps at blanks; the first line begins with head, later ones with hang blanks.
-void wrap(std::string head, std::size_t hang, const std::string& body, std::string& out) {
-  std::string line = std::move(head);
-  std::size_t width = width_of(line);
-  bool fresh = true;
-  for (std::size_t at = 0; at < body.size();) {
-    const std::size_t end = std::min(body.find(' ', at), body.size());
-    const std::string word = body.substr(at, end - at);
-    at = end + 1;
-    if (word.empty()) continue;
-    if (!fresh && width + 1 + width_of(word) > kColumns) {
-      out += line + '\n';
-      line = std::string(hang, ' ');
-      width = hang;
-      fresh = true;
-    }
-    if (!fresh) line += ' ';
-    width += width_of(word) + (fresh ? 0 : 1);
-    line += unglued(word);
-    fresh = false;
-  }
-  out += line + '\n';
-}
 
 void row(std::string_view label, const std::string& body, std::string& out) {
   wrap("  " + padded(std::string(label), kHang - 2), kHang, body, out);
@@ -229,6 +184,9 @@ std::string why_table(const Answer& a) {
   out += '\n';
   for (const std::string& unseen : a.evidence.partial) {
     row("partial", "you may not see " + clean(unseen) + ": the answer may be wrong", out);
+  }
+  for (const std::string& hidden : a.evidence.summarised) {
+    row("partial", "you may not see the " + clean(hidden) + ": they are left out", out);
   }
   if (a.reason != model::Reason::kNone) row("docs", anchor_of(a.reason), out);
   if (!a.evidence.replay.empty()) row("replay", glued(clean(a.evidence.replay)), out);

@@ -1,0 +1,82 @@
+#include <fmt/format.h>
+
+#include "explain/no_gpu.h"
+#include "explain/words.h"
+#include "explain/wrap.h"
+#include "text/escape.h"
+#include "text/json_writer.h"
+
+namespace berth::explain {
+
+namespace {
+
+constexpr const char* kNoGpuVersion = "berth.dev/why-no-gpu/v1";
+constexpr std::size_t kCheckHang = 23;  // "  failed  environment  "
+constexpr std::size_t kLongestWord = kColumns - kCheckHang;
+
+// Long words (images, paths, messages without blanks) are cut in the middle.
+std::string short_words(std::string_view text) {
+  std::string out;
+  for (std::size_t at = 0; at < text.size();) {
+    const std::size_t end = std::min(text.find(' ', at), text.size());
+    const std::string_view word = text.substr(at, end - at);
+    out += width_of(word) > kLongestWord ? fit(word, kLongestWord) : text::terminal_safe(word);
+    if (end < text.size()) out += ' ';
+    at = end + 1;
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string no_gpu_json(const NoGpuAnswer& answer) {
+  text::JsonWriter out({.indent = 2});
+  out.begin_object();
+  out.field("version", kNoGpuVersion);
+  out.key("subject");
+  out.begin_object();
+  out.field("kind", "Pod");
+  out.field("namespace", answer.ns);
+  out.field("name", answer.name);
+  out.end_object();
+  out.key("node");
+  if (answer.node.empty()) {
+    out.null();
+  } else {
+    out.value(answer.node);
+  }
+  out.field("line", answer.line);
+  out.key("checks");
+  out.begin_array();
+  for (const GpuCheck& check : answer.checks) {
+    out.begin_object();
+    out.field("check", check.id);
+    out.field("state", name(check.state));
+    out.field("owner", name(check.owner));
+    out.field("saw", check.saw);
+    out.field("fix", check.fix);
+    out.field("docs", "docs/why-no-gpu.md#" + check.id);
+    out.end_object();
+  }
+  out.end_array();
+  out.field("exitCode", answer.exit_code);
+  out.end_object();
+  return std::move(out).take() + '\n';
+}
+
+std::string no_gpu_table(const NoGpuAnswer& answer) {
+  std::string out;
+  wrap("", 2, short_words(answer.line), out);
+  out += '\n';
+  for (const GpuCheck& check : answer.checks) {
+    wrap(fmt::format("  {:<8}{:<13}", name(check.state), check.id), kCheckHang,
+         short_words(check.saw), out);
+    const bool says = check.state != CheckState::kOk && !check.fix.empty();
+    if (says) {
+      wrap(std::string(kCheckHang, ' ') + "-> ", kCheckHang + 3, short_words(check.fix), out);
+    }
+  }
+  return out;
+}
+
+}  // namespace berth::explain

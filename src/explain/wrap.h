@@ -1,0 +1,18 @@
+// Lines of at most 80 columns for tables of explain/.
+#pragma once
+
+#include <cstddef>
+#include <string>
+#include <string_view>
+
+namespace berth::explain {
+
+inline constexpr std::size_t kColumns = 80;
+
+// Keeps a name and its number on one line; printed as a blank.
+std::string glued(std::string_view text);
+// Wraps at blanks; the first line begins with head, later ones with hang blanks. A word that is
+// longer than a line stays whole.
+void wrap(std::string head, std::size_t hang, const std::string& body, std::string& out);
+
+}  // namespace berth::explain
