@@ -146,10 +146,14 @@ void print_finding(std::ostream& out, const Finding& finding, std::string_view s
   }
 }
 
-std::size_t errors_in(const std::vector<Finding>& findings) {
+std::size_t count_of(const std::vector<Finding>& findings, Severity severity) {
   return static_cast<std::size_t>(
       std::count_if(findings.begin(), findings.end(),
-                    [](const Finding& f) { return f.severity == Severity::kError; }));
+                    [severity](const Finding& f) { return f.severity == severity; }));
+}
+
+std::size_t errors_in(const std::vector<Finding>& findings) {
+  return count_of(findings, Severity::kError);
 }
 
 std::string counted(std::size_t count, const char* what) {
@@ -165,9 +169,10 @@ void print_text(const lint::Report& report, std::ostream& out) {
     print_finding(out, finding);
     out << "    why: " << lint_safe(finding.why) << "\n    fix: " << lint_safe(finding.fix) << '\n';
   }
-  const std::size_t errors = errors_in(report.findings);
-  out << counted(report.files, "file") << ": " << counted(errors, "error") << ", "
-      << counted(report.findings.size() - errors, "warning");
+  const std::size_t notes = count_of(report.findings, Severity::kNote);
+  out << counted(report.files, "file") << ": " << counted(errors_in(report.findings), "error")
+      << ", " << counted(count_of(report.findings, Severity::kWarning), "warning");
+  if (notes > 0) out << ", " << counted(notes, "note");
   if (!report.unreadable.empty()) out << ", " << report.unreadable.size() << " unreadable";
   if (report.cut) out << "; more findings than are shown";
   out << '\n';
@@ -192,12 +197,12 @@ void write_finding(text::JsonWriter& json, const Finding& finding) {
 
 std::string report_json(const lint::Report& report) {
   text::JsonWriter json({.indent = 2});
-  const std::size_t errors = errors_in(report.findings);
   json.begin_object();
   json.field("files", report.files);
   json.field("documents", report.documents);
-  json.field("errors", errors);
-  json.field("warnings", report.findings.size() - errors);
+  json.field("errors", errors_in(report.findings));
+  json.field("warnings", count_of(report.findings, Severity::kWarning));
+  json.field("notes", count_of(report.findings, Severity::kNote));
   json.field("complete", !report.cut);
   json.key("findings");
   json.begin_array();
@@ -317,8 +322,8 @@ int lint_command(const LintArguments& args, Terminal& terminal) {
     terminal.out << (args.output == "json" ? json : as_yaml(json));
   }
   if (!report.unreadable.empty()) return kExitUnreadable;
-  const bool bad = args.strict ? !report.findings.empty() : errors_in(report.findings) > 0;
-  return bad ? kExitFindings : 0;
+  const std::size_t warnings = args.strict ? count_of(report.findings, Severity::kWarning) : 0;
+  return errors_in(report.findings) + warnings > 0 ? kExitFindings : 0;
 }
 
 int convert_command(const ConvertArguments& args, Terminal& terminal) {

@@ -20,7 +20,10 @@ std::string full_name(const Object& object) { return namespace_of(object) + "/" 
 // What the input holds of each kind.
 class Inventory {
  public:
-  explicit Inventory(const std::deque<Object>& objects) {
+  Inventory(const std::deque<Object>& objects, const ScriptFacts& facts) {
+    for (const ScriptTaint& taint : facts.taints) {
+      taints_.push_back({taint.key, taint.value, taint.effect});
+    }
     for (const Object& object : objects) {
       kinds_[object.kind + "." + object.group].insert(object.name);
       kinds_[object.kind + "." + object.group].insert(full_name(object));
@@ -89,7 +92,14 @@ void check_queue_chain(const Object& object, const Inventory& all, const Names& 
     }
     return;
   }
-  const Place label = root["metadata"]["labels"][kQueueLabel];
+  Place label = root["metadata"]["labels"][kQueueLabel];
+  // Where Kueue does not look (kueue-queue-name says so), the name is meant all the same.
+  if (!label) {
+    walk(root, [&](const Place& place) {
+      if (!label && !place.path().empty() && place.key() == kQueueLabel) label = place;
+      return true;
+    });
+  }
   if (!label) return;
   const std::string queue = label.word();
   const std::string space = namespace_of(object);
@@ -104,8 +114,23 @@ void check_queue_chain(const Object& object, const Inventory& all, const Names& 
 
 // ---- pods ------------------------------------------------------------------------------------
 
+// The parts of an InferenceService: pod specs whose first container is called model.
+std::vector<Place> served_pods(const Object& object) {
+  std::vector<Place> out;
+  if (!object.is("serving.kserve.io", "InferenceService")) return out;
+  for (const char* part : {"predictor", "transformer", "explainer"}) {
+    const Place pod = object.root()["spec"][part];
+    if (pod && !pod.has("containers")) out.push_back(pod);
+  }
+  return out;
+}
+
 bool asks_for_gpus(const Place& pod) {
-  for (const Place& container : containers_of(pod)) {
+  std::vector<Place> containers = containers_of(pod);
+  for (const char* own : {"model", "pytorch", "triton", "huggingface", "tensorflow", "onnx"}) {
+    if (pod[own].has("resources")) containers.push_back(pod[own]);
+  }
+  for (const Place& container : containers) {
     for (const Place& limit : container["resources"]["limits"].members()) {
       if (is_gpu_resource(limit.key()) && !limit.is("0") && limit.value().as_int64() != 0)
         return true;
@@ -144,8 +169,27 @@ void check_taints(const Place& pod, const Inventory& all, Reporter& out) {
           "add tolerations: [{key: nvidia.com/gpu, operator: Exists, effect: NoSchedule}]");
 }
 
+// What both standards forbid: the host's files, its network and all rights.
+bool baseline_enough(const Place& pod) {
+  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
+    if (pod[field].value().as_bool()) return false;
+  }
+  for (const Place& volume : pod["volumes"].items()) {
+    if (volume.has("hostPath")) return false;
+  }
+  for (const Place& container : containers_of(pod)) {
+    if (container["securityContext"]["privileged"].value().as_bool()) return false;
+    for (const Place& port : container["ports"].items()) {
+      if (port["hostPort"].value().as_int64().value_or(0) != 0) return false;
+    }
+  }
+  return true;
+}
+
 bool restricted_enough(const Place& pod) {
+  if (!baseline_enough(pod)) return false;
   const Place context = pod["securityContext"];
+  if (context["runAsUser"].value().as_int64() == 0) return false;
   for (const Place& container : containers_of(pod)) {
     const Place own = container["securityContext"];
     const bool user = own["runAsNonRoot"].value().as_bool() ||
@@ -160,14 +204,19 @@ bool restricted_enough(const Place& pod) {
   return true;
 }
 
-void check_security(const Object& object, const Place& pod, const Names& restricted,
-                    Reporter& out) {
-  if (!restricted.contains(namespace_of(object)) || restricted_enough(pod)) return;
+// standards: the level that a namespace enforces.
+void check_security(const Object& object, const Place& pod,
+                    const std::map<std::string, std::string>& standards, Reporter& out) {
+  const auto level = standards.find(namespace_of(object));
+  if (level == standards.end()) return;
+  const bool base = baseline_enough(pod);
+  if (level->second == "baseline" ? base : restricted_enough(pod)) return;
   out.add("pod-security", pod["securityContext"],
-          "the namespace " + namespace_of(object) +
-              " enforces the restricted pod security standard, which refuses these pods",
-          "set runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, "
-          "allowPrivilegeEscalation: false and capabilities: {drop: [ALL]}");
+          "the namespace " + namespace_of(object) + " enforces the " + level->second +
+              " pod security standard, which refuses these pods",
+          base ? "set runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}, "
+                 "allowPrivilegeEscalation: false and capabilities: {drop: [ALL]}"
+               : "do without hostPath, host namespaces, host ports and privileged containers");
 }
 
 void check_references(const Object& object, const Place& pod, const Inventory& all, Reporter& out) {
@@ -235,69 +284,77 @@ void check_quota_classes(const Object& object, const Inventory& all, Reporter& o
   }
 }
 
+// What Helm values and ClusterPolicies say about MIG, beside what scripts say.
+ScriptFacts with_objects(const ScriptFacts& from_scripts, const std::deque<Object>& objects) {
+  ScriptFacts out = from_scripts;
+  for (const Object& object : objects) {
+    const Place root = object.root();
+    const Place strategy = object.kind.empty()              ? root["mig"]["strategy"]
+                           : object.kind == "ClusterPolicy" ? root["spec"]["mig"]["strategy"]
+                                                            : Place();
+    out.mig_single = out.mig_single || strategy.is("single");
+    out.mig_mixed = out.mig_mixed || strategy.is("mixed");
+  }
+  return out;
+}
+
 void check_mig_strategy(const Object& object, const ScriptFacts& facts, Reporter& out) {
-  if (!facts.mig_single || facts.mig_mixed) return;
+  if (facts.mig_mixed || object.kind == "CustomResourceDefinition") return;
+  // Unknown: worth a word on pods, which then wait; said once.
+  bool noted = facts.mig_single || pod_specs(object).empty();
   walk(object.root(), [&](const Place& place) {
     if (place.path().empty() || !place.key().starts_with("nvidia.com/mig-")) return true;
     const bool amount = place.value().is_number() || place.value().is_string();
     if (!amount) return true;
-    out.add("mig-strategy", place,
-            "found " + place.key() +
-                ", which nodes offer only with mig.strategy mixed; the "
-                "scripts here set single",
-            "install with mig.strategy=mixed, or ask for nvidia.com/gpu");
+    if (facts.mig_single) {
+      out.add("mig-strategy", place,
+              "found " + place.key() +
+                  ", which nodes offer only with mig.strategy mixed; what installs the operator "
+                  "here sets single",
+              "install with mig.strategy=mixed, or ask for nvidia.com/gpu");
+    } else if (!noted) {
+      noted = true;
+      out.add("mig-needs-mixed", place,
+              "found " + place.key() +
+                  ", which nodes offer only with mig.strategy mixed; the chart's default is single",
+              "see whether nodes have it: kubectl get nodes -L nvidia.com/mig.strategy");
+    }
     return true;
   });
 }
 
-void check_taint_values(const std::deque<Object>& objects, std::vector<Finding>& out) {
-  std::string first;
-  for (const Object& object : objects) {
-    const Place spec = object.root()["spec"];
-    const Place list = object.is("", "Node")                   ? spec["taints"]
-                       : object.is("karpenter.sh", "NodePool") ? spec["template"]["spec"]["taints"]
-                                                               : Place();
-    for (const Place& taint : list.items()) {
-      const std::string value = taint["value"].word();
-      if (!taint["key"].is("nvidia.com/gpu") || value.empty()) continue;
-      if (first.empty()) first = value;
-      if (value == first) continue;
-      Reporter(object, out)
-          .add("gpu-taint-values", taint["value"],
-               "the taint nvidia.com/gpu has the value " + value + " here and " + first +
-                   " elsewhere",
-               "use one value, and tolerations with operator: Exists");
-    }
-  }
-}
-
 }  // namespace
 
-void check_across(const std::deque<Object>& objects, const ScriptFacts& facts,
+void check_across(const std::deque<Object>& objects, const ScriptFacts& from_scripts,
                   std::vector<Finding>& out) {
-  const Inventory all(objects);
-  Names used, restricted;
+  const ScriptFacts facts = with_objects(from_scripts, objects);
+  const Inventory all(objects, facts);
+  Names used;
+  std::map<std::string, std::string> standards;
   for (const Object& object : objects) {
     walk(object.root(), [&](const Place& place) {
       if (!place.path().empty() && place.key() == kQueueLabel) used.insert(place.word());
       return true;
     });
     const Place label = object.root()["metadata"]["labels"]["pod-security.kubernetes.io/enforce"];
-    if (object.is("", "Namespace") && label.is("restricted")) restricted.insert(object.name);
+    if (object.is("", "Namespace") && (label.is("restricted") || label.is("baseline"))) {
+      standards[object.name] = label.word();
+    }
   }
   for (const Object& object : objects) {
     Reporter reporter(object, out);
     check_queue_chain(object, all, used, reporter);
     check_quota_classes(object, all, reporter);
     check_mig_strategy(object, facts, reporter);
+    for (const Place& pod : served_pods(object)) check_taints(pod, all, reporter);
     for (const Place& pod : pod_specs(object)) {
       check_taints(pod, all, reporter);
-      check_security(object, pod, restricted, reporter);
+      check_security(object, pod, standards, reporter);
       check_references(object, pod, all, reporter);
     }
   }
   check_scaled_twice(objects, out);
-  check_taint_values(objects, out);
+  check_contradictions(objects, facts, out);
 }
 
 }  // namespace berth::lint

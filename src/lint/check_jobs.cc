@@ -1,4 +1,5 @@
 #include <algorithm>
+#include <cstdlib>
 
 #include "lint/checks.h"
 
@@ -155,10 +156,106 @@ void check_mpi(const Object& object, Reporter& out) {
   }
 }
 
-// A topology file that nothing puts into the container.
-void check_topology_file(const Object& object, Reporter& out) {
+bool is_nccl_test(std::string_view word) {
+  return word.ends_with("_perf") && (word.find("/nccl") != std::string_view::npos ||
+                                     word.find("all_reduce") != std::string_view::npos ||
+                                     word.find("all_gather") != std::string_view::npos ||
+                                     word.find("alltoall") != std::string_view::npos);
+}
+
+bool has_topology_mount(const Place& container) {
+  for (const Place& mount : container["volumeMounts"].items()) {
+    const std::string_view at = mount["mountPath"].text();
+    if (at.find("topo") != std::string_view::npos && at.ends_with(".xml")) return true;
+  }
+  return false;
+}
+
+// What a launcher starts on its workers: the program must be there, and ranks see only the
+// environment that mpirun passes on.
+void check_launched(const Place& replicas, Reporter& out) {
+  const Place launcher = replicas["Launcher"]["template"]["spec"]["containers"][std::size_t{0}];
+  const Place worker = replicas["Worker"]["template"]["spec"]["containers"][std::size_t{0}];
+  std::vector<Place> words = launcher["command"].items();
+  for (Place& word : launcher["args"].items()) words.push_back(std::move(word));
+  bool passed = false, runs = false;
+  for (const Place& word : words) {
+    runs = runs || word.text().ends_with("mpirun");
+    passed = passed || word.text().find("NCCL_TOPO_FILE") != std::string_view::npos;
+    if (is_nccl_test(word.text()) && word.text().starts_with("/") &&
+        worker["image"].text().find("nvcr.io/nvidia/pytorch") != std::string_view::npos) {
+      out.add("mpi-nccl-tests", word,
+              worker["image"].word() + " has no " + word.word() + ": nccl-tests is not part of it",
+              "use an image with nccl-tests, or build them into one");
+    }
+  }
+  if (!runs || passed || !has_topology_mount(worker)) return;
+  out.add("mpi-topology-file", worker["volumeMounts"],
+          "the workers mount a topology file and mpirun passes no NCCL_TOPO_FILE: NCCL does not "
+          "read it",
+          "add -x NCCL_TOPO_FILE=... to mpirun");
+}
+
+// UCX is for MPI; NCCL never reads its variables.
+void check_ucx(const Place& container, Reporter& out) {
+  const Place* ucx = nullptr;
+  const std::vector<Place> all = container["env"].items();
+  bool nccl = false;
+  for (const Place& env : all) {
+    nccl = nccl || env["name"].text().starts_with("NCCL_");
+    if (env["name"].is("UCX_NET_DEVICES") || env["name"].is("UCX_TLS")) ucx = &env;
+  }
+  bool mpi = false;
+  for (const char* list : {"command", "args"}) {
+    for (const Place& word : container[list].items()) {
+      mpi = mpi || word.text().find("mpi") != std::string_view::npos ||
+            word.text().find("ucx") != std::string_view::npos;
+    }
+  }
+  if (ucx == nullptr || !nccl || mpi) return;
+  out.add("nccl-ucx-env", *ucx,
+          "found " + (*ucx)["name"].word() + ", which NCCL does not read: it is for UCX and MPI",
+          "choose the adapters with NCCL_IB_HCA, and remove it when nothing uses UCX");
+}
+
+bool starts_ranks(const Place& container) {
+  for (const char* list : {"command", "args"}) {
+    for (const Place& word : container[list].items()) {
+      for (const std::string_view program :
+           {"torchrun", "torch.distributed", "accelerate", "deepspeed", "mpirun", "horovodrun",
+            "colossalai", "spawn", "nproc", "composer", "torchx", "lightning", "srun"}) {
+        if (word.text().find(program) != std::string_view::npos) return true;
+      }
+    }
+  }
+  return false;
+}
+
+// One process a pod, and several GPUs: somebody must start a process for each.
+void check_processes(const Object& object, Reporter& out) {
+  if (!object.is("kubeflow.org", "PyTorchJob")) return;
+  for (const Place& replica : object.root()["spec"]["pytorchReplicaSpecs"].members()) {
+    for (const Place& container : replica["template"]["spec"]["containers"].items()) {
+      const Place gpus = container["resources"]["limits"]["nvidia.com/gpu"];
+      const double count = std::strtod(gpus.word().c_str(), nullptr);
+      if (!container["name"].is("pytorch") || count < 2 || starts_ranks(container)) continue;
+      const bool shown = container.has("command") || container.has("args");
+      out.add(
+          "torch-processes", container,
+          "a pod has " + gpus.word() + " GPUs and " +
+              (shown ? "its command starts one process"
+                     : "no command: what the image starts is not known here") +
+              "; RANK and WORLD_SIZE count pods, and nobody sets LOCAL_RANK",
+          "start it with torchrun, or make sure that the program starts a process for each GPU");
+    }
+  }
+}
+
+// A topology file that nothing puts into the container, and variables that NCCL does not read.
+void check_nccl(const Object& object, Reporter& out) {
   for (const Place& pod : pod_specs(object)) {
     for (const Place& container : containers_of(pod)) {
+      check_ucx(container, out);
       for (const Place& env : container["env"].items()) {
         if (!env["name"].is("NCCL_TOPO_FILE")) continue;
         const std::string_view file = env["value"].text();
@@ -183,9 +280,13 @@ void check_jobs(const Object& object, Reporter& out) {
     for (const Operated& known : operated()) {
       if (object.kind == known.kind) check_operated(object, known, out);
     }
-    if (object.kind == "MPIJob") check_mpi(object, out);
+    if (object.kind == "MPIJob") {
+      check_mpi(object, out);
+      check_launched(object.root()["spec"]["mpiReplicaSpecs"], out);
+    }
   }
-  check_topology_file(object, out);
+  check_processes(object, out);
+  check_nccl(object, out);
 }
 
 }  // namespace berth::lint

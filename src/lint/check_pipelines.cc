@@ -134,6 +134,45 @@ void check_step(const Place& step, Reporter& out) {
           "write the list out under withItems, or a JSON list", std::move(edit));
 }
 
+bool asks_gpu(const Place& from) {
+  bool found = false;
+  walk(from, [&](const Place& place) {
+    found = found ||
+            (!place.path().empty() && is_gpu_resource(place.key()) && !place.value().is_object());
+    return !found;
+  });
+  return found;
+}
+
+bool is_mentioned(const Place& from, std::string_view key) {
+  bool found = false;
+  walk(from, [&](const Place& place) {
+    found = found || (!place.path().empty() && place.key() == key);
+    return !found;
+  });
+  return found;
+}
+
+// Many GPU pods at once, and nothing that lets them in one after the other.
+void check_fan_out(const Place& spec, Reporter& out) {
+  if (!asks_gpu(spec["templates"])) return;
+  if (is_mentioned(spec, "kueue.x-k8s.io/queue-name") || is_mentioned(spec, "parallelism") ||
+      is_mentioned(spec, "synchronization")) {
+    return;
+  }
+  for (const Place& one : spec["templates"].items()) {
+    for (const char* loop : {"withItems", "withParam", "withSequence"}) {
+      if (!is_mentioned(one, loop)) continue;
+      out.add("argo-not-queued", one,
+              "all pods of the loop are made at once and wait as pending pods: no queue, no "
+              "parallelism and no semaphore orders them",
+              "set podMetadata.labels of the workflow to kueue.x-k8s.io/queue-name: ..., or "
+              "parallelism");
+      return;
+    }
+  }
+}
+
 void check_argo(const Object& object, Reporter& out) {
   Place spec = object.root()["spec"];
   if (object.kind == "CronWorkflow") spec = spec["workflowSpec"];
@@ -148,6 +187,7 @@ void check_argo(const Object& object, Reporter& out) {
     }
     for (const Place& task : one["dag"]["tasks"].items()) check_step(task, out);
   }
+  check_fan_out(spec, out);
   const Place entry = spec["entrypoint"];
   if (entry && !templates.empty() && !templates.contains(std::string(entry.text())) &&
       object.kind != "WorkflowTemplate") {

@@ -184,11 +184,36 @@ void check_kubelet(const Object& object, Reporter& out) {
   }
 }
 
+// ---- spread ----------------------------------------------------------------------------------
+
+// Replicas that would rather not share a node share it when there is no other room.
+void check_anti_affinity(const Object& object, Reporter& out) {
+  const auto replicas = object.root()["spec"]["replicas"].value().as_int64();
+  if (object.group != "apps" || (replicas && *replicas < 2)) return;
+  const Place pods = object.root()["spec"]["template"];
+  const Place wishes = pods["spec"]["affinity"]["podAntiAffinity"];
+  if (wishes.has("requiredDuringSchedulingIgnoredDuringExecution")) return;
+  for (const Place& wish : wishes["preferredDuringSchedulingIgnoredDuringExecution"].items()) {
+    const Place labels = wish["podAffinityTerm"]["labelSelector"]["matchLabels"];
+    bool own = labels.size() > 0;
+    for (const Place& label : labels.members()) {
+      own = own && pods["metadata"]["labels"][label.key()].word() == label.word();
+    }
+    if (!own) continue;
+    out.add("anti-affinity-preferred", wish,
+            "replicas are kept apart only where there is room: when nodes are scarce they share "
+            "one",
+            "use requiredDuringSchedulingIgnoredDuringExecution or topologySpreadConstraints when "
+            "they must not");
+  }
+}
+
 }  // namespace
 
 void check_policies(const Object& object, Reporter& out) {
   if (object.is("", "ResourceQuota")) check_quota(object, out);
   if (object.is("networking.k8s.io", "NetworkPolicy")) check_network(object, out);
+  check_anti_affinity(object, out);
   if (object.is("kubelet.config.k8s.io", "KubeletConfiguration")) check_kubelet(object, out);
 }
 

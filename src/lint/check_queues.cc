@@ -118,7 +118,7 @@ void check_groups(const Object& object, Reporter& out) {
 
 void check_cluster_queue(const Object& object, Reporter& out) {
   const Place spec = object.root()["spec"];
-  if (spec && !spec.has("namespaceSelector")) {
+  if (spec.value().is_object() && !spec.has("namespaceSelector")) {
     Fix fix = one_change(put_value(object.root(), {"spec", "namespaceSelector"}, "{}"));
     if (!spec.value().members().empty()) {
       fix.changes[0].before = std::string(spec.value().members().front().key);

@@ -91,10 +91,16 @@ class ScriptCheck {
       : file_(file), bytes_(bytes), out_(out) {}
 
   void run() {
+    check_whole();
     for (const ShellCommand& command : shell_commands(bytes_)) {
       std::size_t first = 0;
       while (first < command.size() && skipped(command[first].text)) ++first;
       if (first >= command.size()) continue;
+      const std::string& last = command.back().text;
+      if (command.size() > 1 && (last == "<" || last == ">" || last == ">>")) {
+        add("shell-unfinished", command.back().begin,
+            "the command ends with " + last + " and names no file", "write what was left out");
+      }
       if (const auto call = helm_call(command, first)) check_helm(*call);
       const std::string name(base_name(command[first].text));
       if (name == "eksctl") check_eksctl(command, first);
@@ -117,6 +123,30 @@ class ScriptCheck {
   Finding& add(std::string_view rule, std::size_t at, std::string what, std::string fix) {
     out_.push_back(text_finding(file_, bytes_, at, rule, std::move(what), std::move(fix)));
     return out_.back();
+  }
+
+  // What is not a matter of one command.
+  void check_whole() {
+    if (const auto open = open_here_document(bytes_)) {
+      add("shell-unfinished", *open,
+          "the here document has no end: the rest of the script is in it",
+          "end it with its mark on a line of its own");
+    }
+    for (const std::string_view device : {"KERNEL==\"nvidia", "KERNEL=='nvidia"}) {
+      for (std::size_t at = bytes_.find(device); at != std::string_view::npos;
+           at = bytes_.find(device, at + 1)) {
+        const std::size_t end = std::min(bytes_.find('\n', at), bytes_.size());
+        const std::string_view line = bytes_.substr(at, end - at);
+        if (line.find("MODE") == std::string_view::npos &&
+            line.find("GROUP") == std::string_view::npos &&
+            line.find("OWNER") == std::string_view::npos) {
+          continue;
+        }
+        add("udev-gpu-mode", at,
+            "a udev rule sets who may open /dev/nvidia*: containers do not ask",
+            "leave it to the runtime: the device cgroup and CDI say what a container may open");
+      }
+    }
   }
 
   void check_helm(const HelmCall& call) {
@@ -251,16 +281,65 @@ Finding text_finding(const std::string& file, std::string_view bytes, std::size_
   return out;
 }
 
-void read_facts(std::string_view script, ScriptFacts& out) {
+namespace {
+
+// "key=value:Effect", and lists of these.
+void note_taints(const std::string& file, std::string_view script, const ShellWord& word,
+                 std::string_view list, ScriptFacts& out) {
+  while (!list.empty()) {
+    const std::string_view one = list.substr(0, list.find(','));
+    list.remove_prefix(std::min(one.size() + 1, list.size()));
+    const std::size_t equals = one.find('='), colon = one.rfind(':');
+    if (colon == std::string_view::npos || equals == std::string_view::npos || equals > colon) {
+      continue;
+    }
+    out.taints.push_back({std::string(one.substr(0, equals)),
+                          std::string(one.substr(equals + 1, colon - equals - 1)),
+                          std::string(one.substr(colon + 1)),
+                          text_finding(file, script, word.begin, "gpu-taint-values", "", "")});
+  }
+}
+
+void read_taints(const std::string& file, std::string_view script, const ShellCommand& command,
+                 ScriptFacts& out) {
+  constexpr std::size_t kMostTaints = 1'000;
+  bool kubectl = false, taint = false, gcloud = false;
+  for (std::size_t i = 0; i < command.size() && out.taints.size() < kMostTaints; ++i) {
+    const std::string_view word = command[i].text;
+    kubectl = kubectl || base_name(word) == "kubectl" || base_name(word) == "oc";
+    gcloud = gcloud || base_name(word) == "gcloud";
+    if (kubectl && taint && !word.starts_with('-') && !command[i - 1].text.starts_with("-")) {
+      note_taints(file, script, command[i], word, out);
+    }
+    taint = taint || (kubectl && word == "taint");
+    constexpr std::string_view kFlag = "--node-taints";
+    if (!gcloud || !word.starts_with(kFlag)) continue;
+    if (word.size() > kFlag.size()) {
+      note_taints(file, script, command[i], word.substr(kFlag.size() + 1), out);
+    } else if (i + 1 < command.size()) {
+      note_taints(file, script, command[i], command[i + 1].text, out);
+    }
+  }
+}
+
+}  // namespace
+
+void read_facts(const std::string& file, std::string_view script, ScriptFacts& out) {
   for (const ShellCommand& command : shell_commands(script)) {
+    read_taints(file, script, command, out);
     for (std::size_t first = 0; first < command.size(); ++first) {
       const auto call = helm_call(command, first);
       if (!call || call->chart != "gpu-operator") continue;
       for (const Setting& setting : call->settings) {
-        out.mig_single =
-            out.mig_single || (setting.key == "mig.strategy" && setting.value == "single");
-        out.mig_mixed =
-            out.mig_mixed || (setting.key == "mig.strategy" && setting.value == "mixed");
+        if (setting.key != "mig.strategy") continue;
+        const bool single = setting.value == "single", mixed = setting.value == "mixed";
+        out.mig_single = out.mig_single || single;
+        out.mig_mixed = out.mig_mixed || mixed;
+        constexpr std::size_t kMostPlaces = 100;
+        std::vector<Finding>& places = single ? out.single_at : out.mixed_at;
+        if ((!single && !mixed) || places.size() >= kMostPlaces) continue;
+        places.push_back(
+            text_finding(file, script, setting.word->begin, "mig-strategy-differs", "", ""));
       }
     }
   }

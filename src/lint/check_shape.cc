@@ -164,6 +164,12 @@ Place place_at(const Place& root, const YamlPath& path) {
   return at;
 }
 
+bool has_sibling(const Object& object, text::YamlPath path, const std::string& name) {
+  if (path.empty()) return false;
+  path.pop_back();
+  return place_at(object.root(), path).has(name);
+}
+
 // What a selector of a Deployment without one most likely is.
 std::optional<Fix> selector_fix(const Object& object) {
   if (object.group != "apps" || object.name.empty()) return std::nullopt;
@@ -198,7 +204,9 @@ void add_complaint(const Object& object, const Place& base, const Complaint& com
   const std::string field = below.empty() ? object.kind : below.back();
   switch (complaint.kind) {
     case Complaint::Kind::kUnknownField:
-      unknown_field(place, complaint.nearest, out);
+      // A name that is there already is not what was meant.
+      unknown_field(place, has_sibling(object, path, complaint.nearest) ? "" : complaint.nearest,
+                    out);
       break;
     case Complaint::Kind::kMissing: {
       std::optional<Fix> edit;

@@ -181,6 +181,14 @@ void check_values(const Object& object, Reporter& out) {
     }
   }
   const Place strategy = root["mig"]["strategy"];
+  const Place layout = root["migManager"]["config"]["default"];
+  if (layout && !layout.text().empty() && !layout.is("all-disabled") && !strategy) {
+    out.add("mig-layout-strategy", layout,
+            "nodes are cut into " + layout.word() +
+                " and mig.strategy is not set: with single, the default, they offer nvidia.com/gpu "
+                "and no nvidia.com/mig-...",
+            "set mig.strategy: mixed when pods ask for nvidia.com/mig-...");
+  }
   if (auto trouble = gpu_operator_value("mig.strategy", strategy.word())) {
     out.add(trouble->rule, strategy, std::move(trouble->what), std::move(trouble->fix));
   }

@@ -27,15 +27,25 @@ void check_metrics(const Object& object, Reporter& out);    // PromQL in objects
 void check_shape(const Object& object, const Schemas* schemas, Reporter& out);
 
 // What scripts say about the cluster.
+struct ScriptTaint {
+  std::string key, value, effect;
+  Finding where;  // for somebody who has something to say about it
+};
 struct ScriptFacts {
   bool mig_single = false, mig_mixed = false;  // mig.strategy of the GPU Operator
+  std::vector<Finding> single_at, mixed_at;    // where scripts say so
+  std::vector<ScriptTaint> taints;
 };
-void read_facts(std::string_view script, ScriptFacts& out);
+void read_facts(const std::string& file, std::string_view script, ScriptFacts& out);
 
 // Findings between objects: references, and things that contradict one another. Says something
 // only where the input holds both sides.
 void check_across(const std::deque<Object>& objects, const ScriptFacts& facts,
                   std::vector<Finding>& out);
+
+// The part of it that is about objects of different systems: names, groups, quotas, taints.
+void check_contradictions(const std::deque<Object>& objects, const ScriptFacts& facts,
+                          std::vector<Finding>& out);
 
 // Whole texts that are no YAML.
 void check_script(const std::string& file, std::string_view bytes, std::vector<Finding>& out);

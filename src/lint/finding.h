@@ -12,8 +12,10 @@
 
 namespace berth::lint {
 
-enum class Severity : std::uint8_t { kWarning, kError };
+// kNote: what a manifest cannot tell by itself and somebody should look at; never a reason to fail.
+enum class Severity : std::uint8_t { kNote, kWarning, kError };
 inline constexpr const char* name(Severity severity) {
+  if (severity == Severity::kNote) return "note";
   return severity == Severity::kError ? "error" : "warning";
 }
 

@@ -174,7 +174,7 @@ Report lint(const std::vector<File>& files, const Schemas* schemas) {
         break;
       case Language::kShell:
         check_script(file.name, file.bytes, out.findings);
-        read_facts(file.bytes, facts);
+        read_facts(file.name, file.bytes, facts);
         break;
       case Language::kQueries:
         check_queries(file.name, file.bytes, out.findings);

@@ -197,7 +197,7 @@ void Reporter::add(std::string_view rule, const Place& where, std::string what, 
   }
   out.edit = std::move(edit);
   locate(full(where.path()), out);
-  claim(where.path());
+  if (out.severity != Severity::kNote) claim(where.path());
   out_.push_back(std::move(out));
 }
 
@@ -220,6 +220,33 @@ void Reporter::add_inside(std::string_view rule, const Place& holder, const Plac
   if (!inside.ok() || inside->empty()) return;
   made.line += node_to_show(*inside, where.path())->line;
   made.column = 0;
+}
+
+std::string comment_of(const Object& object, const Place& place) {
+  const text::YamlSource* marks = object.source->marks();
+  if (marks == nullptr) return {};
+  YamlPath path = object.prefix;
+  path.insert(path.end(), place.path().begin(), place.path().end());
+  const auto found = marks->find(path);
+  if (!found || marks->node(*found).kind != text::YamlNode::Kind::kScalar) return {};
+  const text::YamlNode& node = marks->node(*found);
+  if (node.is_block_scalar()) return {};
+  const std::string_view bytes = marks->bytes();
+  std::string out;
+  const std::string_view rest = bytes.substr(node.end, marks->line_end(node.end) - node.end);
+  if (const std::size_t hash = rest.find(" #"); hash != std::string_view::npos) {
+    out = rest.substr(hash + 2);
+  }
+  constexpr int kLinesAbove = 5;
+  std::size_t line = marks->line_begin(node.begin);
+  for (int i = 0; i < kLinesAbove && line > 0; ++i) {
+    line = marks->line_begin(line - 1);
+    const std::string_view above = bytes.substr(line, marks->line_end(line) - line);
+    const std::size_t first = above.find_first_not_of(" \t");
+    if (first == std::string_view::npos || above[first] != '#') break;
+    out = std::string(above.substr(first + 1)) + " " + out;
+  }
+  return out;
 }
 
 // ---- fixes -----------------------------------------------------------------------------------

@@ -86,6 +86,9 @@ struct Object {
   }
 };
 
+// What people wrote beside a value or on the lines right above it, without the "#"; empty: nothing.
+std::string comment_of(const Object& object, const Place& place);
+
 // Collects the findings of one object.
 class Reporter {
  public:

@@ -379,6 +379,13 @@ std::optional<std::string> adapter_query_trouble(std::string_view query) {
 void check_metrics(const Object& object, Reporter& out) {
   std::vector<Place> queries;
   if (object.is("monitoring.coreos.com", "PrometheusRule")) {
+    const Place labels = object.root()["metadata"]["labels"];
+    if (labels.size() == 0) {
+      out.add("prometheus-rule-label", labels,
+              "the rule has no labels: a Prometheus takes it only when its ruleSelector is empty",
+              "give it the labels of ruleSelector (kubectl get prometheus -A -o yaml), often "
+              "release: NAME");
+    }
     for (const Place& group : object.root()["spec"]["groups"].items()) {
       for (const Place& rule : group["rules"].items()) queries.push_back(rule["expr"]);
     }

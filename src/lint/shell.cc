@@ -15,6 +15,7 @@ class ShellReader {
     end_command();
     return std::move(out_);
   }
+  std::optional<std::size_t> open_document() const { return open_; }
 
  private:
   char peek(std::size_t ahead = 0) const {
@@ -44,6 +45,7 @@ class ShellReader {
   }
 
   void here_document() {
+    document_at_ = at_;
     at_ += peek(2) == '-' ? 3 : 2;
     while (peek() == ' ') ++at_;
     const std::size_t from = at_;
@@ -60,14 +62,16 @@ class ShellReader {
   // The bodies of the here documents of the line that just ended.
   void skip_documents() {
     for (const std::string& mark : documents_) {
-      while (at_ < script_.size()) {
+      bool ended = false;
+      while (at_ < script_.size() && !ended) {
         const std::size_t end = std::min(script_.find('\n', at_), script_.size());
         std::string_view line = script_.substr(at_, end - at_);
         while (!line.empty() && line.front() == '\t') line.remove_prefix(1);
         if (!line.empty() && line.back() == '\r') line.remove_suffix(1);
         at_ = std::min(end + 1, script_.size());
-        if (line == mark) break;
+        ended = line == mark;
       }
+      if (!ended && !open_) open_ = document_at_;
     }
     documents_.clear();
   }
@@ -133,6 +137,8 @@ class ShellReader {
   std::size_t at_ = 0;
   ShellCommand command_;
   std::vector<std::string> documents_;
+  std::size_t document_at_ = 0;
+  std::optional<std::size_t> open_;
   std::vector<ShellCommand> out_;
 };
 
@@ -140,6 +146,12 @@ class ShellReader {
 
 std::vector<ShellCommand> shell_commands(std::string_view script) {
   return ShellReader(script).run();
+}
+
+std::optional<std::size_t> open_here_document(std::string_view script) {
+  ShellReader reader(script);
+  reader.run();
+  return reader.open_document();
 }
 
 }  // namespace berth::lint

@@ -6,6 +6,7 @@
 #pragma once
 
 #include <cstddef>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -19,5 +20,7 @@ struct ShellWord {
 using ShellCommand = std::vector<ShellWord>;
 
 std::vector<ShellCommand> shell_commands(std::string_view script);
+// Where a here document begins whose end never comes.
+std::optional<std::size_t> open_here_document(std::string_view script);
 
 }  // namespace berth::lint

@@ -11,7 +11,8 @@ namespace berth::lint_test {
 namespace {
 
 TEST(LintRules, EveryRuleHasACaseAndAParagraph) {
-  std::set<std::string, std::less<>> tested = {"mig-strategy"};  // needs two files: below
+  // These need two files: below.
+  std::set<std::string, std::less<>> tested = {"mig-strategy", "mig-strategy-differs"};
   for (const Case& one : cases()) tested.insert(one.rule);
   const std::string page = read_text(BERTH_SOURCE_ROOT "/docs/lint.md");
   std::string_view last;
@@ -82,6 +83,74 @@ TEST(LintRules, ScriptsAndManifestsAreReadTogether) {
   EXPECT_EQ(count_rule(lint::lint({script, pod}, nullptr), "mig-strategy"), 1u);
   EXPECT_EQ(count_rule(lint::lint({script, mixed, pod}, nullptr), "mig-strategy"), 0u);
   EXPECT_EQ(count_rule(lint::lint({pod}, nullptr), "mig-strategy"), 0u);
+  EXPECT_EQ(count_rule(lint::lint({script, mixed}, nullptr), "mig-strategy-differs"), 1u);
+  EXPECT_EQ(count_rule(lint::lint({script, script}, nullptr), "mig-strategy-differs"), 0u);
+  // Helm values and a ClusterPolicy say it as well as a script does.
+  const lint::File values{"v.yaml", "mig: {strategy: single}\nmigManager: {enabled: true}\n"};
+  EXPECT_EQ(count_rule(lint::lint({values, pod}, nullptr), "mig-strategy"), 1u);
+}
+
+TEST(LintRules, TaintsOfScriptsCount) {
+  const lint::File taint{"t.sh", "kubectl taint nodes -l a=b nvidia.com/gpu=present:NoSchedule\n"};
+  const lint::File pool{"p.sh",
+                        "gcloud container node-pools create x "
+                        "--node-taints=a=b:NoExecute,nvidia.com/gpu=true:NoSchedule\n"};
+  const lint::File pod{"p.yaml",
+                       "apiVersion: v1\nkind: Pod\nmetadata: {name: p}\nspec:\n  containers:\n"
+                       "    - {name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}\n"};
+  const lint::File served{"s.yaml",
+                          "apiVersion: serving.kserve.io/v1beta1\nkind: InferenceService\n"
+                          "metadata: {name: s}\nspec:\n  predictor:\n    model:\n"
+                          "      modelFormat: {name: pytorch}\n"
+                          "      resources: {limits: {nvidia.com/gpu: 1}}\n"};
+  EXPECT_EQ(count_rule(lint::lint({taint, pod, served}, nullptr), "gpu-toleration"), 2u);
+  const lint::Report both = lint::lint({taint, pool}, nullptr);
+  ASSERT_EQ(count_rule(both, "gpu-taint-values"), 1u) << words_of(both.findings);
+  EXPECT_EQ(both.findings[0].file, "p.sh");
+}
+
+// The host's files are out under both standards, whatever the security context says.
+TEST(LintRules, HostPathsAreRefused) {
+  for (const std::string level : {"baseline", "restricted"}) {
+    const std::string text =
+        "apiVersion: v1\nkind: Namespace\nmetadata: {name: t, labels: "
+        "{pod-security.kubernetes.io/enforce: " +
+        level +
+        "}}\n---\n"
+        "apiVersion: v1\nkind: Pod\nmetadata: {name: p, namespace: t}\nspec:\n"
+        "  securityContext: {runAsNonRoot: true, seccompProfile: {type: RuntimeDefault}}\n"
+        "  containers:\n    - name: c\n      image: i\n      securityContext:\n"
+        "        {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}\n";
+    const std::string host = "  volumes: [{name: w, hostPath: {path: /w}}]\n";
+    EXPECT_EQ(count_rule(lint::lint({{"a.yaml", text}}, nullptr), "pod-security"), 0u) << level;
+    EXPECT_EQ(count_rule(lint::lint({{"a.yaml", text + host}}, nullptr), "pod-security"), 1u)
+        << level;
+  }
+}
+
+// What a file does not import it cannot use, and what it binds in any way it can.
+TEST(LintRules, NamesOfPython) {
+  const auto undefined = [](const std::string& text) {
+    std::string out;
+    for (const lint::Finding& one : lint::lint({{"a.py", text}}, nullptr).findings) {
+      if (one.rule == "python-undefined") out += one.what.substr(one.what.rfind(' ') + 1) + " ";
+    }
+    return out;
+  };
+  EXPECT_EQ(undefined("import a.b as c\nc.x(); a.y()\n"), "a ");
+  EXPECT_EQ(undefined("import a.b, d\na.y(); d.z(); b\n"), "b ");
+  EXPECT_EQ(undefined("from a.b import c as e, f\ne; f; c\n"), "c ");
+  EXPECT_EQ(undefined("from a import *\nanything()\n"), "");
+  EXPECT_EQ(undefined("def f(x, *args, y: int = z, **more):\n  return x, args, y, more\n"), "z ");
+  EXPECT_EQ(undefined("for i, (j, k) in q: print(i, j, k)\n"), "q ");
+  EXPECT_EQ(undefined("v = [n for n in (1, 2) if n > m]\nf = lambda p, r=2: p + r + s\n"), "m s ");
+  EXPECT_EQ(undefined("with open('x') as (a, b): a; b\ntry: pass\nexcept ValueError as e: e\n"),
+            "");
+  EXPECT_EQ(undefined("t[i], u.v = 1, 2\nw = x = 3\nw; x\n"), "t i u ");
+  EXPECT_EQ(undefined("# name\n'name' + f\"{name}\" + g(name=1)\n"), "g ");
+  EXPECT_EQ(undefined("while (line := next(s)): line\nclass C(D): pass\n"), "s D ");
+  EXPECT_EQ(undefined("match v:\n  case {'a': x}: x\n"), "v ");
+  EXPECT_EQ(undefined("x: int\ny: list[T] = []\nx; y\n"), "T ");
 }
 
 TEST(LintRules, BadInputIsToldApartFromFindings) {

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <map>
 #include <set>
+#include <sstream>
 
 #include "lint/cases.h"
 #include "text/yaml.h"
@@ -46,8 +47,10 @@ const std::map<std::string, std::set<std::string>>& known_errors() {
       {"15", {"kueue-namespace-selector", "api-deprecated"}},
       {"16", {"kueue-nobody-joins", "api-deprecated"}},
       {"17", {"workload-priority-spec", "api-deprecated"}},
+      {"18", {"volcano-group-unjoined"}},
       {"19", {"volcano-queue-field"}},
       {"20", {"helm-value"}},
+      {"22", {"mig-needs-mixed"}},
       {"23", {"plugin-sharing"}},
       {"24", {"helm-value"}},
       {"25", {"plugin-sharing", "plugin-config-namespace"}},
@@ -59,27 +62,37 @@ const std::map<std::string, std::set<std::string>>& known_errors() {
         "karpenter-consolidate-after"}},
       {"31", {"api-removed", "karpenter-node-class"}},
       {"32", {"dcgm-metric-name", "adapter-query"}},
-      {"33", {"dcgm-metric-name", "promql-join", "pod-labels-allowlist"}},
-      {"35", {"keda-no-auth"}},
-      {"36", {"nccl-topology-file"}},
-      {"37", {"mpirun-root", "mpirun-option", "mpi-worker-sshd"}},
-      {"38", {"kueue-queue-name", "job-env-overridden"}},
-      {"42", {"torch-save-s3"}},
+      {"33", {"dcgm-metric-name", "promql-join", "pod-labels-allowlist", "prometheus-rule-label"}},
+      {"34", {"comment-threshold"}},
+      {"35", {"keda-no-auth", "comment-threshold"}},
+      {"36", {"nccl-topology-file", "nccl-ucx-env"}},
+      {"37",
+       {"mpirun-root", "mpirun-option", "mpi-worker-sshd", "mpi-nccl-tests", "mpi-topology-file"}},
+      {"38", {"kueue-queue-name", "job-env-overridden", "torch-processes"}},
+      {"39", {"python-undefined", "torch-local-rank", "torch-zero-grad"}},
+      {"40", {"python-undefined", "s3-pagination"}},
+      {"42", {"torch-save-s3", "fsdp-state-dict", "python-undefined"}},
       {"44", {"api-version"}},
       {"45", {"workload-priority-spec", "api-deprecated"}},
       {"46", {"quota-scope-misses"}},
       {"48", {"dcgm-metric-name", "gpu-memory-ratio"}},
-      {"49", {"dcgm-metric-name", "gpu-memory-ratio", "rate-of-gauge", "nvlink-stall"}},
+      {"49",
+       {"dcgm-metric-name", "gpu-memory-ratio", "rate-of-gauge", "nvlink-stall",
+        "prometheus-rule-label"}},
       {"50", {"dcgm-metric-name", "gpu-memory-ratio", "promql-histogram", "promql-join"}},
       {"51", {"download-into-cron"}},
       {"52", {"quota-scope-resource", "quota-device-limit"}},
       {"54", {"network-no-dns", "network-own-pods"}},
       {"55", {"helm-value"}},
-      {"58", {"kfp-gpu-limit", "kfp-toleration", "kfp-condition"}},
-      {"59", {"argo-with-param"}},
+      {"58",
+       {"kfp-gpu-limit", "kfp-toleration", "kfp-condition", "kfp-kubectl-apply",
+        "python-undefined"}},
+      {"59", {"argo-with-param", "argo-not-queued"}},
       {"60",
        {"tekton-task-field", "api-deprecated", "tekton-empty-dir", "tekton-clone-workspace",
         "tekton-always-deploys"}},
+      {"74", {"anti-affinity-preferred"}},
+      {"76", {"mig-layout-strategy"}},
   };
   return table;
 }
@@ -161,6 +174,17 @@ TEST(LintSeeds, ConvertingLeavesNothingThatItCanCorrect) {
     const auto again = lint::convert({file.name, made->bytes}, &schemas());
     ASSERT_TRUE(again.ok()) << file.name;
     EXPECT_EQ(again->bytes, made->bytes) << file.name;
+    EXPECT_TRUE(lint::lint({{file.name, made->bytes}}, &schemas()).unreadable.empty()) << file.name;
+    // Comments that have a line of their own stay, in their order.
+    std::size_t at = 0;
+    std::istringstream lines(file.bytes);
+    for (std::string line; std::getline(lines, line);) {
+      const std::size_t first = line.find_first_not_of(' ');
+      if (first == std::string::npos || line[first] != '#') continue;
+      const std::size_t found = made->bytes.find(line.substr(first), at);
+      ASSERT_NE(found, std::string::npos) << file.name << ": " << line;
+      at = found + 1;
+    }
   }
 }
 
@@ -169,7 +193,8 @@ TEST(LintSeeds, ContradictionsBetweenFilesAreFound) {
   if (skipped()) GTEST_SKIP();
   const lint::Report report = lint::lint(files_of(seed_folder()), &schemas());
   for (const char* rule : {"two-autoscalers", "pod-security", "quota-priority-class",
-                           "reference-missing", "gpu-toleration", "gpu-taint-values"}) {
+                           "reference-missing", "gpu-toleration", "gpu-taint-values",
+                           "queue-name-shared", "mig-strategy-differs", "kueue-reference"}) {
     EXPECT_GE(count_rule(report, rule), 1u) << rule;
   }
 }
