@@ -1,0 +1,466 @@
+#!/usr/bin/env python3
+"""What is shipped, installed on a real API server as users install it, and berth at work from it.
+
+    install_test.py BERTH [Install.test_...]
+
+helm and kubectl are the real ones. There is no node that could start pods, so the test does what a kubelet would: it
+runs the program with the arguments and the environment of the Deployment and a token of its account, and writes the
+EndpointSlice of the webhook's Service.
+"""
+import base64
+import json
+import os
+import re
+import shutil
+import socket
+import subprocess
+import threading
+import time
+import urllib.error
+import urllib.request
+
+import rig
+from cluster import free_ports, tools
+
+ROOT = os.path.normpath(os.path.join(rig.HERE, "..", ".."))
+CHART = os.path.join(ROOT, "deploy", "chart", "berth")
+PLAIN = os.path.join(ROOT, "deploy", "berth.yaml")
+NS = "berth-system"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+HOOK = "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/berth"
+# Webhooks are called at an address of a Service's endpoint; there is nobody who routes addresses of Services.
+ROUTED = ["--enable-aggregator-routing=true"]
+
+
+def own_address():
+    """Of this machine, not loopback, which no endpoint may have. Nothing is sent."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        s.connect(("192.0.2.254", 9))
+        return s.getsockname()[0]
+
+
+class Shipped(rig.Rig):
+    def __init__(self, test, **options):
+        super().__init__(test, crds=(), rbac=True, api_flags=ROUTED, **options)
+
+    def helm(self, *arguments, fails=False):
+        environment = {**self.cluster.environment(), "HELM_CACHE_HOME": self.cluster.path("helm"),
+                       "HELM_CONFIG_HOME": self.cluster.path("helm"), "HELM_DATA_HOME": self.cluster.path("helm")}
+        done = subprocess.run([os.path.join(tools("helm"), "helm"), *arguments], env=environment, text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        if (done.returncode != 0) != fails:
+            raise AssertionError(f"helm {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
+        return done.stderr if fails else done.stdout
+
+    def template(self, *flags, fails=False):
+        return self.helm("template", "berth", CHART, "--namespace", NS, "--kube-version", "1.34.0", *flags,
+                         fails=fails)
+
+    def install(self, *flags, verb="install"):
+        return self.helm(verb, "berth", CHART, "--namespace", NS, "--create-namespace", *flags)
+
+    def token(self, account):
+        return self.api.post(f"/api/v1/namespaces/{NS}/serviceaccounts/{account}/token",
+                             {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+                              "spec": {"expirationSeconds": 3600}})["status"]["token"]
+
+    def pod_of_deployment(self, name, *instead):
+        """What a kubelet would start for the Deployment, as a process; and its webhook becomes an endpoint.
+
+        Two pods of one machine cannot have the same port: `instead` are arguments that take the place of others.
+        """
+        spec = self.api.get(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller")["spec"]["template"]["spec"]
+        container = spec["containers"][0]
+        environment = {"POD_NAME": name}
+        for one in container.get("env", []):
+            if "value" in one:
+                environment[one["name"]] = one["value"]
+            else:
+                self.test.assertIn(one["name"], environment, "the test does not know this variable")
+        arguments = [re.sub(r"\$\((\w+)\)", lambda m: environment[m.group(1)], a) for a in container["args"]
+                     if a.split("=")[0] not in {b.split("=")[0] for b in instead}]
+        kubeconfig = self.cluster.write_kubeconfig(name, self.token(spec["serviceAccountName"]))
+        one = Pod(self, name, [*arguments, *instead], {**environment, "KUBECONFIG": kubeconfig, "PATH": "/usr/bin"})
+        self.controllers.append(one)
+        port = next((p["containerPort"] for p in container["ports"] if p["name"] == "webhook"), None)
+        for flag in instead:
+            port = int(flag.split(":")[1]) if flag.startswith("--webhook=") else port
+        if port:
+            self.endpoint(name, port)
+        return one
+
+    def endpoint(self, name, port):
+        self.api.post(f"/apis/discovery.k8s.io/v1/namespaces/{NS}/endpointslices", {
+            "metadata": {"name": f"berth-webhook-{name}", "labels": {"kubernetes.io/service-name": "berth-webhook"}},
+            "addressType": "IPv4", "ports": [{"name": "webhook", "port": port, "protocol": "TCP"}],
+            "endpoints": [{"addresses": [own_address()], "conditions": {"ready": True}}]})
+
+    def wait_for_kinds(self):
+        self.wait("queues are served", lambda: self.has(rig.KUEUE))
+
+    def has(self, path):
+        try:
+            self.api.get(path)
+            return True
+        except rig.Refused as e:
+            if e.status != 404:
+                raise
+            return False
+
+    def marks(self, ns="team"):
+        """Who schedules a pod with a GPU that says nothing: asked and not made."""
+        spec = rig.pod_spec()
+        del spec["schedulerName"]
+        pod = self.api.post(f"/api/v1/namespaces/{ns}/pods?dryRun=All", {"metadata": {"name": "probe"}, "spec": spec})
+        return pod["spec"]["schedulerName"]
+
+    def versions_of_kinds(self, group):
+        return {c["metadata"]["name"]: c["metadata"]["resourceVersion"] for c in self.api.items(CRDS)
+                if c["spec"]["group"] == group}
+
+
+class Pod(rig.Controller):
+    """`berth` with the arguments that a Deployment gives it."""
+
+    def __init__(self, rig_, name, arguments, environment):
+        self.user, self.arguments = name, arguments
+        metrics = next(a for a in arguments if a.startswith("--metrics="))
+        self.port = int(metrics.rsplit(":", 1)[1])
+        self.log = rig_.cluster.path(f"pod-{name}.log")
+        with open(self.log, "ab") as log:
+            self.child = subprocess.Popen([rig.berth, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
+                                          env=environment, cwd="/")
+
+    def ready(self):
+        try:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
+                return answer.status == 200
+        except urllib.error.HTTPError:
+            return False
+
+
+def ports(count=2):
+    metrics, webhook = free_ports(count)
+    return ["--set", f"controller.metricsPort={metrics}", "--set", f"webhook.port={webhook}"]
+
+
+class Install(rig.Test):
+    def test_chart(self):
+        """Lint, the rendered manifests, and values that are refused with the place where they are wrong."""
+        with Shipped(self, controllers=None) as r:
+            self.assertIn("0 chart(s) failed", r.helm("lint", "--strict", CHART))
+            done = subprocess.run([os.path.join(ROOT, "scripts", "render-manifests"), "--check"], text=True,
+                                  stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+            self.assertEqual(done.returncode, 0, done.stdout)
+            for value, place in (("controller.replica=3", "replica"), ("webhook.failurePolicy=Maybe", "failurePolicy"),
+                                 ("agent.capabilities={SYS_PTRACE}", "capabilities"), ("webhook.port=80", "port"),
+                                 ("controller.replicas=0", "replicas"), ("crds.kueues=true", "kueues"),
+                                 ("typo.a=1", "typo"), ("controller.resources.limits=null", "resources")):
+                self.assertIn(place, r.template("--set", value, fails=True), value)
+            # Everything that is off by default renders too, and is known to the server.
+            everything = ["--set", "page.enabled=true", "--set", "agent.runtimeClassName=nvidia",
+                          "--set", "agent.driverRoot=/run/nvidia/driver", "--set", "agent.capabilities={SYS_ADMIN}",
+                          "--set", "webhook.certificateSecret=w", "--set", "page.certificateSecret=p",
+                          "--set", "agent.config.version=v1", "--set", "controller.preemption=false",
+                          "--set", "controller.queues=false", "--set", "image.pullSecrets={a}",
+                          "--set", "priorityClasses.workloads[0].name=train",
+                          "--set", "priorityClasses.workloads[0].value=1000"]
+            for name in sorted(os.listdir(os.path.join(ROOT, "deploy", "crds"))):
+                everything += ["--set", f"crds.{name[:-5]}=true"]
+            path = r.cluster.path("everything.yaml")
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(r.template(*everything))
+            r.api.post("/api/v1/namespaces", {"metadata": {"name": NS}})
+            r.api.post("/apis/node.k8s.io/v1/runtimeclasses", {"metadata": {"name": "nvidia"}, "handler": "nvidia"})
+            out = r.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", path)
+            self.assertEqual(out.count("customresourcedefinition"), 36)
+            self.assertEqual(r.template("--set", "podMonitor.enabled=true").count("kind: PodMonitor"), 2)
+
+    def test_plain_manifests(self):
+        """deploy/berth.yaml: tried, applied, applied again without a change, and at work."""
+        with Shipped(self) as r:
+            r.kubectl("apply", "--validate=strict", "-f", os.path.join(ROOT, "deploy", "rbac", "namespace.yaml"))
+            how = ("--server-side", "--validate=strict", "-f", PLAIN)
+            r.kubectl("apply", "--dry-run=server", *how)
+            r.kubectl("apply", *how)
+            r.kubectl("create", "--validate=strict", "-f", os.path.join(ROOT, "deploy", "crds", "kueue.yaml"))
+            r.wait_for_kinds()
+            before = r.api.get(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller")["metadata"]
+            r.kubectl("apply", *how)
+            after = r.api.get(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller")["metadata"]
+            self.assertEqual(before["generation"], after["generation"])
+            metrics, webhook = free_ports(2)
+            one = r.pod_of_deployment("plain-0", f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}")
+            self.work(r, one)
+
+    def work(self, r, one):
+        """A Job of a user who knows a queue and nothing of berth is held, admitted and bound."""
+        r.nodes(2)
+        r.namespace("team", **{"berth.dev/managed": "true"})
+        r.queue("q", "team", 8)
+        r.wait("it leads", lambda: r.leads(one), 90)
+        r.wait("it is ready", one.ready)
+        r.wait("the webhook is asked", lambda: r.marks() == "berth")
+        spec = rig.pod_spec(4)
+        del spec["schedulerName"]
+        r.api.post("/apis/batch/v1/namespaces/team/jobs", {
+            "metadata": {"name": "train", "labels": {rig.QUEUE: "q"}},
+            "spec": {"parallelism": 2, "completions": 2, "template": {"spec": spec}}})
+        r.wait("both pods are bound", lambda: len(r.bound("team")) == 2)
+        self.assertEqual({u for users in r.bindings().values() for u in users},
+                         {f"system:serviceaccount:{NS}:berth-controller"})
+        self.assertEqual(len(r.workloads("team")), 1)
+        refused = [e for e in r.audit() if e["responseStatus"]["code"] == 403 and
+                   e["objectRef"]["resource"] != "namespaces"]
+        self.assertEqual(refused, [])
+        r.nothing_wrong()
+
+    def test_helm(self):
+        """Installed, at work, upgraded, uninstalled under running pods, installed again."""
+        with Shipped(self) as r:
+            flags = ports()
+            r.install(*flags)
+            r.wait_for_kinds()
+            one = r.pod_of_deployment("helm-0")
+            self.work(r, one)
+            bundle = r.api.get(HOOK)["webhooks"][0]["clientConfig"]["caBundle"]
+            r.install(*flags, "--set", "controller.replicas=3", "--set", "webhook.timeoutSeconds=7", verb="upgrade")
+            hook = r.api.get(HOOK)["webhooks"][0]
+            self.assertEqual((hook["clientConfig"]["caBundle"], hook["timeoutSeconds"]), (bundle, 7))
+            self.assertEqual(r.marks(), "berth")
+            running = sorted(p["metadata"]["uid"] for p in r.bound("team"))
+            r.helm("uninstall", "berth", "--namespace", NS)
+            self.assertEqual(one.stop(), 0)
+            self.assertFalse(r.has(HOOK))
+            self.assertFalse(r.has(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller"))
+            rig.pause(2)
+            self.assertEqual(sorted(p["metadata"]["uid"] for p in r.bound("team")), running)
+            self.assertTrue(r.has("/apis/batch/v1/namespaces/team/jobs/train"))
+            self.assertEqual(len(r.workloads("team")), 1)
+            self.assertTrue(r.has(f"{rig.KUEUE}/clusterqueues/q"))
+            r.api.delete(f"/apis/discovery.k8s.io/v1/namespaces/{NS}/endpointslices/berth-webhook-helm-0")
+            r.install(*ports())
+            again = r.pod_of_deployment("helm-1")
+            r.wait("it leads", lambda: r.leads(again), 90)
+            r.wait("the webhook is asked", lambda: r.marks() == "berth")
+            self.assertEqual(sorted(p["metadata"]["uid"] for p in r.bound("team")), running)
+            r.nothing_wrong()
+
+    def kueue_comes(self, r):
+        """As Kueue's own manifests would: the kinds again, with the mark of their generator."""
+        out = r.kubectl("create", "--dry-run=client", "-o", "json", "-f", os.path.join(
+            ROOT, "deploy", "crds", "kueue.yaml"))
+        decoder, at, kinds = json.JSONDecoder(), 0, []
+        while at < len(out.rstrip()):
+            one, at = decoder.raw_decode(out, at)
+            at += len(out[at:]) - len(out[at:].lstrip())
+            kinds += one["items"] if one["kind"] == "List" else [one]
+        for one in kinds:
+            one["metadata"].setdefault("annotations", {})["controller-gen.kubebuilder.io/version"] = "v0.18.0"
+            for version in one["spec"]["versions"]:
+                version["schema"]["openAPIV3Schema"]["description"] = "of Kueue"
+        path = r.cluster.path("kueue.json")
+        with open(path, "w", encoding="utf-8") as f:
+            json.dump({"apiVersion": "v1", "kind": "List", "items": kinds}, f)
+        r.kubectl("apply", "--server-side", "--force-conflicts", "-f", path)
+        self.assertEqual(len(kinds), 11)
+
+    def quiet(self, r, group="kueue.x-k8s.io"):
+        """The versions once the server has nothing more to say about its new kinds."""
+        seen = [None, r.versions_of_kinds(group)]
+
+        def still():
+            seen.append(r.versions_of_kinds(group))
+            return seen[-1] == seen[-2]
+        r.wait("the kinds are established", still, step_s=1)
+        return seen[-1]
+
+    def test_kinds_of_kueue_stay(self):
+        """Kueue first: install, upgrade and uninstall leave its kinds as they are. Kueue later: so does an upgrade."""
+        with Shipped(self, controllers=None) as r:
+            self.kueue_comes(r)
+            before = self.quiet(r)
+            r.install()
+            self.assertTrue(r.has(f"{CRDS}/gpunodes.berth.dev"))
+            r.install("--set", "controller.replicas=3", verb="upgrade")
+            r.helm("uninstall", "berth", "--namespace", NS)
+            self.assertEqual(self.quiet(r), before)
+            self.assertTrue(r.has(f"{CRDS}/gpunodes.berth.dev"))
+            for name in before:
+                r.api.delete(f"{CRDS}/{name}")
+            r.wait("the kinds are gone", lambda: not r.versions_of_kinds("kueue.x-k8s.io"))
+            r.install()
+            ours = self.quiet(r)
+            self.assertEqual(len(ours), 11)
+            self.kueue_comes(r)
+            theirs = self.quiet(r)
+            self.assertFalse(set(ours.values()) & set(theirs.values()))
+            r.install("--set", "controller.replicas=3", verb="upgrade")
+            self.assertEqual(self.quiet(r), theirs)
+
+    def test_upgrade_brings_new_kinds(self):
+        """What crds/ of helm would not do: a chart whose kind has another field brings it to the cluster."""
+        with Shipped(self, controllers=None) as r:
+            newer = r.cluster.path("chart")
+            shutil.copytree(CHART, newer)  # links become what they point to
+            path = os.path.join(newer, "files", "crds", "gpunodes.yaml")
+            with open(path, encoding="utf-8") as f:
+                text = f.read()
+            changed = text.replace("            spec:\n", "            colour: {type: string}\n            spec:\n", 1)
+            self.assertNotEqual(text, changed)
+            with open(path, "w", encoding="utf-8") as f:
+                f.write(changed)
+            kind = f"{CRDS}/gpunodes.berth.dev"
+            r.install()
+            self.assertNotIn("colour", json.dumps(r.api.get(kind)))
+            r.helm("upgrade", "berth", newer, "--namespace", NS)
+            self.assertEqual(r.api.get(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["colour"],
+                             {"type": "string"})
+
+    def test_versions_of_kinds(self):
+        """Kinds with two versions: what is written in either is read in both, and nothing is lost on the way."""
+        with Shipped(self, controllers=None) as r:
+            for name in ("kueue", "kubeflow"):
+                r.kubectl("create", "--validate=strict", "-f", os.path.join(ROOT, "deploy", "crds", name + ".yaml"))
+            r.wait_for_kinds()
+            two = [c for c in r.api.items(CRDS) if len([v for v in c["spec"]["versions"] if v["served"]]) > 1]
+            self.assertEqual(len(two), 12)
+            r.namespace("team")
+            for kind in two:
+                self.both_versions(r, kind)
+
+    def both_versions(self, r, kind):
+        spec, group = kind["spec"], kind["spec"]["group"]
+        self.assertEqual(spec["conversion"]["strategy"], "None")
+        versions = [v["name"] for v in spec["versions"]]
+        shapes = [json.dumps(v["schema"]["openAPIV3Schema"], sort_keys=True) for v in spec["versions"]]
+        self.assertEqual(len(set(shapes)), 1, f"{kind['metadata']['name']}: without a conversion the shapes must be one")
+        place = f"/namespaces/team/{spec['names']['plural']}" if spec["scope"] == "Namespaced" \
+            else f"/{spec['names']['plural']}"
+        for written, read in (versions, versions[::-1]):
+            body = {"apiVersion": f"{group}/{written}", "kind": spec["names"]["kind"],
+                    "metadata": {"name": f"by-{written}", "labels": {"a": "b"}}, **SPECS.get(spec["names"]["kind"], {})}
+            made = r.api.post(f"/apis/{group}/{written}{place}?fieldValidation=Strict", body)
+            seen = r.api.get(f"/apis/{group}/{read}{place}/by-{written}")
+            self.assertEqual(seen["apiVersion"], f"{group}/{read}")
+            for field in ("spec", "value", "description"):
+                self.assertEqual(seen.get(field), made.get(field), kind["metadata"]["name"])
+            # Written back in the other version, as kubectl edit does.
+            seen["metadata"]["labels"] = {"a": "c"}
+            r.api.call("PUT", f"/apis/{group}/{read}{place}/by-{written}?fieldValidation=Strict", seen)
+            back = r.api.get(f"/apis/{group}/{written}{place}/by-{written}")
+            self.assertEqual((back["metadata"]["labels"], back.get("spec")), ({"a": "c"}, made.get("spec")))
+            self.assertEqual(len(r.api.items(f"/apis/{group}/{read}{place}?labelSelector=a=c")),
+                             1 if written == versions[0] else 2)
+
+    def test_certificate_is_renewed(self):
+        """Two replicas through several authorities, asked all the time, with failurePolicy Fail: nobody is refused."""
+        life = 24
+        with Shipped(self) as r:
+            r.kubectl("apply", "--server-side", "-f", os.path.join(ROOT, "deploy", "rbac", "namespace.yaml"))
+            r.kubectl("apply", "--server-side", "-f", PLAIN)
+            r.namespace("team", **{"berth.dev/managed": "true"})
+            for name in ("one", "two"):
+                metrics, webhook = free_ports(2)
+                r.pod_of_deployment(name, f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}",
+                                    f"--webhook-authority-seconds={life}")
+            for pod in r.controllers:
+                r.wait(f"{pod.user} is ready", pod.ready)
+            r.wait("the webhook is asked", lambda: r.marks() == "berth")
+            r.api.call("PATCH", HOOK, {"webhooks": [{"name": "pods.berth.dev", "failurePolicy": "Fail"}]},
+                       patch="strategic")
+            r.wait("the webhook is asked", lambda: r.marks() == "berth")
+            asking = Asking(r)
+            asking.start()
+            bundles, authorities, end = set(), set(), time.monotonic() + 3 * life
+            while time.monotonic() < end:
+                bundle = base64.b64decode(r.api.get(HOOK)["webhooks"][0]["clientConfig"]["caBundle"]).decode()
+                bundles.add(bundle)
+                authorities |= set(re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", bundle, re.S))
+                self.assertLessEqual(bundle.count("BEGIN"), 2)
+                rig.pause(0.5)
+            asking.stopped.set()
+            asking.join()
+            self.figure(f"{asking.asked} questions in {3 * life} s, {len(asking.wrong)} without an answer; "
+                        f"{len(authorities)} authorities, {len(bundles)} bundles")
+            self.assertEqual(asking.wrong, [])
+            self.assertGreater(asking.asked, 20)
+            self.assertGreaterEqual(len(authorities), 3)
+            for pod in r.controllers:
+                self.assertTrue(pod.running(), pod.text())
+                self.assertGreaterEqual(pod.text().count("a new certificate of the webhook"), 3, pod.text())
+
+    def test_certificate_is_lost(self):
+        """The Secret is deleted, then spoilt, and the bundle is taken away: each heals by itself."""
+        with Shipped(self) as r:
+            r.kubectl("apply", "--server-side", "-f", os.path.join(ROOT, "deploy", "rbac", "namespace.yaml"))
+            r.kubectl("apply", "--server-side", "-f", PLAIN)
+            r.namespace("team", **{"berth.dev/managed": "true"})
+            metrics, webhook = free_ports(2)
+            pod = r.pod_of_deployment("one", f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}",
+                                      "--webhook-authority-seconds=120")
+            r.wait("the webhook is asked", lambda: r.marks() == "berth")
+            secret = f"/api/v1/namespaces/{NS}/secrets/berth-webhook"
+            for what, break_it in (
+                    ("the Secret is deleted", lambda: r.api.delete(secret)),
+                    ("the Secret is spoilt", lambda: r.api.merge(secret, {"data": {"ca.crt": "AAAA", "ca.key": None}})),
+                    ("the bundle is gone", lambda: r.api.call("PATCH", HOOK, {"webhooks": [
+                        {"name": "pods.berth.dev", "clientConfig": {"caBundle": None}}]}, patch="strategic"))):
+                before = r.api.get(secret)["metadata"]["resourceVersion"]
+                break_it()
+                r.wait(f"{what}: it is mended", lambda: self.mended(r, secret, before, "bundle" in what))
+                r.wait(f"{what}: the webhook is asked", lambda: r.marks() == "berth")
+            self.assertTrue(pod.running(), pod.text())
+
+    @staticmethod
+    def mended(r, secret, before, only_bundle):
+        if not r.has(secret):
+            return False
+        held = r.api.get(secret)
+        certificate = base64.b64decode(held.get("data", {}).get("ca.crt", "")).decode(errors="replace")
+        bundle = base64.b64decode(r.api.get(HOOK)["webhooks"][0]["clientConfig"].get("caBundle", "")).decode()
+        changed = only_bundle or held["metadata"]["resourceVersion"] != before
+        return changed and "BEGIN CERTIFICATE" in certificate and certificate in bundle
+
+
+class Asking(threading.Thread):
+    """New connections now and then, as API servers that restart make them; old ones in between."""
+
+    def __init__(self, r):
+        super().__init__(daemon=True)
+        self.rig, self.stopped, self.asked, self.wrong = r, threading.Event(), 0, []
+        self.api = rig.Api(r.cluster.kubeconfig_of("load"))
+
+    def run(self):
+        spec = rig.pod_spec()
+        del spec["schedulerName"]
+        while not self.stopped.wait(0.05):
+            self.asked += 1
+            try:
+                pod = self.api.post("/api/v1/namespaces/team/pods?dryRun=All",
+                                    {"metadata": {"name": "probe"}, "spec": spec})
+                if pod["spec"]["schedulerName"] != "berth":
+                    self.wrong.append(pod["spec"]["schedulerName"])
+            except (rig.Refused, OSError) as e:
+                self.wrong.append(str(e))
+
+
+POD = {"template": {"spec": {"containers": [{"name": "c", "image": "i"}]}}}
+# What the kinds ask for at least, and a field that the two versions of Kueue spell differently where there is one.
+SPECS = {
+    "ClusterQueue": {"spec": {"cohortName": "all", "namespaceSelector": {}}},
+    "Cohort": {"spec": {"parentName": "root"}},
+    "LocalQueue": {"spec": {"clusterQueue": "q"}},
+    "Workload": {"spec": {"queueName": "q", "podSets": [{"name": "main", "count": 1, **POD}]}},
+    "WorkloadPriorityClass": {"value": 7, "description": "d"},
+    "Topology": {"spec": {"levels": [{"nodeLabel": "kubernetes.io/hostname"}]}},
+    "AdmissionCheck": {"spec": {"controllerName": "example.com/c"}},
+    "ProvisioningRequestConfig": {"spec": {"provisioningClassName": "c"}},
+    "MultiKueueConfig": {"spec": {"clusters": ["a"]}},
+    "MultiKueueCluster": {"spec": {"kubeConfig": {"location": "s", "locationType": "Secret"}}},
+    "MPIJob": {"spec": {"mpiReplicaSpecs": {"Launcher": {"replicas": 1, **POD}}}},
+}
+
+
+if __name__ == "__main__":
+    rig.main(__doc__)
