@@ -215,8 +215,8 @@ class Policy(unittest.TestCase):
         self.refuses(self.pod(**agent, volumes=[path], containers__volumeMounts=[{"name": "v", "mountPath": "/p"}]),
                      "pod-resources may be written")
         self.refuses(self.pod(**agent, volumes=[{"name": "v", "hostPath": {"path": "/"}}]), "hostPath /")
-        self.refuses(self.pod(**agent, containers__securityContext__capabilities={"drop": ["ALL"], "add": ["SYS_PTRACE"]}),
-                     "capability SYS_PTRACE")
+        capabilities = {"drop": ["ALL"], "add": ["SYS_PTRACE"]}
+        self.refuses(self.pod(**agent, containers__securityContext__capabilities=capabilities), "capability SYS_PTRACE")
         self.refuses(self.pod(volumes=[path], containers__volumeMounts=read), "hostPath /var/lib/kubelet/pod-resources")
 
     def test_webhooks(self):

@@ -314,8 +314,8 @@ class Install(rig.Test):
             r.install()
             self.assertNotIn("colour", json.dumps(r.api.get(kind)))
             r.helm("upgrade", "berth", newer, "--namespace", NS)
-            self.assertEqual(r.api.get(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]["properties"]["colour"],
-                             {"type": "string"})
+            schema = r.api.get(kind)["spec"]["versions"][0]["schema"]["openAPIV3Schema"]
+            self.assertEqual(schema["properties"]["colour"], {"type": "string"})
 
     def test_versions_of_kinds(self):
         """Kinds with two versions: what is written in either is read in both, and nothing is lost on the way."""
@@ -334,7 +334,7 @@ class Install(rig.Test):
         self.assertEqual(spec["conversion"]["strategy"], "None")
         versions = [v["name"] for v in spec["versions"]]
         shapes = [json.dumps(v["schema"]["openAPIV3Schema"], sort_keys=True) for v in spec["versions"]]
-        self.assertEqual(len(set(shapes)), 1, f"{kind['metadata']['name']}: without a conversion the shapes must be one")
+        self.assertEqual(len(set(shapes)), 1, f"{kind['metadata']['name']}: two shapes and no conversion")
         place = f"/namespaces/team/{spec['names']['plural']}" if spec["scope"] == "Namespaced" \
             else f"/{spec['names']['plural']}"
         for written, read in (versions, versions[::-1]):
