@@ -150,6 +150,17 @@ class Kubelets:
         self.stopped = True
 
 
+class ControlPlane(control_plane.Cluster):
+    """Each program in a session of its own, as a contestant's are: the kernel shares a busy machine by sessions."""
+
+    def spawn(self, program, *flags):
+        with open(self.path(program + ".log"), "ab") as log:
+            process = subprocess.Popen([os.path.join(self.bin, program), *flags], stdout=log, stderr=log,
+                                       stdin=subprocess.DEVNULL, cwd=self.folder, start_new_session=True)
+        self.processes.append((program, process))
+        return process
+
+
 def busy_ticks():
     with open("/proc/stat", encoding="ascii") as f:
         fields = [int(x) for x in f.readline().split()[1:]]
@@ -162,7 +173,7 @@ class Rig:
     def __init__(self, contestant):
         control_plane.USERS[:] = list(dict.fromkeys(control_plane.USERS + contestant.users))
         self.contestant = contestant
-        self.cluster = control_plane.Cluster(audit=True, api_flags=contestant.api_flags)
+        self.cluster = ControlPlane(audit=True, api_flags=contestant.api_flags)
         self.children, self.past, self.kubelets = {}, {}, None
 
     def __enter__(self):
@@ -181,7 +192,8 @@ class Rig:
     def spawn(self, name, argv, env=None):
         with open(self.cluster.path(name + ".log"), "ab") as log:
             self.children[name] = subprocess.Popen(argv, stdin=subprocess.DEVNULL, stdout=log, stderr=log,
-                                                   env={**os.environ, **(env or {})}, cwd=self.cluster.folder)
+                                                   env={**os.environ, **(env or {})}, cwd=self.cluster.folder,
+                                                   start_new_session=True)
 
     def stop_all(self):
         for name, child in self.children.items():

@@ -58,7 +58,7 @@ def run(contestant, work, options):
 def keep_logs(rig, options, name):
     folder = os.path.join(options.results, "logs")
     os.makedirs(folder, exist_ok=True)
-    for child in rig.children:
+    for child in {**rig.past, **rig.children}:
         with open(os.path.join(folder, f"{name}-{child}.log"), "w", encoding="utf-8") as f:
             f.write(rig.tail(child, 200_000))
 
