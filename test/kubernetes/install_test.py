@@ -412,6 +412,29 @@ class Install(rig.Test):
                 r.wait(f"{what}: the webhook is asked", lambda: r.marks() == "berth")
             self.assertTrue(pod.running(), pod.text())
 
+    def test_certificate_of_others(self):
+        """A certificate that is given is served as it is, and nothing is kept or trusted by ourselves."""
+        with Shipped(self) as r:
+            r.kubectl("apply", "--server-side", "-f", os.path.join(ROOT, "deploy", "rbac", "namespace.yaml"))
+            r.kubectl("apply", "--server-side", "-f", PLAIN)
+            r.namespace("team", **{"berth.dev/managed": "true"})
+            certificate, key = r.cluster.path("tls.crt"), r.cluster.path("tls.key")
+            subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-keyout", key,
+                            "-out", certificate, "-days", "2", "-subj", "/CN=mine",
+                            "-addext", f"subjectAltName=DNS:berth-webhook.{NS}.svc"], check=True, capture_output=True)
+            metrics, webhook = free_ports(2)
+            pod = r.pod_of_deployment("one", f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}",
+                                      f"--webhook-cert={certificate}", f"--webhook-key={key}")
+            r.wait("it is ready", pod.ready)
+            self.assertEqual(r.marks(), "default-scheduler")  # nobody trusts it yet
+            with open(certificate, "rb") as f:
+                bundle = base64.b64encode(f.read()).decode()
+            r.api.call("PATCH", HOOK, {"webhooks": [{"name": "pods.berth.dev", "clientConfig": {"caBundle": bundle}}]},
+                       patch="strategic")
+            r.wait("the webhook is asked", lambda: r.marks() == "berth")
+            self.assertFalse(r.has(f"/api/v1/namespaces/{NS}/secrets/berth-webhook"))
+            self.assertEqual(r.api.get(HOOK)["webhooks"][0]["clientConfig"]["caBundle"], bundle)
+
     @staticmethod
     def mended(r, secret, before, only_bundle):
         if not r.has(secret):
