@@ -159,6 +159,7 @@ controller:
 clientConnection: {{qps: {QPS}, burst: {BURST}}}
 internalCertManagement: {{enable: false}}
 integrations: {{frameworks: [pod]}}
+featureGates: {{VisibilityOnDemand: false, DisableWaitForPodsReady: true}}
 """)
         rig.spawn("kueue", [os.path.join(build("kueue"), "kueue"), "--config", config, "--kubeconfig",
                             rig.cluster.kubeconfig_of("kueue"), "--zap-log-level", "error"])
