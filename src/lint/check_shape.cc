@@ -73,7 +73,7 @@ void unknown_field(const Place& place, const std::string& nearest, Reporter& out
   std::string what = "found the field " + place.key() + ", which is not known here";
   std::optional<Fix> edit;
   std::string fix = "remove it, or look at its name and where it stands";
-  if (!nearest.empty()) {
+  if (!nearest.empty() && place && nearest != place.key()) {
     what += "; did you mean " + nearest + "?";
     fix = "write " + nearest;
     edit = one_change(rename_key(place.path(), nearest));

@@ -203,7 +203,7 @@ class QueryCheck {
       while (i < words_.size() && !at(i, close)) ++i;
       ++i;
     }
-    return i;
+    return std::min(i, words_.size());  // what is open to the end ends there
   }
 
   void names(std::size_t i) {

@@ -59,6 +59,7 @@ class YamlReader {
  public:
   YamlReader(std::string_view bytes, const YamlOptions& options)
       : bytes_(bytes), options_(options) {
+    if (bytes.empty()) bytes = "";  // of nothing: libyaml takes no null pointer
     ready_ = yaml_parser_initialize(&parser_) != 0;
     if (!ready_) return;
     yaml_parser_set_input_string(&parser_, reinterpret_cast<const unsigned char*>(bytes.data()),

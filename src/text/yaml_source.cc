@@ -74,6 +74,7 @@ using Parser = std::unique_ptr<yaml_parser_t, ParserClosed>;
 
 Parser open_parser(std::string_view bytes) {
   if (bytes.starts_with(kByteOrderMark)) bytes.remove_prefix(kByteOrderMark.size());
+  if (bytes.empty()) bytes = "";  // of nothing: libyaml takes no null pointer
   auto parser = std::make_unique<yaml_parser_t>();
   if (yaml_parser_initialize(parser.get()) == 0) return nullptr;
   yaml_parser_set_input_string(parser.get(), reinterpret_cast<const unsigned char*>(bytes.data()),

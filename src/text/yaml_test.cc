@@ -236,5 +236,12 @@ TEST(YamlScalar, FloatKeysPrintAsGoPrintsThem) {
   for (const auto& [v, want] : cases) EXPECT_EQ(yaml_float_key(v), want);
 }
 
+// A view of nothing has no address, which libyaml aborts on.
+TEST(Yaml, NothingAtAllIsAnEmptyStream) {
+  const auto read = parse_yaml(std::string_view());
+  ASSERT_TRUE(read.ok());
+  EXPECT_TRUE(read->empty());
+}
+
 }  // namespace
 }  // namespace berth::text
