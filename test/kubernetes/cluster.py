@@ -5,12 +5,15 @@ As a command it runs another one against it:
 
     cluster.py run [--controllers LIST] [--groups] [--keep] -- COMMAND...   KUBECONFIG, BERTH_ETCD and PATH are set
     cluster.py serve [--controllers LIST]                                   until a signal or the end of input
+    ... --version 1.34                                                      of server and controllers, instead of 1.37
+    ... --nodes N [--gpus N]                                                that KWOK looks after
 
 As a module: `with Cluster() as cluster:` and then cluster.kubeconfig, cluster.url, cluster.token,
 cluster.bin. Ports are free ones; data lives in a temporary folder that goes with the cluster. One token
 per user of USERS, so that an audit log says who did what; all of them may do everything. With
 rbac=True others may do what their roles say: service accounts, whose kubeconfigs write_kubeconfig() makes.
-audit=True logs writes, audit="reads" everything.
+audit=True logs writes, audit="reads" everything. kwok=True runs KWOK: pods that are bound to nodes with KWOK's
+annotation (add_nodes() makes such) run at once, and end after the seconds of their annotation test/seconds.
 """
 import argparse
 import base64
@@ -28,7 +31,10 @@ import time
 import urllib.request
 
 HERE = os.path.dirname(os.path.abspath(__file__))
-USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "berth-standby", "load"]
+USERS = ["admin", "kube-controller-manager", "kube-scheduler", "berth", "berth-standby", "load", "kwok"]
+VERSIONS = {"1.37": "", "1.34": "-1.34"}  # how build-tools names the programs
+GPU = "nvidia.com/gpu"
+FAKE = ("kwok.x-k8s.io/node", "fake")
 GROUPS = ["--feature-gates=GenericWorkload=true", "--runtime-config=scheduling.k8s.io/v1beta1=true"]
 READY_SECONDS = 180  # a loaded machine takes its time
 
@@ -51,16 +57,64 @@ def free_ports(count):
     return ports
 
 
+def stages():
+    """What KWOK does: its nodes are ready; a pod runs, ends, and is let go."""
+    gone = {"key": ".metadata.deletionTimestamp", "operator": "Exists"}
+    here = {**gone, "operator": "DoesNotExist"}
+    def phase(name):
+        return {"key": ".status.phase", "operator": "In", "values": [name]}
+    def container(ready, state):
+        return ("containerStatuses:\n{{ range .spec.containers }}- name: {{ .name | Quote }}\n"
+                "  image: {{ .image | Quote }}\n  imageID: \"\"\n"
+                f"  ready: {ready}\n  restartCount: 0\n  state: {state}\n{{{{ end }}}}")
+    now = "{{ Now | Quote }}"
+    runs = (f"phase: Running\nstartTime: {now}\nconditions:\n" + "".join(
+        f"- {{type: {kind}, status: \"True\", lastTransitionTime: {now}}}\n"
+        for kind in ("Initialized", "Ready", "ContainersReady")) +
+            container("true", f"{{running: {{startedAt: {now}}}}}"))
+    ends = (f"phase: Succeeded\nconditions:\n- {{type: Ready, status: \"False\", lastTransitionTime: {now}}}\n" +
+            container("false", f"{{terminated: {{exitCode: 0, startedAt: {now}, finishedAt: {now}}}}}"))
+    ready = f"conditions:\n- {{type: Ready, status: \"True\", reason: Kwok, lastTransitionTime: {now}}}\n"
+    seconds = ".metadata.annotations[\"test/seconds\"]"
+    for kind, name, conditions, next_, delay in (
+            # Without a stage of nodes KWOK looks after none of them.
+            ("Node", "ready", [{"key": ".status.conditions.[] | select( .type == \"Ready\" ) | .status",
+                                "operator": "NotIn", "values": ["True"]}], {"statusTemplate": ready}, None),
+            ("Pod", "runs", [here, phase("Pending")], {"statusTemplate": runs}, None),
+            ("Pod", "ends", [here, phase("Running"), {"key": seconds, "operator": "Exists"}], {"statusTemplate": ends},
+             {"durationMilliseconds": 1000, "durationFrom": {"expressionFrom": f"{seconds} + \"s\""}}),
+            ("Pod", "goes", [gone], {"delete": True}, None)):
+        yield {"apiVersion": "kwok.x-k8s.io/v1alpha1", "kind": "Stage", "metadata": {"name": f"{kind}-{name}".lower()},
+               "spec": {"resourceRef": {"apiGroup": "v1", "kind": kind}, "selector": {"matchExpressions": conditions},
+                        "next": next_, **({"delay": delay} if delay else {})}}
+
+
+def kwok_node(name, gpus=8, labels=None):
+    """A Node and its status."""
+    now = time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())
+    amounts = {GPU: str(gpus), "cpu": "64", "memory": "512Gi", "pods": "110"}
+    return ({"apiVersion": "v1", "kind": "Node", "metadata": {"name": name, "annotations": dict([FAKE]), "labels": {
+        "kubernetes.io/hostname": name, **(labels or {})}}},
+            {"status": {"capacity": amounts, "allocatable": amounts, "conditions": [
+                {"type": "Ready", "status": "True", "reason": "Kwok", "message": "", "lastHeartbeatTime": now,
+                 "lastTransitionTime": now}]}})
+
+
 class NotReady(Exception):
     pass
 
 
 class Cluster:
     def __init__(self, controllers=None, api_flags=(), audit=False, keep=False, base=None, rbac=False,
-                 scheduler=False):
-        programs = ["etcd", "kube-apiserver"]
+                 scheduler=False, version="1.37", kwok=False):
+        self.kwok, self.programs = kwok, {}
+        for program in ("kube-apiserver", "kube-controller-manager"):
+            self.programs[program] = program + VERSIONS[version]
+        programs = ["etcd", self.programs["kube-apiserver"]]
         if controllers:
-            programs.append("kube-controller-manager")
+            programs.append(self.programs["kube-controller-manager"])
+        if kwok:
+            programs.append("kwok")
         if scheduler:
             programs.append("kube-scheduler")
         self.rbac, self.scheduler = rbac, scheduler
@@ -103,7 +157,8 @@ class Cluster:
 
     def spawn(self, program, *flags):
         log = open(self.path(program + ".log"), "ab")
-        process = subprocess.Popen([os.path.join(self.bin, program), *flags], stdout=log, stderr=log,
+        file = os.path.join(self.bin, self.programs.get(program, program))
+        process = subprocess.Popen([file, *flags], stdout=log, stderr=log,
                                    stdin=subprocess.DEVNULL, cwd=self.folder)
         log.close()
         self.processes.append((program, process))
@@ -131,7 +186,31 @@ class Cluster:
         if self.scheduler:
             self.spawn("kube-scheduler", "--kubeconfig", self.kubeconfig_of("kube-scheduler"),
                        "--leader-elect=false", "--secure-port=0")
+        if self.kwok:
+            with open(self.path("kwok.yaml"), "w", encoding="utf-8") as f:
+                f.write("\n---\n".join(json.dumps(stage) for stage in stages()))
+            self.spawn("kwok", "--kubeconfig", self.kubeconfig_of("kwok"), "--config", self.path("kwok.yaml"),
+                       "--manage-nodes-with-annotation-selector", "=".join(FAKE),
+                       "--node-lease-duration-seconds", "0")
         return self
+
+    def add_nodes(self, count, gpus=8, prefix="node-"):
+        """That KWOK looks after; over one connection, because a hundred handshakes take a while."""
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", self.api_port, context=context, timeout=60)
+        def send(method, path, body, kind="application/json"):
+            connection.request(method, path, json.dumps(body), {
+                "Authorization": f"Bearer {self.token()}", "Content-Type": kind})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            if answer.status >= 300:
+                raise OSError(f"{method} {path}: {text}")
+        for i in range(count):
+            node, status = kwok_node(f"{prefix}{i}", gpus)
+            send("POST", "/api/v1/nodes", node)
+            send("PATCH", f"/api/v1/nodes/{prefix}{i}/status", status, "application/merge-patch+json")
+        connection.close()
 
     def start_api_server(self):
         """Also after kill_api_server(): where it was, with what etcd and the certificates hold."""
@@ -263,6 +342,9 @@ def main():
     parser.add_argument("what", choices=["run", "serve"])
     parser.add_argument("--controllers", help="run kube-controller-manager with these ('*': all)")
     parser.add_argument("--keep", action="store_true", help="leave data and logs behind")
+    parser.add_argument("--version", default="1.37", choices=sorted(VERSIONS))
+    parser.add_argument("--nodes", type=int, default=0, help="that KWOK looks after")
+    parser.add_argument("--gpus", type=int, default=8, help="of each of them")
     parser.add_argument("--groups", action="store_true", help="with Kubernetes' own pod groups, which are off as yet")
     arguments = sys.argv[1:]
     cut = arguments.index("--") if "--" in arguments else len(arguments)
@@ -271,8 +353,9 @@ def main():
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     if options.what == "run" and not command:
         parser.error("no command")
-    with Cluster(controllers=options.controllers, keep=options.keep,
+    with Cluster(controllers=options.controllers, keep=options.keep, version=options.version, kwok=options.nodes > 0,
                  api_flags=GROUPS if options.groups else ()) as cluster:
+        cluster.add_nodes(options.nodes, options.gpus)
         if options.what == "run":
             return subprocess.run(command, env=cluster.environment()).returncode
         print(json.dumps({"kubeconfig": cluster.kubeconfig, "url": cluster.url, "etcd": cluster.etcd,

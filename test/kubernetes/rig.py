@@ -59,7 +59,7 @@ class Api:
     def __init__(self, kubeconfig):
         self.server = Server.from_kubeconfig(kubeconfig)
 
-    def call(self, method, path, body=None, patch=None):
+    def call(self, method, path, body=None, patch=None, tries=50):
         headers = {"Content-Type": PATCHES[patch]} if patch else None
         try:
             status, _, text = self.server.request(
@@ -67,6 +67,9 @@ class Api:
         except http.client.HTTPException as e:
             raise OSError(str(e)) from e
         answer = json.loads(text) if text.startswith("{") else {"message": text}
+        if status == 500 and "error resolving resource" in answer.get("message", "") and tries > 1:
+            pause(0.2)  # the server is still making room for a kind that it has just begun to serve
+            return self.call(method, path, body, patch, tries - 1)
         if status >= 300:
             raise Refused(status, f"{method} {path}: {answer.get('message')}")
         return answer
@@ -211,7 +214,8 @@ class Rig:
                 self.kubectl("apply", "--server-side", "-f", os.path.join(CRDS, name + ".yaml"))
             self.wait("custom kinds", self.served)
             self.kubelets = Kubelets(self.cluster.kubeconfig)
-            self.kubelets.start()
+            if not self.cluster.kwok:  # which does the same for its nodes
+                self.kubelets.start()
         except BaseException:
             self.cluster.stop()
             raise
@@ -224,7 +228,8 @@ class Rig:
             for one in self.controllers:
                 print(f"---- {one.log}\n" + "\n".join(one.text().splitlines()[-25:]), file=sys.stderr)
         self.kubelets.stopped.set()
-        self.kubelets.join()
+        if self.kubelets.is_alive():
+            self.kubelets.join()
         self.cluster.stop()
 
     def server_dies(self, seconds=1.0, meanwhile=lambda: None):

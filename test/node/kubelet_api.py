@@ -41,9 +41,9 @@ def assignment(name):
     return read_pod(answer[1][0])[1]
 
 
-def allocatable(resource):
-    """Ids that the kubelet may hand out, by GetAllocatableResources."""
-    answer = grpc_lite.fields(grpc_lite.call(POD_RESOURCES, "/v1.PodResourcesLister/GetAllocatableResources"))
+def allocatable(resource, root=""):
+    """Ids that the kubelet may hand out, by GetAllocatableResources. root: of a node with mounts of its own."""
+    answer = grpc_lite.fields(grpc_lite.call(root + POD_RESOURCES, "/v1.PodResourcesLister/GetAllocatableResources"))
     ids = []
     for raw in answer.get(1, []):
         device = grpc_lite.fields(raw)

@@ -400,8 +400,8 @@ class Node:
             self.cache["layer"] = layer()
         file = self.path("image.tar")
         write_image(file, tag, command, self.cache["layer"])
-        subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "images", "import", "--local", "--snapshotter", "native", file],
-                       check=True, env=self.environment(), capture_output=True)
+        subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "images", "import", "--local", "--snapshotter",
+                        "native", file], check=True, env=self.environment(), capture_output=True)
         os.unlink(file)
 
     # The API
@@ -487,8 +487,8 @@ class Node:
 
     def containers(self):
         """Ids of the running tasks of containerd."""
-        out = subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "tasks", "list", "-q"], env=self.environment(),
-                             check=True, capture_output=True, text=True).stdout
+        out = subprocess.run([*self.inside, os.path.join(self.bin, "ctr"), "tasks", "list", "-q"], check=True,
+                             env=self.environment(), capture_output=True, text=True).stdout
         return set(out.split())
 
 

@@ -184,7 +184,7 @@ class Sampler:
             last = self.ended.is_set()  # what the one who stops it has seen is sampled too
             try:
                 for value, place in ((self.node.counts(self.resource, api), self.seen),
-                                     (len(kubelet_api.allocatable(self.resource)), self.kubelet_seen)):
+                                     (len(kubelet_api.allocatable(self.resource, self.node.root)), self.kubelet_seen)):
                     if not place or place[-1] != value:
                         place.append(value)
                 self.samples += 1
