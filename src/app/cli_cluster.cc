@@ -139,6 +139,10 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
   controller.add_option("--page-cert", args.page_certificate, "its certificate (default: its own)")
       ->type_name("FILE");
   controller.add_option("--page-key", args.page_key, "of the certificate")->type_name("FILE");
+  controller
+      .add_option("--agent-port", args.agent_port,
+                  "where agents serve metrics, for the page; 0: do not ask them (default 9400)")
+      ->type_name("PORT");
   controller.add_option("--log-level", args.log_level, "debug, info or warn (default info)")
       ->type_name("LEVEL")
       ->check(CLI::IsMember({"debug", "info", "warn"}));

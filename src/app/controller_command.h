@@ -27,6 +27,7 @@ struct ControllerArguments {
   std::int64_t webhook_authority_seconds = 365 * 86'400;
   std::string page_address;                // "host:port"; empty: no page
   std::string page_certificate, page_key;  // files; empty: a certificate of its own
+  std::uint16_t agent_port = 9400;         // of the agents' metrics; 0: the page does not ask them
   std::string log_level = "info";
   std::string log_format = "text";
 };

@@ -36,11 +36,11 @@ void add_holding(const model::PodSpec& pod, const PageFactsKeeper::Loads& loads,
 }  // namespace
 
 PageFactsKeeper::PageFactsKeeper(Loop& loop, const control::Controller& controller,
-                                 std::string cluster, std::function<Loads()> loads)
+                                 std::string cluster, std::function<Readings()> readings)
     : loop_(loop),
       controller_(controller),
       cluster_(std::move(cluster)),
-      loads_(std::move(loads)) {}
+      readings_(std::move(readings)) {}
 
 PageFactsKeeper::~PageFactsKeeper() {
   if (timer_ != 0) loop_.cancel(timer_);
@@ -57,7 +57,7 @@ void PageFactsKeeper::tick() {
 }
 
 void PageFactsKeeper::sample(const objects::Inputs& inputs) {
-  const Loads loads = loads_ ? loads_() : Loads{};
+  const Loads loads = readings_ ? readings_().loads : Loads{};
   account::UsageSample sample;
   std::map<std::string_view, int> held;  // milli, by node
   for (const model::PodSpec& pod : inputs.pods) {
@@ -75,6 +75,38 @@ void PageFactsKeeper::sample(const objects::Inputs& inputs) {
     sample.out_milli += rest - std::min(usable, rest);
   }
   usage_.note(loop_.monotonic().ticks_ns(), sample);
+  note_history(inputs, sample);
+}
+
+void PageFactsKeeper::note_history(const objects::Inputs& inputs,
+                                   const account::UsageSample& sample) {
+  const std::int64_t now = loop_.wall().now_ns();
+  account::FleetTrend::Sample fill{.free_milli = sample.free_milli, .out_milli = sample.out_milli};
+  for (const account::Holding& holding : sample.holdings) {
+    fill.used_milli += holding.milli;
+    if (!holding.busy_per_cent) continue;
+    fill.busy_sum += *holding.busy_per_cent;
+    ++fill.busy_count;
+  }
+  trend_.note(now, fill);
+  std::vector<account::HealthLog::Standing> standing;
+  for (const model::NodeSpec& node : inputs.nodes) {
+    if (node.gpus.empty()) continue;
+    standing.push_back({node.name, -1, node.ready, node.ready ? "" : "not ready"});
+    for (const model::GpuSpec& gpu : node.gpus) {
+      standing.push_back(
+          {node.name, gpu.index, gpu.health == model::Health::kHealthy, gpu.health_reason});
+    }
+  }
+  health_.note(now, standing);
+  for (const model::WorkloadSpec& workload : inputs.queues.workloads) {
+    if (!workload.admission || workload.admitted_ns == 0) continue;
+    // Evicted, it waited anew from then on.
+    const bool again =
+        workload.evicted_ns > workload.created_ns && workload.evicted_ns < workload.admitted_ns;
+    waits_.note(workload.admission->queue, workload.ns + '/' + workload.name,
+                again ? workload.evicted_ns : workload.created_ns, workload.admitted_ns, now);
+  }
 }
 
 explain::PageFacts PageFactsKeeper::facts() const {
@@ -88,10 +120,26 @@ explain::PageFacts PageFactsKeeper::facts() const {
   out.evicted = summary.evicted;
   out.failed_writes = summary.failed_writes;
   out.last_decision_ns = summary.last_cycle_ns;
-  if (loads_) {
-    out.busy = [loads = std::make_shared<const Loads>(loads_())](std::string_view node, int gpu) {
-      return load_of(*loads, node, gpu);
-    };
+  const std::int64_t now = loop_.wall().now_ns();
+  if (readings_) {
+    Readings readings = readings_();
+    out.measured_nodes = readings.loads.size();
+    out.silent_nodes = readings.silent_nodes;
+    if (out.measured_nodes > 0) out.measured_ns = readings.oldest_ns > 0 ? readings.oldest_ns : now;
+    out.busy = [loads = std::make_shared<const Loads>(std::move(readings.loads))](
+                   std::string_view node, int gpu) { return load_of(*loads, node, gpu); };
+  }
+  constexpr double kSecondNs = 1e9;
+  for (const auto& [queue, waits] : waits_.summaries(now)) {
+    out.waits.push_back({queue, waits.count, static_cast<double>(waits.p50_ns) / kSecondNs,
+                         static_cast<double>(waits.p95_ns) / kSecondNs});
+  }
+  for (account::HealthLog::Event& event : health_.events(now)) {
+    out.health_events.push_back({event.at_ns, std::move(event.standing.node), event.standing.gpu,
+                                 event.standing.in_service, std::move(event.standing.reason)});
+  }
+  for (const account::FleetTrend::Step& step : trend_.steps(now)) {
+    out.trend.push_back({step.at_ns, step.used, step.free, step.out, step.busy});
   }
   out.usage_since_ns = since_ns_;
   for (const auto& [team, hours] : usage_.teams()) out.teams.push_back(page_hours(team, hours));

@@ -1,5 +1,5 @@
 // What the page of a running control plane shows beside the objects: the controller's counts, how
-// busy GPUs are, and who held them since the start.
+// busy GPUs are, who held them since the start, and what happened in the last day.
 //
 // Samples holdings every kSampleNs, and whenever the page asks. On the loop's thread; the source it
 // gives is for a PageServer that ends before it.
@@ -12,6 +12,7 @@
 #include <string>
 #include <vector>
 
+#include "account/history.h"
 #include "account/usage.h"
 #include "app/page_server.h"
 #include "base/loop.h"
@@ -25,8 +26,17 @@ class PageFactsKeeper {
   // Per cent, by node and index; nodes that nobody measures are left out.
   using Loads = std::map<std::string, std::vector<int>, std::less<>>;
 
+  struct Readings {
+    Readings() = default;
+    Readings(Loads of_now) : loads(std::move(of_now)) {}  // NOLINT: loads are readings
+    Loads loads;
+    std::size_t silent_nodes = 0;  // should tell, and do not
+    std::int64_t oldest_ns = 0;    // wall time of the oldest of these; 0: they are of now
+  };
+
+  // readings: may be absent, then nobody measures.
   PageFactsKeeper(Loop& loop, const control::Controller& controller, std::string cluster,
-                  std::function<Loads()> loads);
+                  std::function<Readings()> readings);
   ~PageFactsKeeper();
   PageFactsKeeper(const PageFactsKeeper&) = delete;
   PageFactsKeeper& operator=(const PageFactsKeeper&) = delete;
@@ -37,13 +47,17 @@ class PageFactsKeeper {
  private:
   void tick();
   void sample(const objects::Inputs& inputs);
+  void note_history(const objects::Inputs& inputs, const account::UsageSample& sample);
   explain::PageFacts facts() const;
 
   Loop& loop_;
   const control::Controller& controller_;
   std::string cluster_;
-  std::function<Loads()> loads_;
+  std::function<Readings()> readings_;
   account::UsageLedger usage_;
+  account::WaitLog waits_;
+  account::HealthLog health_;
+  account::FleetTrend trend_;
   std::int64_t since_ns_ = 0;
   Loop::Timer timer_ = 0;
 };

@@ -82,11 +82,14 @@ class PageWriter {
     workloads();
     nodes();
     health();
+    health_events();
     interruptions();
     members.facts = end_part();
     out_.begin_object();
     control();
     usage();
+    trend();
+    telemetry();
     members.counts = end_part();
     return members;
   }
@@ -160,9 +163,22 @@ class PageWriter {
       const QueueLine* next = queue.waiting.empty() ? nullptr : &queue.waiting.front();
       out_.field("next", next == nullptr ? std::string() : line_name(*next));
       out_.field("nextReason", next == nullptr ? std::string_view() : name(next->reason));
+      waits(queue.name);
       out_.end_object();
     }
     out_.end_array();
+  }
+
+  void waits(const std::string& queue) {
+    const auto known = std::find_if(facts_.waits.begin(), facts_.waits.end(),
+                                    [&](const PageWaits& one) { return one.queue == queue; });
+    out_.key("waits");
+    if (known == facts_.waits.end()) return out_.null();
+    out_.begin_object();
+    out_.field("count", known->count);
+    out_.field("p50Seconds", known->p50_seconds);
+    out_.field("p95Seconds", known->p95_seconds);
+    out_.end_object();
   }
 
   static std::string line_name(const QueueLine& line) {
@@ -356,6 +372,45 @@ class PageWriter {
       }
     }
     out_.end_array();
+  }
+
+  void health_events() {
+    out_.key("healthEvents");
+    out_.begin_array();
+    for (const PageHealthEvent& event : facts_.health_events) {
+      out_.begin_object();
+      time_or_null("at", event.at_ns);
+      out_.field("node", event.node);
+      out_.field("gpu", event.gpu);
+      out_.field("inService", event.in_service);
+      out_.field("reason", event.reason);
+      out_.end_object();
+    }
+    out_.end_array();
+  }
+
+  void trend() {
+    out_.key("trend");
+    out_.begin_array();
+    for (const PageTrendStep& step : facts_.trend) {
+      out_.begin_object();
+      time_or_null("at", step.at_ns);
+      out_.field("used", step.used);
+      out_.field("free", step.free);
+      out_.field("out", step.out);
+      out_.field("busy", step.busy);
+      out_.end_object();
+    }
+    out_.end_array();
+  }
+
+  void telemetry() {
+    out_.key("telemetry");
+    out_.begin_object();
+    out_.field("nodes", facts_.measured_nodes);
+    out_.field("silent", facts_.silent_nodes);
+    time_or_null("oldest", facts_.measured_ns);
+    out_.end_object();
   }
 
   void control() {

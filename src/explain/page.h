@@ -23,6 +23,25 @@ struct PageHours {
   double held = 0, busy = 0, idle = 0, unknown = 0;
 };
 
+// Of the last day.
+struct PageWaits {
+  std::string queue;
+  std::size_t count = 0;
+  double p50_seconds = 0, p95_seconds = 0;
+};
+struct PageHealthEvent {
+  std::int64_t at_ns = 0;
+  std::string node;
+  int gpu = -1;  // -1: the node itself
+  bool in_service = false;
+  std::string reason;
+};
+struct PageTrendStep {
+  std::int64_t at_ns = 0;
+  double used = 0, free = 0, out = 0;  // GPUs
+  int busy = -1;                       // per cent; -1: nobody measured
+};
+
 struct PageFacts {
   std::string cluster;  // what to call it
   std::string trouble;  // why nothing is decided, or empty
@@ -31,6 +50,11 @@ struct PageFacts {
   std::int64_t last_decision_ns = 0;  // 0: none yet
   // How busy a GPU is, per cent; -1: nobody measures.
   std::function<int(std::string_view node, int gpu)> busy;
+  std::size_t measured_nodes = 0, silent_nodes = 0;  // nodes that tell it, and that should
+  std::int64_t measured_ns = 0;                      // the oldest reading; 0: there is none
+  std::vector<PageWaits> waits;                      // by queue
+  std::vector<PageHealthEvent> health_events;        // the latest first
+  std::vector<PageTrendStep> trend;                  // the oldest first
   std::int64_t usage_since_ns = 0;
   std::vector<PageHours> teams;  // by name
   PageHours all_teams;

@@ -100,5 +100,26 @@ TEST(Page, TheSameFactsAreTheSameBytes) {
   EXPECT_EQ(page_of(facts).members, page_of(facts).members);
 }
 
+TEST(Page, TellsTheLastDayAndWhoMeasures) {
+  PageFacts facts;
+  const PageText none = page_of(facts);
+  EXPECT_EQ(json_at(none, "healthEvents"), "[]");
+  EXPECT_EQ(json_at(none, "trend"), "[]");
+  EXPECT_EQ(json_at(none, "telemetry"), R"({"nodes":0,"silent":0,"oldest":null})");
+  constexpr std::int64_t kSecondNs = 1'000'000'000;
+  facts.health_events.push_back({60 * kSecondNs, "n1", 3, false, "Xid79"});
+  facts.trend.push_back({300 * kSecondNs, 2, 1, 1, 40});
+  facts.measured_nodes = 1;
+  facts.measured_ns = 90 * kSecondNs;
+  const PageText page = page_of(facts);
+  EXPECT_EQ(
+      json_at(page, "healthEvents"),
+      R"([{"at":"1970-01-01T00:01:00Z","node":"n1","gpu":3,"inService":false,"reason":"Xid79"}])");
+  EXPECT_EQ(json_at(page, "trend"),
+            R"([{"at":"1970-01-01T00:05:00Z","used":2,"free":1,"out":1,"busy":40}])");
+  EXPECT_EQ(json_at(page, "telemetry"),
+            R"({"nodes":1,"silent":0,"oldest":"1970-01-01T00:01:30Z"})");
+}
+
 }  // namespace
 }  // namespace berth::explain

@@ -28,6 +28,7 @@ export interface QueueRow {
   oldest: string | null; // since when
   next: string;
   nextReason: string;
+  waits: { count: number; p50Seconds: number; p95Seconds: number } | null; // of the last day
 }
 
 export interface WorkloadRow {
@@ -75,6 +76,22 @@ export interface HealthRow {
   reason: string;
 }
 
+export interface HealthEvent {
+  at: string | null;
+  node: string;
+  gpu: number; // -1: the node itself
+  inService: boolean;
+  reason: string;
+}
+
+export interface TrendStep {
+  at: string | null;
+  used: number; // GPUs, the mean of five minutes
+  free: number;
+  out: number;
+  busy: number; // per cent of what is held; -1: nobody measured
+}
+
 export interface TeamRow {
   team: string;
   heldHours: number;
@@ -105,6 +122,9 @@ export interface Page {
   nodes: NodeRow[];
   pods: PodRow[];
   health: HealthRow[];
+  healthEvents: HealthEvent[]; // of the last day, the latest first
+  trend: TrendStep[];
+  telemetry: { nodes: number; silent: number; oldest: string | null }; // who tells how busy GPUs are
   control: { leading: boolean; cycles: number; bound: number; evicted: number; failedWrites: number; lastDecisionMs: number | null };
   usage: { since: string | null; teams: TeamRow[]; total: Omit<TeamRow, 'team'> & { freeHours: number; unhealthyHours: number } };
   interruptions: Interruption[];

@@ -1,7 +1,8 @@
 // The platform engineer's first screen: can the fleet take work now?
 import { useMemo } from 'preact/hooks';
-import { full, plural, since, stateOf, type Counts, type NodeRow, type Page } from './data';
-import { FleetMap, type Colour } from './map';
+import { Trend } from './charts';
+import { ago, full, plural, since, stateOf, type Counts, type NodeRow, type Page } from './data';
+import { BUSY_STEPS, FleetMap, type Colour } from './map';
 import { address, place, with_query } from './state';
 
 const STATES: (keyof Omit<Counts, 'total'>)[] = ['used', 'free', 'unhealthy', 'reserved', 'unknown'];
@@ -82,6 +83,12 @@ function Queues({ page }: { page: Page }) {
             <th class="num">Used</th>
             <th class="num">Waiting</th>
             <th class="num">Oldest</th>
+            <th class="num" title="Half of those let in during the last day waited at most so long">
+              Wait p50
+            </th>
+            <th class="num" title="19 of 20 waited at most so long">
+              p95
+            </th>
             <th>Next in line</th>
           </tr>
         </thead>
@@ -98,6 +105,11 @@ function Queues({ page }: { page: Page }) {
               </td>
               <td class="num">{q.waiting}</td>
               <td class="num">{q.oldest && since(q.oldest, page.time)}</td>
+              <td class="num">{q.waits ? ago(q.waits.p50Seconds) : <small>nobody yet</small>}</td>
+              <td class="num">
+                {q.waits && ago(q.waits.p95Seconds)}
+                {q.waits && <small> of {q.waits.count}</small>}
+              </td>
               <td>{q.next && `${q.next}: ${q.nextReason}`}</td>
             </tr>
           ))}
@@ -133,6 +145,7 @@ function Pending({ page }: { page: Page }) {
 
 function Health({ page }: { page: Page }) {
   const off = page.nodes.filter((n) => !n.ready || n.cordoned);
+  const events = page.healthEvents ?? [];
   return (
     <section class="card" aria-labelledby="health">
       <h2 id="health">Health</h2>
@@ -153,6 +166,21 @@ function Health({ page }: { page: Page }) {
         ))}
       </ul>
       {page.health.length > 20 && <p class="more">+{page.health.length - 20} more GPUs</p>}
+      <h3>Last 24 hours</h3>
+      {events.length === 0 && <p class="empty">Nothing left service or came back.</p>}
+      <ul class="plain">
+        {events.slice(0, 8).map((e) => (
+          <li key={`${e.at} ${e.node}/${e.gpu}`}>
+            {since(e.at, page.time)} ago:{' '}
+            <a href={address(['fleet'], { node: e.node })}>
+              {e.node}
+              {e.gpu >= 0 && ` GPU ${e.gpu}`}
+            </a>{' '}
+            {e.inService ? 'came back' : `left service${e.reason && `: ${e.reason}`}`}
+          </li>
+        ))}
+      </ul>
+      {events.length > 8 && <p class="more">+{events.length - 8} more</p>}
     </section>
   );
 }
@@ -207,7 +235,7 @@ function NodePanel({ page, node }: { page: Page; node: NodeRow }) {
                 <td>
                   <i class={`dot ${stateOf(letter)}`} aria-hidden="true" /> {stateOf(letter)}
                 </td>
-                <td class="num">{busy < 0 ? 'unknown' : `${busy} %`}</td>
+                <td class="num">{busy >= 0 ? `${busy} %` : pod ? 'unknown' : ''}</td>
                 <td>
                   {pod && (
                     <>
@@ -230,6 +258,28 @@ export function jobOf(page: Page, workload: string): string {
   return address(['jobs', row?.kind ?? 'Pod', namespace, name]);
 }
 
+// Who tells how busy GPUs are, and how old that is.
+function Telemetry({ page }: { page: Page }) {
+  const t = page.telemetry;
+  if (!t || page.nodes.length === 0) return null;
+  if (t.nodes === 0) {
+    return <p class="empty">Nobody tells how busy GPUs are{t.silent > 0 && `: ${plural(t.silent, 'node')} did not answer`}.</p>;
+  }
+  return (
+    <p class="sum">
+      <small>
+        Utilisation from {plural(t.nodes, 'node')}, at most {since(t.oldest, page.time)} old
+        {t.silent > 0 && `; ${plural(t.silent, 'node')} did not answer`}
+      </small>
+    </p>
+  );
+}
+
+const busyMean = (n: NodeRow) => {
+  const known = n.busy.filter((b) => b >= 0);
+  return known.length === 0 ? -1 : Math.round(known.reduce((a, b) => a + b, 0) / known.length);
+};
+
 const COLOURS: [Colour, string][] = [
   ['state', 'state'],
   ['busy', 'utilisation'],
@@ -249,6 +299,7 @@ function NodeTable({ page }: { page: Page }) {
             <th class="num">Used</th>
             <th class="num">Free</th>
             <th class="num">Of</th>
+            <th class="num">Busy</th>
           </tr>
         </thead>
         <tbody>
@@ -262,6 +313,7 @@ function NodeTable({ page }: { page: Page }) {
               <td class="num">{[...n.states].filter((s) => s === 'U').length}</td>
               <td class="num">{[...n.states].filter((s) => s === 'F').length}</td>
               <td class="num">{n.states.length}</td>
+              <td class="num">{busyMean(n) < 0 ? 'unknown' : `${busyMean(n)} %`}</td>
             </tr>
           ))}
         </tbody>
@@ -296,6 +348,19 @@ export function FleetScreen({ page }: { page: Page }) {
           </span>
         </div>
         <Sum counts={page.gpus} />
+        {colour === 'busy' && (
+          <p class="sum">
+            {BUSY_STEPS.map(([, colour, label], i) => (
+              <span key={label}>
+                <i class="dot" aria-hidden="true" ref={(e) => e && (e.style.background = colour)} /> {i === 0 ? label : `to ${label}`}
+              </span>
+            ))}
+            <span>
+              <i class="dot unknown" aria-hidden="true" /> unknown
+            </span>
+          </p>
+        )}
+        <Telemetry page={page} />
         {page.nodes.length === 0 && <p class="empty">No node has a GPU. Start an agent on one: berth agent --help</p>}
         {page.nodes.length > 0 && (table ? <NodeTable page={page} /> : <FleetMap page={page} colour={colour} chosen={chosen} />)}
       </section>
@@ -325,8 +390,9 @@ export function FleetScreen({ page }: { page: Page }) {
         <Pending page={page} />
         <Health page={page} />
       </aside>
-      <Models page={page} />
       <Queues page={page} />
+      <Trend page={page} />
+      <Models page={page} />
       <Control page={page} />
     </div>
   );

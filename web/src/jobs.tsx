@@ -81,6 +81,11 @@ export function JobsScreen({ page }: { page: Page }) {
   );
 }
 
+const meanOf = (busy: number[]) => {
+  const known = busy.filter((b) => b >= 0);
+  return known.length === 0 ? 'unknown' : `${Math.round(known.reduce((a, b) => a + b, 0) / known.length)} %`;
+};
+
 // The ranks of a job: each pod, its GPUs and how busy they are.
 function Ranks({ page, workload }: { page: Page; workload: string }) {
   const rows: { pod: string; node: string; gpus: number[]; busy: number[] }[] = [];
@@ -102,6 +107,12 @@ function Ranks({ page, workload }: { page: Page; workload: string }) {
   return (
     <section class="card" aria-labelledby="ranks">
       <h2 id="ranks">Where it runs</h2>
+      {known.length > 0 && (
+        <p>
+          Busy: {Math.round(known.reduce((a, b) => a + b, 0) / known.length)} % on average, {Math.min(...known)} to {Math.max(...known)} %
+          {page.telemetry?.oldest && <small>, at most {since(page.telemetry.oldest, page.time)} old</small>}
+        </p>
+      )}
       {known.length === 0 && <p class="empty">Nobody measures these GPUs: utilisation is unknown.</p>}
       {idle > 0 && (
         <p class="banner">
@@ -115,6 +126,7 @@ function Ranks({ page, workload }: { page: Page; workload: string }) {
             <th>Node</th>
             <th>GPUs</th>
             <th>Busy</th>
+            <th class="num">Mean</th>
           </tr>
         </thead>
         <tbody>
@@ -134,6 +146,7 @@ function Ranks({ page, workload }: { page: Page; workload: string }) {
                   ))}
                 </span>
               </td>
+              <td class="num">{meanOf(r.busy)}</td>
             </tr>
           ))}
         </tbody>

@@ -6,6 +6,16 @@ import { go, with_query } from './state';
 
 export type Colour = 'state' | 'busy' | 'queue' | 'age';
 
+// Held and idle stands out; the rest is one colour that grows stronger.
+export const BUSY_STEPS: [number, string, string][] = [
+  [5, '#e0a030', 'under 5 %'],
+  [30, '#a9c4f0', '30 %'],
+  [55, '#7aa3e6', '55 %'],
+  [80, '#4a7dd6', '80 %'],
+  [101, '#1f4fa8', '100 %'],
+];
+const busyColour = (busy: number) => BUSY_STEPS.find(([below]) => busy < below)?.[1] ?? '#1f4fa8';
+
 const SQUARE = 12;
 const GAP = 2;
 const PER_ROW = 4;
@@ -102,7 +112,7 @@ function painter(page: Page, colour: Colour, css: CSSStyleDeclaration): (node: N
     const pod = page.pods[node.holder[i] ?? -1];
     if (colour === 'busy') {
       const busy = node.busy[i] ?? -1;
-      return busy < 0 ? states.unknown! : `hsl(${210 - 1.7 * busy} 70% ${40 + 0.15 * busy}%)`;
+      return busy < 0 ? states.unknown! : busyColour(busy);
     }
     if (colour === 'queue') return pod ? `hsl(${hue(pod.queue || pod.name.split('/')[0]!)} 60% 48%)` : states.unknown!;
     const hours = pod?.since ? Math.max(0, (now - Date.parse(pod.since)) / 3.6e6) : NaN;
@@ -258,7 +268,7 @@ export function FleetMap({ page, colour, chosen }: { page: Page; colour: Colour;
   });
 
   return (
-    <div class="map" ref={box}>
+    <div class={page.nodes.length <= 24 ? 'map small' : 'map'} ref={box}>
       <canvas
         ref={canvas}
         role="img"

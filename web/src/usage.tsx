@@ -25,7 +25,10 @@ export function UsageScreen({ page }: { page: Page }) {
                 <th class="num">Busy</th>
                 <th class="num">Idle</th>
                 <th class="num">Unknown</th>
-                <th>Of what it held</th>
+                <th>
+                  Of what it held: <i class="dot used" aria-hidden="true" /> busy <i class="dot idle" aria-hidden="true" /> idle{' '}
+                  <i class="dot unknown" aria-hidden="true" /> unknown
+                </th>
               </tr>
             </thead>
             <tbody>

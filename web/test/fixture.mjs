@@ -17,6 +17,9 @@ export function makePage({ nodes = 4, revision = 1, time = '2026-11-16T12:00:00Z
     nodes: [],
     pods: [],
     health: [],
+    healthEvents: [],
+    trend: [],
+    telemetry: { nodes: 0, silent: 0, oldest: null },
     control: { leading: true, cycles: 12, bound: 9, evicted: 0, failedWrites: 0, lastDecisionMs: 0.42 },
     usage: { since: '2026-11-16T08:00:00Z', teams: [], total: { heldHours: 0, busyHours: 0, idleHours: 0, unknownHours: 0, freeHours: 0, unhealthyHours: 0 } },
     interruptions: [],
@@ -54,6 +57,24 @@ export function makePage({ nodes = 4, revision = 1, time = '2026-11-16T12:00:00Z
   }
   if (nodes === 0) return page;
   page.health.push({ node: 'gpu-node-0001', gpu: 6, state: 'unhealthy', reason: 'XidGpuFallen: the GPU fell off the bus' });
+  page.healthEvents = [
+    { at: '2026-11-16T11:40:00Z', node: 'gpu-node-0001', gpu: 6, inService: false, reason: 'XidGpuFallen' },
+    { at: '2026-11-16T07:10:00Z', node: 'gpu-node-0003', gpu: -1, inService: false, reason: 'not ready' },
+    { at: '2026-11-15T22:00:00Z', node: 'gpu-node-0000', gpu: 2, inService: true, reason: '' },
+  ];
+  page.telemetry = { nodes: nodes - 1, silent: 1, oldest: '2026-11-16T11:59:48Z' };
+  // A day of steps, with a hole where the program did not run.
+  for (let i = 0; i < 288; ++i) {
+    if (i > 100 && i < 120) continue;
+    const used = page.gpus.total * (0.55 + 0.3 * Math.sin(i / 40));
+    page.trend.push({
+      at: new Date(Date.parse(time) - (287 - i) * 300000).toISOString(),
+      used,
+      free: page.gpus.total - used - page.gpus.unhealthy,
+      out: page.gpus.unhealthy,
+      busy: i > 200 && i < 210 ? -1 : Math.round(60 + 25 * Math.sin(i / 15)),
+    });
+  }
   for (const model of MODELS) {
     const of = page.nodes.filter((node) => node.model === model);
     if (of.length === 0) continue;
@@ -61,8 +82,8 @@ export function makePage({ nodes = 4, revision = 1, time = '2026-11-16T12:00:00Z
     page.models.push({ model, total: of.length * 8, used: count('U'), free: count('F'), unhealthy: count('X'), reserved: 0, unknown: 0, largestBlock: 2, gangs: [{ gpus: 2, pods: Math.floor(count('F') / 2) }] });
   }
   page.queues = [
-    { name: 'team-0', cohort: 'ml', quota: 16, used: 18, borrowed: 2, waiting: 1, oldest: '2026-11-16T10:00:00Z', next: 'llama-70b', nextReason: 'NeverFits' },
-    { name: 'team-1', cohort: 'ml', quota: 8, used: 8, borrowed: 0, waiting: 1, oldest: '2026-11-16T11:56:00Z', next: '<script>alert(1)</script>', nextReason: 'Fragmented' },
+    { name: 'team-0', cohort: 'ml', quota: 16, used: 18, borrowed: 2, waiting: 1, oldest: '2026-11-16T10:00:00Z', next: 'llama-70b', nextReason: 'NeverFits', waits: { count: 41, p50Seconds: 95, p95Seconds: 8040 } },
+    { name: 'team-1', cohort: 'ml', quota: 8, used: 8, borrowed: 0, waiting: 1, oldest: '2026-11-16T11:56:00Z', next: '<script>alert(1)</script>', nextReason: 'Fragmented', waits: null },
   ];
   page.pending = [
     { reason: 'Fragmented', workloads: 1, gpus: 4, config: false },

@@ -54,7 +54,7 @@ async function done(tab) {
   await tab.context().close();
 }
 
-const SCREENS = { fleet: '#/fleet', jobs: '#/jobs', job: '#/jobs/Job/team-1/resnet', usage: '#/usage', node: '#/fleet?node=gpu-node-0001&color=busy', table: '#/fleet?as=table' };
+const SCREENS = { fleet: '#/fleet', jobs: '#/jobs', job: '#/jobs/Job/team-1/resnet', running: '#/jobs/Job/team-0/train-0', usage: '#/usage', node: '#/fleet?node=gpu-node-0001&color=busy', table: '#/fleet?as=table' };
 
 for (const [name, hash] of Object.entries(SCREENS)) {
   for (const dark of [false, true]) {
@@ -74,6 +74,37 @@ for (const [name, hash] of Object.entries(SCREENS)) {
     await done(tab);
   });
 }
+
+test('waits of queues, the last day, and who measures', async () => {
+  const tab = await open('#/fleet');
+  const queues = await tab.textContent('section[aria-labelledby=queues]');
+  assert.match(queues, /Wait p50/);
+  assert.match(queues, /2 min\s*2 h of 41/);
+  assert.match(queues, /nobody yet/);
+  const health = await tab.textContent('section[aria-labelledby=health]');
+  assert.match(health, /20 min ago: gpu-node-0001 GPU 6 left service: XidGpuFallen/);
+  assert.match(health, /14 h ago: gpu-node-0000 GPU 2 came back/);
+  assert.match(await tab.textContent('section.main'), /Utilisation from 3 nodes, at most 12 s old; 1 node did not answer/);
+  const charts = tab.locator('section[aria-labelledby=trend] svg');
+  assert.equal(await charts.count(), 2);
+  assert.match(await charts.nth(0).getAttribute('aria-label'), /GPUs held: [\d.]+ on average/);
+  // The hole in the day is a hole in the line, and nothing is drawn outside of the picture.
+  const line = await tab.getAttribute('section[aria-labelledby=trend] path.busy', 'd');
+  assert.equal(line.match(/M/g).length, 3);
+  assert.doesNotMatch(line, /NaN|-/);
+  await done(tab);
+});
+
+test('a program that measures nothing says so', async () => {
+  const page = makePage();
+  page.telemetry = { nodes: 0, silent: 4, oldest: null };
+  page.trend = page.trend.map((s) => ({ ...s, busy: -1 }));
+  const tab = await open('#/fleet', { page });
+  assert.match(await tab.textContent('section.main'), /Nobody tells how busy GPUs are: 4 nodes did not answer/);
+  assert.match(await tab.textContent('section[aria-labelledby=trend]'), /Nobody measured/);
+  await accessible(tab);
+  await done(tab);
+});
 
 test('the answer comes first, and the states sum up', async () => {
   const tab = await open('#/fleet');

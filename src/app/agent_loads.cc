@@ -1,0 +1,159 @@
+#include "app/agent_loads.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "account/history.h"
+
+namespace berth::app {
+
+namespace {
+
+std::string_view text_in(const text::Value* value) {
+  return value == nullptr ? std::string_view() : value->string();
+}
+
+// What may stand in a URL as an address: nothing that says more than where.
+bool is_address(std::string_view text) {
+  constexpr std::size_t kLongest = 45;
+  return !text.empty() && text.size() <= kLongest &&
+         text.find_first_not_of("0123456789abcdefABCDEF.:") == std::string_view::npos;
+}
+
+// Has or had GPUs: the kubelet keeps what was once offered.
+bool has_gpus(const text::Value& status) {
+  const text::Value* capacity = status.find("capacity");
+  if (capacity == nullptr) return false;
+  return std::any_of(capacity->members().begin(), capacity->members().end(),
+                     [](const text::Member& one) { return one.key.starts_with("nvidia.com/"); });
+}
+
+}  // namespace
+
+std::map<std::string, std::string> node_addresses(const text::Value& list) {
+  std::map<std::string, std::string> out;
+  const text::Value* items = list.find("items");
+  if (items == nullptr) return out;
+  for (const text::Value& node : items->items()) {
+    const text::Value* metadata = node.find("metadata");
+    const text::Value* status = node.find("status");
+    if (metadata == nullptr || status == nullptr) continue;
+    const std::string_view name = text_in(metadata->find("name"));
+    const text::Value* addresses = status->find("addresses");
+    if (name.empty() || addresses == nullptr || !has_gpus(*status)) continue;
+    for (const text::Value& one : addresses->items()) {
+      const std::string_view address = text_in(one.find("address"));
+      if (text_in(one.find("type")) != "InternalIP" || !is_address(address)) continue;
+      const bool six = address.find(':') != std::string_view::npos;
+      out.emplace(name, six ? "[" + std::string(address) + "]" : std::string(address));
+      break;
+    }
+  }
+  return out;
+}
+
+struct AgentLoads::State : std::enable_shared_from_this<State> {
+  struct Reading {
+    std::vector<int> busy;
+    std::int64_t ticks_ns = 0, wall_ns = 0;  // 0: none yet
+    bool asked = false;                      // and not answered yet
+  };
+
+  State(kube::Client& with, Fetch by, AgentLoadsOptions how)
+      : client(with), loop(with.loop()), fetch(std::move(by)), options(how) {}
+
+  kube::Client& client;
+  Loop& loop;
+  Fetch fetch;
+  AgentLoadsOptions options;
+  std::map<std::string, std::string> addresses, coming;  // by node
+  std::map<std::string, Reading, std::less<>> readings;
+  Loop::Timer list_timer = 0, ask_timer = 0;
+  kube::Call listing = 0;
+
+  void list(const std::string& next) {
+    kube::ListOptions how;
+    how.limit = options.list_limit;
+    how.next = next;
+    listing = client.list(kube::resources::nodes(), how,
+                          [self = weak_from_this()](const kube::Answer& answer) {
+                            if (const auto state = self.lock()) state->take(answer);
+                          });
+  }
+
+  void take(const kube::Answer& answer) {
+    listing = 0;
+    std::string next;
+    if (answer.ok()) {
+      coming.merge(node_addresses(answer.body.root()));
+      const text::Value* metadata = answer.body.root().find("metadata");
+      next = metadata == nullptr ? "" : std::string(text_in(metadata->find("continue")));
+      if (!next.empty() && coming.size() < options.max_nodes) return list(next);
+      addresses = std::exchange(coming, {});
+      std::erase_if(readings, [this](const auto& one) { return !addresses.contains(one.first); });
+    }
+    coming.clear();
+    list_timer = loop.after(options.nodes_ns, [self = weak_from_this()] {
+      if (const auto state = self.lock()) state->list("");
+    });
+    if (ask_timer == 0) ask();
+  }
+
+  void ask() {
+    ask_timer = loop.after(options.interval_ns, [self = weak_from_this()] {
+      if (const auto state = self.lock()) state->ask();
+    });
+    for (const auto& [node, address] : addresses) {
+      Reading& reading = readings[node];
+      if (reading.asked) continue;  // the round before is not through
+      reading.asked = true;
+      fetch("http://" + address + ":" + std::to_string(options.port) + "/metrics",
+            [self = weak_from_this(), name = node](const Result<std::string>& page) {
+              if (const auto state = self.lock()) state->note(name, page);
+            });
+    }
+  }
+
+  void note(const std::string& node, const Result<std::string>& page) {
+    const auto found = readings.find(node);
+    if (found == readings.end()) return;
+    found->second.asked = false;
+    if (!page.ok()) return;
+    std::vector<int> busy = account::busy_of_metrics(*page);
+    if (busy.empty()) return;
+    found->second.busy = std::move(busy);
+    found->second.ticks_ns = loop.monotonic().ticks_ns();
+    found->second.wall_ns = loop.wall().now_ns();
+  }
+};
+
+AgentLoads::AgentLoads(kube::Client& client, Fetch fetch, AgentLoadsOptions options)
+    : state_(std::make_shared<State>(client, std::move(fetch), options)) {}
+
+AgentLoads::~AgentLoads() {
+  if (state_->list_timer != 0) state_->loop.cancel(state_->list_timer);
+  if (state_->ask_timer != 0) state_->loop.cancel(state_->ask_timer);
+  if (state_->listing != 0) state_->client.cancel(state_->listing);
+}
+
+void AgentLoads::start() { state_->list(""); }
+
+PageFactsKeeper::Readings AgentLoads::readings() const {
+  PageFactsKeeper::Readings out;
+  const std::int64_t now = state_->loop.monotonic().ticks_ns();
+  for (const auto& [node, address] : state_->addresses) {
+    const auto found = state_->readings.find(node);
+    const bool fresh = found != state_->readings.end() && found->second.wall_ns != 0 &&
+                       now - found->second.ticks_ns <= state_->options.stale_ns;
+    if (!fresh) {
+      ++out.silent_nodes;
+      continue;
+    }
+    const std::int64_t taken = found->second.wall_ns;
+    if (out.oldest_ns == 0 || taken < out.oldest_ns) out.oldest_ns = taken;
+    out.loads.emplace(node, found->second.busy);
+  }
+  return out;
+}
+
+}  // namespace berth::app

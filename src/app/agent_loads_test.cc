@@ -1,0 +1,84 @@
+#include "app/agent_loads.h"
+
+#include <gtest/gtest.h>
+
+#include "kube/script_transport_for_test.h"
+#include "text/json.h"
+
+namespace berth::app {
+namespace {
+
+TEST(NodeAddresses, OfNodesWithGpusAlone) {
+  const auto list = text::parse_json(R"({"items":[
+    {"metadata":{"name":"a"},"status":{"capacity":{"nvidia.com/gpu":"8"},
+     "addresses":[{"type":"Hostname","address":"a"},{"type":"InternalIP","address":"10.0.0.1"}]}},
+    {"metadata":{"name":"six"},"status":{"capacity":{"nvidia.com/mig-1g.10gb":"7"},
+     "addresses":[{"type":"InternalIP","address":"fd00::1"}]}},
+    {"metadata":{"name":"cpu"},"status":{"capacity":{"cpu":"8"},
+     "addresses":[{"type":"InternalIP","address":"10.0.0.2"}]}},
+    {"metadata":{"name":"evil"},"status":{"capacity":{"nvidia.com/gpu":"8"},
+     "addresses":[{"type":"InternalIP","address":"10.0.0.3/x?@y"}]}},
+    {"metadata":{"name":"none"},"status":{"capacity":{"nvidia.com/gpu":"8"}}}, 7, {}]})");
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(node_addresses(list->root()),
+            (std::map<std::string, std::string>{{"a", "10.0.0.1"}, {"six", "[fd00::1]"}}));
+}
+
+constexpr std::int64_t kSecondOfLoads = 1'000'000'000;
+
+std::string node_json(const std::string& name, const std::string& address) {
+  return R"({"metadata":{"name":")" + name +
+         R"("},"status":{"capacity":{"nvidia.com/gpu":"2"},"addresses":[{"type":"InternalIP",)" +
+         R"("address":")" + address + R"("}]}})";
+}
+
+// Two nodes in two pages of the list; one agent answers, the other never does.
+TEST(AgentLoads, AsksEveryNodeAndForgetsWhatIsOld) {
+  FakeClock clock(1'700'000'000 * kSecondOfLoads);
+  SteppedLoop loop(clock);
+  kube::ScriptTransport transport(loop);
+  kube::Client client(transport, loop, Random(1));
+  std::vector<std::pair<std::string, std::function<void(Result<std::string>)>>> asked;
+  bool answers = true;
+  AgentLoads loads(
+      client,
+      [&](std::string url, std::function<void(Result<std::string>)> done) {
+        if (url == "http://10.0.0.1:9400/metrics" && answers) {
+          loop.post([done] { done(std::string("DCGM_FI_DEV_GPU_UTIL{gpu=\"1\"} 42\n")); });
+        }
+        asked.emplace_back(std::move(url), std::move(done));
+      },
+      {});
+  loads.start();
+  loop.run_ready();
+  ASSERT_EQ(transport.asked.size(), 1u);
+  transport.answer(0, 200,
+                   R"({"metadata":{"continue":"x"},"items":[)" + node_json("a", "10.0.0.1") + "]}");
+  loop.run_ready();
+  ASSERT_EQ(transport.asked.size(), 2u);
+  EXPECT_EQ(transport.asked[1].query("continue"), "x");
+  EXPECT_TRUE(asked.empty());
+  transport.answer(1, 200, R"({"metadata":{},"items":[)" + node_json("b", "10.0.0.2") + "]}");
+  loop.run_ready();
+  ASSERT_EQ(asked.size(), 2u);
+  EXPECT_EQ(asked[1].first, "http://10.0.0.2:9400/metrics");
+  EXPECT_EQ(loads.readings().loads, (PageFactsKeeper::Loads{{"a", {-1, 42}}}));
+  EXPECT_EQ(loads.readings().silent_nodes, 1u);
+  EXPECT_EQ(loads.readings().oldest_ns, clock.now_ns());
+
+  // The one that owes an answer is not asked again.
+  loop.run_for(31 * kSecondOfLoads);
+  EXPECT_EQ(asked.size(), 3u);
+  asked[1].second(Error(Code::kUnavailable, "refused"));
+  answers = false;
+  loop.run_for(30 * kSecondOfLoads);
+  EXPECT_EQ(asked.size(), 5u);
+  EXPECT_EQ(loads.readings().loads.size(), 1u);
+  loop.run_for(121 * kSecondOfLoads);
+  EXPECT_TRUE(loads.readings().loads.empty());
+  EXPECT_EQ(loads.readings().silent_nodes, 2u);
+  EXPECT_EQ(loads.readings().oldest_ns, 0);
+}
+
+}  // namespace
+}  // namespace berth::app
