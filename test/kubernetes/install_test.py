@@ -8,11 +8,13 @@ runs the program with the arguments and the environment of the Deployment and a 
 EndpointSlice of the webhook's Service.
 """
 import base64
+import http.client
 import json
 import os
 import re
 import shutil
 import socket
+import ssl
 import subprocess
 import threading
 import time
@@ -52,8 +54,8 @@ class Shipped(rig.Rig):
             raise AssertionError(f"helm {' '.join(arguments)}: {done.returncode}\n{done.stdout}{done.stderr}")
         return done.stderr if fails else done.stdout
 
-    def template(self, *flags, fails=False):
-        return self.helm("template", "berth", CHART, "--namespace", NS, "--kube-version", "1.34.0", *flags,
+    def template(self, *flags, fails=False, chart=CHART):
+        return self.helm("template", "berth", chart, "--namespace", NS, "--kube-version", "1.34.0", *flags,
                          fails=fails)
 
     def install(self, *flags, verb="install"):
@@ -175,6 +177,10 @@ class Install(rig.Test):
             out = r.kubectl("apply", "--server-side", "--dry-run=server", "--validate=strict", "-f", path)
             self.assertEqual(out.count("customresourcedefinition"), 36)
             self.assertEqual(r.template("--set", "podMonitor.enabled=true").count("kind: PodMonitor"), 2)
+            # A package of the chart has what its links point to.
+            r.helm("package", CHART, "--destination", r.cluster.folder)
+            package = next(name for name in os.listdir(r.cluster.folder) if name.endswith(".tgz"))
+            self.assertEqual(r.template(), r.template(chart=r.cluster.path(package)))
 
     def test_plain_manifests(self):
         """deploy/berth.yaml: tried, applied, applied again without a change, and at work."""
@@ -245,6 +251,33 @@ class Install(rig.Test):
             r.wait("the webhook is asked", lambda: r.marks() == "berth")
             self.assertEqual(sorted(p["metadata"]["uid"] for p in r.bound("team")), running)
             r.nothing_wrong()
+
+    def test_page(self):
+        """The page with the rights that come with it: open to who may see, closed to who may not."""
+        with Shipped(self) as r:
+            port = free_ports(1)[0]
+            r.install(*ports(), "--set", "page.enabled=true", "--set", f"page.port={port}")
+            r.wait_for_kinds()
+            one = r.pod_of_deployment("page-0")
+            r.wait("it leads", lambda: r.leads(one), 90)
+            self.assertEqual(self.page(port, "/", None), 200)
+            self.assertEqual(self.page(port, "/api/page", None), 401)
+            self.assertEqual(self.page(port, "/api/page", r.token("berth-agent")), 403)
+            r.wait("the page is shown", lambda: self.page(port, "/api/page", r.cluster.token()) == 200)
+            refused = [e for e in r.audit() if e["responseStatus"]["code"] == 403 and
+                       e["objectRef"]["resource"] != "namespaces"]
+            self.assertEqual(refused, [])
+
+    @staticmethod
+    def page(port, path, token):
+        context = ssl.create_default_context()
+        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", port, context=context, timeout=60)
+        try:
+            connection.request("GET", path, headers={"Authorization": f"Bearer {token}"} if token else {})
+            return connection.getresponse().status
+        finally:
+            connection.close()
 
     def kueue_comes(self, r):
         """As Kueue's own manifests would: the kinds again, with the mark of their generator."""
