@@ -50,12 +50,17 @@ std::string caller_of(const text::Value& user) {
   return text.substr(1, text.size() - 2);
 }
 
-std::string access_review(const std::string& caller, const NeededRight& right) {
+// name, ns: empty for all of them.
+std::string access_review(const std::string& caller, const NeededRight& right,
+                          const char* verb = "list", const std::string& ns = {},
+                          const std::string& name = {}) {
   text::JsonWriter out;
   out.begin_object();
-  out.field("verb", "list");
+  out.field("verb", verb);
   out.field("group", right.group);
   out.field("resource", right.resource);
+  if (!ns.empty()) out.field("namespace", ns);
+  if (!name.empty()) out.field("name", name);
   out.end_object();
   return R"({"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{)" +
          caller + R"(,"resourceAttributes":)" + std::move(out).take() + "}}";
@@ -72,8 +77,15 @@ void PageAccess::ask(const std::string& token, Answer answer) {
   const std::int64_t now = client_.loop().monotonic().ticks_ns();
   std::erase_if(until_, [&](const auto& entry) { return entry.second <= now; });
   if (until_.contains(token)) return answer({});
+  ask_caller(token, [this, token, reply = std::move(answer)](Result<std::string> caller) {
+    if (!caller.ok()) return reply(std::move(caller).error());
+    ask_rights(token, *caller, 0, reply);
+  });
+}
+
+void PageAccess::ask_caller(const std::string& token, CallerKnown known) {
   if (token.size() > kLongestToken) {
-    return answer(Error(Code::kInvalid, "the token is longer than any"));
+    return known(Error(Code::kInvalid, "the token is longer than any"));
   }
   text::JsonWriter out;
   begin_review(out, token_reviews());
@@ -81,7 +93,7 @@ void PageAccess::ask(const std::string& token, Answer answer) {
   out.end_object();
   out.end_object();
   client_.create(token_reviews(), "", std::move(out).take(), {},
-                 [this, token, reply = std::move(answer)](const kube::Answer& review) {
+                 [reply = std::move(known)](const kube::Answer& review) {
                    if (!review.ok()) {
                      return reply(review.error().context("whose token it is cannot be told"));
                    }
@@ -90,7 +102,7 @@ void PageAccess::ask(const std::string& token, Answer answer) {
                    if (!says(review, "authenticated") || user == nullptr) {
                      return reply(Error(Code::kInvalid, "the cluster does not know this token"));
                    }
-                   ask_rights(token, caller_of(*user), 0, reply);
+                   reply(caller_of(*user));
                  });
 }
 
@@ -114,6 +126,114 @@ void PageAccess::ask_rights(const std::string& token, const std::string& caller,
                                                  " in all namespaces"));
         }
         ask_rights(token, caller, which + 1, reply);
+      });
+}
+
+// One after the other: may he get the subject under any of its kinds, then what else he may see.
+struct PageAccess::SightQuestion {
+  enum class Gives : std::uint8_t { kSubject, kPods, kNodes, kOwnPods };
+  struct Step {
+    Gives gives = Gives::kSubject;
+    NeededRight right = {};
+    const char* verb = "list";
+    std::string ns = {}, name = {}, kind = {};
+  };
+  explain::Subject subject;
+  std::string caller;
+  std::vector<Step> steps;
+  std::size_t at = 0;
+  WhyRights rights;
+  SightAnswer answer;
+
+  // Steps that could add nothing are left out.
+  void skip() {
+    const auto settled = [this](const Step& step) {
+      if (step.gives == Gives::kSubject) return rights.kinds.contains(step.kind);
+      return step.gives == Gives::kOwnPods && rights.sight.pods;
+    };
+    while (at < steps.size() && settled(steps[at])) ++at;
+  }
+
+  void take() {  // the step's answer is yes
+    const Step& step = steps[at];
+    if (step.gives == Gives::kSubject) rights.kinds.insert(step.kind);
+    rights.sight.pods |= step.gives == Gives::kPods;
+    rights.sight.nodes |= step.gives == Gives::kNodes;
+    if (step.gives == Gives::kOwnPods) rights.sight.namespaces.insert(step.ns);
+  }
+};
+
+namespace {
+
+struct AskedKind {
+  std::string_view kind;
+  NeededRight right;
+};
+constexpr std::array<AskedKind, 7> kAskedKinds = {{
+    {"pod", {"", "pods"}},
+    {"job", {"batch", "jobs"}},
+    {"job", {"batch.volcano.sh", "jobs"}},
+    {"workload", {"kueue.x-k8s.io", "workloads"}},
+    {"podgroup", {"scheduling.volcano.sh", "podgroups"}},
+    {"podgroup", {"scheduling.x-k8s.io", "podgroups"}},
+    {"podgroup", {"scheduling.run.ai", "podgroups"}},
+}};
+
+Error may_not_get(const explain::Subject& subject) {
+  const std::string kind = subject.kind.empty() ? "pod" : subject.kind;
+  return {Code::kInvalid, "you may not get " + kind + ' ' + subject.ns + '/' + subject.name +
+                              "; ask who runs the cluster for a Role that may get " + kind +
+                              "s there, and check with: kubectl auth can-i get " + kind + "s -n " +
+                              subject.ns};
+}
+
+}  // namespace
+
+void PageAccess::ask_sight(const std::string& token, const explain::Subject& subject,
+                           SightAnswer answer) {
+  using Gives = SightQuestion::Gives;
+  auto question = std::make_shared<SightQuestion>();
+  question->subject = subject;
+  question->answer = std::move(answer);
+  for (const AskedKind& asked : kAskedKinds) {
+    if (!subject.kind.empty() && subject.kind != asked.kind) continue;
+    question->steps.push_back({.gives = Gives::kSubject,
+                               .right = asked.right,
+                               .verb = "get",
+                               .ns = subject.ns,
+                               .name = subject.name,
+                               .kind = std::string(asked.kind)});
+  }
+  question->steps.push_back({.gives = Gives::kPods, .right = {"", "pods"}});
+  question->steps.push_back({.gives = Gives::kNodes, .right = {"", "nodes"}});
+  question->steps.push_back({.gives = Gives::kOwnPods, .right = {"", "pods"}, .ns = subject.ns});
+  ask_caller(token, [this, question](Result<std::string> caller) {
+    if (!caller.ok()) return question->answer(std::move(caller).error());
+    question->caller = std::move(*caller);
+    ask_next(question);
+  });
+}
+
+void PageAccess::ask_next(const std::shared_ptr<SightQuestion>& question) {
+  question->skip();
+  const bool all = question->at == question->steps.size();
+  const bool subject_known =
+      all || question->steps[question->at].gives != SightQuestion::Gives::kSubject;
+  if (subject_known && question->rights.kinds.empty()) {
+    return question->answer(may_not_get(question->subject));
+  }
+  if (all) return question->answer(question->rights);
+  const SightQuestion::Step& step = question->steps[question->at];
+  client_.create(
+      access_reviews(), "",
+      access_review(question->caller, step.right, step.verb, step.ns, step.name), {},
+      [this, question](const kube::Answer& review) {
+        if (!review.ok()) {
+          return question->answer(review.error().context("what the token may see cannot be told"));
+        }
+        if (says(review, "allowed")) question->take();
+        ++question->at;
+        ask_next(question);
       });
 }
 

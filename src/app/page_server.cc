@@ -8,7 +8,9 @@
 #include <thread>
 
 #include "app/page_files.h"
+#include "app/sheet.h"
 #include "base/bounded_queue.h"
+#include "explain/sight.h"
 #include "explain/why.h"
 #include "text/http.h"
 #include "text/rfc3339.h"
@@ -64,11 +66,52 @@ std::string asked_kind(std::string kind) {
   return known ? kind : std::string();
 }
 
+text::HttpResponse why_refusal(int status, std::string_view why) {
+  text::HttpResponse out = refusal(status, why);
+  out.headers.push_back({"Berth-Answer", "refused"});
+  return out;
+}
+
 std::string bearer_of(const text::HttpRequest& request) {
   constexpr std::string_view kBearer = "Bearer ";
+  if (const auto own = text::find_header(request.headers, "Berth-Token")) return std::string(*own);
   const auto header = text::find_header(request.headers, "Authorization");
   if (!header || !header->starts_with(kBearer)) return {};
   return std::string(header->substr(kBearer.size()));
+}
+
+struct WhyQuestion {
+  explain::Subject subject;
+  std::string output = "json";
+};
+
+Result<WhyQuestion> question_of(const text::HttpTarget& target) {
+  constexpr std::size_t kLongestName = 253;
+  WhyQuestion out;
+  explain::Subject& subject = out.subject;
+  for (const auto& [key, value] :
+       {std::pair("kind", &subject.kind), std::pair("namespace", &subject.ns),
+        std::pair("name", &subject.name), std::pair("output", &out.output)}) {
+    if (const auto given = target.get(key)) *value = std::string(*given);
+    if (value->size() > kLongestName) {
+      return invalid(fmt::format("{}: longer than {}", key, kLongestName));
+    }
+  }
+  if (subject.name.empty()) return invalid("name: want one");
+  if (out.output != "json" && out.output != "table" && out.output != "yaml") {
+    return invalid("output: want json, table or yaml");
+  }
+  subject.kind = asked_kind(subject.kind);
+  return out;
+}
+
+text::HttpResponse why_answer(const explain::Answer& answer, const std::string& output) {
+  text::HttpResponse out =
+      output == "table"  ? answer_of(200, "text/plain; charset=utf-8", why_table(answer))
+      : output == "yaml" ? answer_of(200, "application/yaml", yaml_of(why_json(answer)))
+                         : json_answer(why_json(answer));
+  out.headers.push_back({"Berth-Exit-Code", std::to_string(explain::exit_code(answer.standing))});
+  return out;
 }
 
 }  // namespace
@@ -136,7 +179,8 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   void admit(const text::HttpTarget& target, const std::string& token,
              const std::shared_ptr<serve::Exchange>& exchange) {
     if (!options.allow) return dispatch(target, exchange);
-    if (token.empty()) return exchange->respond(refusal(401, "a bearer token is needed"));
+    if (token.empty()) return exchange->respond(why_refusal(401, "a bearer token is needed"));
+    if (target.path.back() == "why" && options.allow_why) return admit_why(target, token, exchange);
     options.allow(token, [self = weak_from_this(), target, exchange](Status allowed) {
       if (!allowed.ok()) return exchange->respond(refusal(403, allowed.error().to_string()));
       if (const auto state = self.lock()) state->dispatch(target, exchange);
@@ -144,7 +188,11 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   }
 
   void dispatch(const text::HttpTarget& target, const std::shared_ptr<serve::Exchange>& exchange) {
-    if (target.path.back() == "why") return why(target, exchange);
+    if (target.path.back() == "why") {
+      const Result<WhyQuestion> question = question_of(target);
+      if (!question.ok()) return exchange->respond(why_refusal(400, question.error().to_string()));
+      return why(*question, std::nullopt, exchange);
+    }
     std::uint64_t after = 0;
     if (const auto text = target.get("after")) {
       const auto [stop, code] = std::from_chars(text->data(), text->data() + text->size(), after);
@@ -160,7 +208,12 @@ struct PageServer::State : std::enable_shared_from_this<State> {
     if (!waiters.empty()) make();
   }
 
-  void why(const text::HttpTarget& target, const std::shared_ptr<serve::Exchange>& exchange);
+  void admit_why(const text::HttpTarget& target, const std::string& token,
+                 const std::shared_ptr<serve::Exchange>& exchange);
+  void why(const WhyQuestion& question, const std::optional<PageAccess::WhyRights>& rights,
+           const std::shared_ptr<serve::Exchange>& exchange);
+  void why_with(const WhyQuestion& question, const std::optional<PageAccess::WhyRights>& rights,
+                const FetchedObjects& objects, const std::shared_ptr<serve::Exchange>& exchange);
 
   // Makes the page when it is time, and comes back while somebody waits.
   void make() {
@@ -226,38 +279,80 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   }
 };
 
-// The answer is worked out beside the loop, on a copy; a second one waits for the first.
-void PageServer::State::why(const text::HttpTarget& target,
-                            const std::shared_ptr<serve::Exchange>& exchange) {
-  constexpr std::size_t kLongestName = 253;
-  explain::Subject subject;
-  for (const auto& [key, value] :
-       {std::pair("kind", &subject.kind), std::pair("namespace", &subject.ns),
-        std::pair("name", &subject.name)}) {
-    *value = std::string(target.get(key).value_or(std::string_view()));
-    if (value->size() <= kLongestName) continue;
-    return exchange->respond(refusal(400, fmt::format("{}: longer than {}", key, kLongestName)));
+void PageServer::State::admit_why(const text::HttpTarget& target, const std::string& token,
+                                  const std::shared_ptr<serve::Exchange>& exchange) {
+  const Result<WhyQuestion> question = question_of(target);
+  if (!question.ok()) return exchange->respond(why_refusal(400, question.error().to_string()));
+  if (question->subject.ns.empty()) {
+    return exchange->respond(why_refusal(400, "namespace: want one"));
   }
-  if (subject.name.empty()) return exchange->respond(refusal(400, "name: want one"));
-  subject.kind = asked_kind(subject.kind);
+  options.allow_why(
+      token, question->subject,
+      [self = weak_from_this(), asked = *question,
+       exchange](const Result<PageAccess::WhyRights>& rights) {
+        if (!rights.ok()) {
+          const bool later = rights.error().code() == Code::kUnavailable;
+          return exchange->respond(why_refusal(later ? 503 : 403, rights.error().to_string()));
+        }
+        if (const auto state = self.lock()) state->why(asked, *rights, exchange);
+      });
+}
+
+void PageServer::State::why(const WhyQuestion& question,
+                            const std::optional<PageAccess::WhyRights>& rights,
+                            const std::shared_ptr<serve::Exchange>& exchange) {
+  if (!source.objects || question.subject.ns.empty()) {
+    return why_with(question, rights, nullptr, exchange);
+  }
+  source.objects(question.subject.ns,
+                 [self = weak_from_this(), question, rights, exchange](FetchedObjects objects) {
+                   if (const auto state = self.lock()) {
+                     state->why_with(question, rights, objects, exchange);
+                   }
+                 });
+}
+
+// The answer is worked out beside the loop, on a copy; a second one waits for the first.
+void PageServer::State::why_with(const WhyQuestion& question,
+                                 const std::optional<PageAccess::WhyRights>& rights,
+                                 const FetchedObjects& objects,
+                                 const std::shared_ptr<serve::Exchange>& exchange) {
   const bool taken =
-      jobs.try_push([inputs = std::make_shared<objects::Inputs>(source.inputs()), subject, exchange,
-                     wall = loop.wall().now_ns(), policy = options.policy] {
+      jobs.try_push([inputs = std::make_shared<objects::Inputs>(source.inputs()), question, rights,
+                     objects, exchange, wall = loop.wall().now_ns(), policy = options.policy] {
+        const explain::Subject& subject = question.subject;
         explain::WhyOptions how;
         how.plan.policy = policy;
         how.plan.now_ns = wall;
         how.live = true;
-        how.replay = fmt::format("berth why {} {}/{}", subject.kind, subject.ns, subject.name);
-        const Result<explain::Answer> answer = explain::Examiner(*inputs, how).why(subject);
-        exchange->respond(answer.ok() ? json_answer(explain::why_json(*answer))
-                                      : refusal(404, answer.error().to_string()));
+        how.objects = objects.get();
+        how.replay = fmt::format("berth why {}{}{}/{}", subject.kind,
+                                 subject.kind.empty() ? "" : " ", subject.ns, subject.name);
+        Result<explain::Answer> answer = explain::Examiner(*inputs, how).why(subject);
+        if (!answer.ok()) return exchange->respond(why_refusal(404, answer.error().to_string()));
+        if (rights) {
+          if (!rights->kinds.contains(asked_kind(answer->kind))) {
+            return exchange->respond(why_refusal(403, "you may not get what has that name"));
+          }
+          explain::summarise(*inputs, rights->sight, *answer);
+        }
+        exchange->respond(why_answer(*answer, question.output));
       });
-  if (!taken) exchange->respond(refusal(503, "too many questions at once; try again"));
+  if (!taken) exchange->respond(why_refusal(503, "too many questions at once; try again"));
 }
 
 PageServer::PageServer(std::shared_ptr<State> state) : state_(std::move(state)) {}
 PageServer::~PageServer() { state_->server.reset(); }
 std::uint16_t PageServer::port() const { return state_->server->port(); }
+
+void PageServer::answer_why(const std::string& target,
+                            const std::shared_ptr<serve::Exchange>& exchange) {
+  const Result<text::HttpTarget> parsed = text::parse_http_target(target);
+  const Result<WhyQuestion> question =
+      parsed.ok() ? question_of(*parsed) : Result<WhyQuestion>(parsed.error());
+  if (!question.ok()) return exchange->respond(why_refusal(400, question.error().to_string()));
+  state_->why(*question, std::nullopt, exchange);
+}
 
 Result<std::unique_ptr<PageServer>> PageServer::start(Loop& loop, PageOptions options,
                                                       PageSource source, MetricsRegistry& metrics) {

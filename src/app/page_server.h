@@ -1,8 +1,11 @@
 // The web page over HTTP: its files, and the facts it shows as JSON.
 //
 //   GET /, /page.js, /page.css
-//   GET /api/page?after=REVISION   answered when the facts differ from that revision, or after a
-//   while GET /api/why?kind=&namespace=&name=   as `berth why -o json`
+//   GET /api/page?after=REVISION   when the facts differ from that revision, or after a while
+//   GET /api/why?kind=&namespace=&name=&output=   as `berth why -o json` (or table, yaml)
+//
+// berth why asks for the last, directly or through the API server, which takes Authorization for
+// itself: the token may then stand in Berth-Token. Refusals to it carry Berth-Answer: refused.
 //
 // Facts are gathered on the loop, and only while somebody looks; the plan, the views and the text
 // are made of that copy on a thread of its own, so that a page never delays a decision. At most one
@@ -19,6 +22,8 @@
 #include <optional>
 #include <string>
 
+#include "app/page_access.h"
+#include "app/why_objects.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -32,6 +37,10 @@ namespace berth::app {
 struct PageSource {
   std::function<objects::Inputs()> inputs;
   std::function<explain::PageFacts()> facts;  // their busy() is called on another thread
+  // The objects of a namespace as they are written, later; read on another thread. Absent: fixes
+  // name no changes.
+  using ObjectsKnown = std::function<void(FetchedObjects)>;
+  std::function<void(const std::string& ns, ObjectsKnown)> objects = nullptr;
 };
 
 struct PageOptions {
@@ -42,6 +51,9 @@ struct PageOptions {
   // May the owner of this bearer token look? Answers later, on the loop. Absent: everybody may.
   using Allowed = std::function<void(Status)>;
   std::function<void(const std::string& token, Allowed answer)> allow;
+  // And what may he see of an answer about this? Absent: as allow, and then everything.
+  using Rights = PageAccess::SightAnswer;
+  std::function<void(const std::string& token, const explain::Subject&, Rights answer)> allow_why;
 };
 
 class PageServer {
@@ -50,6 +62,10 @@ class PageServer {
                                                    PageSource source, MetricsRegistry& metrics);
   ~PageServer();
   std::uint16_t port() const;
+
+  // A question for /api/why that came another way, from somebody who may see everything. On the
+  // loop's thread.
+  void answer_why(const std::string& target, const std::shared_ptr<serve::Exchange>& exchange);
 
  private:
   struct State;

@@ -8,6 +8,8 @@
 
 #include "app/sheet.h"
 #include "app/shell_word.h"
+#include "app/why_remote.h"
+#include "kube/config.h"
 #include "text/escape.h"
 #include "text/json.h"
 #include "text/rfc3339.h"
@@ -146,6 +148,36 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   return explain::exit_code(answer->standing);
 }
 
+// The controller decides by its own policy and now: other questions are not for it.
+bool for_controller(const WhyArguments& args) {
+  const WhyArguments plain;
+  return args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
+         args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
+         !args.quota_only;
+}
+
+// nullopt: nobody could be asked.
+std::optional<int> ask_for_it(const WhyArguments& args, const ControllerPlace& place,
+                              explain::Subject subject, Terminal& terminal) {
+  const Result<kube::Config> config =
+      kube::find_config(args.view.kubeconfig, args.view.context, terminal.environment);
+  if (!config.ok()) return std::nullopt;  // the view says so
+  if (subject.ns.empty()) subject.ns = config->ns;
+  const RemoteWhy got = ask_controller(*config, place, subject, args.output, terminal);
+  if (got.how == RemoteWhy::How::kAnswered) {
+    terminal.out << got.text;
+    return got.code;
+  }
+  if (got.how == RemoteWhy::How::kRefused) {
+    terminal.err << "berth: " << got.text << '\n';
+    return kExitNotThere;
+  }
+  if (!args.controller.empty()) {
+    terminal.err << "berth: --controller: " << got.text << "; looking at what you may list\n";
+  }
+  return std::nullopt;
+}
+
 }  // namespace
 
 std::optional<explain::RawObject> ViewObjects::find(std::string_view kind, std::string_view ns,
@@ -207,6 +239,12 @@ int why_command(const WhyArguments& args, Terminal& terminal) {
   if (!subject.ok()) return wrong(subject.error());
   const Result<explain::PlanOptions> plan = plan_options(args);
   if (!plan.ok()) return wrong(plan.error());
+  Result<ControllerPlace> place = parse_controller_place(args.controller);
+  if (!place.ok()) return wrong(std::move(place).error().context("--controller"));
+  place->ca_file = args.controller_ca;
+  if (for_controller(args)) {
+    if (const auto code = ask_for_it(args, *place, *subject, terminal)) return *code;
+  }
   const Result<ClusterView> view = look(args.view, terminal);
   if (!view.ok()) {
     terminal.err << "berth: " << view.error().to_string() << '\n';

@@ -17,9 +17,14 @@ struct WhyArguments {
   std::string queue_policy;
   bool no_preemption = false;
   bool quota_only = false;
+  std::string controller;     // where it is asked: why_remote.h
+  std::string controller_ca;  // file
+  bool no_controller = false;
 };
 
-// Exit code: that of the answer (docs/why.md), 1 nothing to look at, 2 the command line is wrong.
+// On a cluster the controller is asked; where nobody answers, what the caller may list is looked
+// at. Exit code: that of the answer (docs/why.md), 1 nothing to look at, 2 the command line is
+// wrong.
 int why_command(const WhyArguments& args, Terminal& terminal);
 
 // The objects of a view, for explain/.
