@@ -107,11 +107,11 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
                                      .policy = options_.queue_policy};
   std::set<std::string> told = names;
   told.insert(unit.decided);
-  schedule::Placer fresh(options_.policy);
-  const decide::Run run =
-      decide::run(builder, draft.nodes.empty() ? placer_ : fresh, options_.now_ns,
-                  options_.cycles.value_or(kMaxCycles), {.certificates = false, .told = &told},
-                  queued ? &setting : nullptr);
+  std::optional<schedule::Placer> fresh;
+  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
+  const decide::Run run = decide::run(
+      builder, fresh ? *fresh : placer_, options_.now_ns, options_.cycles.value_or(kMaxCycles),
+      {.certificates = false, .told = &told}, queued ? &setting : nullptr);
   if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
 }
@@ -130,18 +130,23 @@ void Trials::focus(const Unit& unit) {
   alone_.state();
 }
 
-// What quick() would say of a draft that only adds nodes for one pod, on those nodes alone: nothing
-// else changes, so it starts where a new node takes it, and nowhere else. nullopt: not so plain.
+// What quick() would say of a draft that adds nodes for one pod, which it may change as well,
+// without making the cluster anew: nothing else changes, so the pod starts where a new node takes
+// it, or where it would without them. nullopt: not so plain.
 std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) const {
-  const bool nodes_only = draft.pods.empty() && draft.gone_pods.empty() && draft.gangs.empty() &&
-                          draft.gone_gangs.empty() && draft.queues == nullptr;
-  if (!waits_ || !nodes_only || draft.nodes.empty()) return std::nullopt;
-  if (unit.form != Unit::Form::kPods) return std::nullopt;
-  if (unit.pending.size() != 1 || inputs_.nodes.empty() || keeps_away_) return std::nullopt;
-  const model::PodSpec& pod = *unit.pending.front();
-  const bool looks_at_pods = !pod.affinity.empty() || !pod.anti_affinity.empty() ||
+  const bool others_stay = draft.gone_pods.empty() && draft.own_pods.empty() &&
+                           draft.gangs.empty() && draft.gone_gangs.empty() &&
+                           draft.queues == nullptr;
+  if (!waits_ || !others_stay || draft.nodes.empty() || inputs_.nodes.empty()) return std::nullopt;
+  if (unit.form != Unit::Form::kPods || unit.pending.size() != 1) return std::nullopt;
+  const auto changed = draft.pods.find(spec_name(*unit.pending.front()));
+  if (draft.pods.size() > 1 || (!draft.pods.empty() && changed == draft.pods.end())) {
+    return std::nullopt;
+  }
+  const model::PodSpec& pod = draft.pods.empty() ? *unit.pending.front() : changed->second;
+  const bool looks_at_pods = keeps_away_ || !pod.affinity.empty() || !pod.anti_affinity.empty() ||
                              !pod.spread.empty() || !pod.gang.empty();
-  if (looks_at_pods) return std::nullopt;
+  if (looks_at_pods || !pod.node_name.empty()) return std::nullopt;
   model::SnapshotBuilder builder(schedule::keeps_apart(options_.policy));
   for (const auto& [name, node] : draft.nodes) {
     if (nodes_.contains(name)) return std::nullopt;
@@ -150,7 +155,13 @@ std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) c
   builder.upsert_pod(pod);
   const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
                                       {.certificates = false}, nullptr);
-  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+  if (outcome_of(run.decision, unit, names_in(draft, unit)).starts) return true;
+  if (draft.pods.empty()) return false;  // as it waits
+  Draft rest;
+  rest.pods = draft.pods;
+  const bool starts = quick(rest, unit);
+  --count_;  // one trial all the same
+  return starts;
 }
 
 bool Trials::quick(const Draft& draft, const Unit& unit) const {
@@ -159,9 +170,10 @@ bool Trials::quick(const Draft& draft, const Unit& unit) const {
   model::SnapshotBuilder builder = alone_;
   apply_draft(draft, builder);
   const std::set<std::string> nobody;
-  schedule::Placer fresh(options_.policy);
+  std::optional<schedule::Placer> fresh;
+  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
   const decide::Run run =
-      decide::run(builder, draft.nodes.empty() ? alone_placer_ : fresh, options_.now_ns, kMaxCycles,
+      decide::run(builder, fresh ? *fresh : alone_placer_, options_.now_ns, kMaxCycles,
                   {.certificates = false, .told = &nobody}, nullptr);
   return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
 }

@@ -183,8 +183,9 @@ TEST(Trials, GiveWhatADecisionFromScratchGives) {
     ASSERT_TRUE(unit.ok()) << seed;
     trials.focus(*unit);
     for (int n = 0; n < 12; ++n) {
-      const Draft draft =
+      Draft draft =
           random.chance(1, 4) ? nodes_draft(random, inputs) : trial_draft(random, inputs, *unit);
+      if (random.chance(1, 4)) draft.nodes.merge(nodes_draft(random, inputs).nodes);
       const bool quick = trials.quick(draft, *unit);
       const TrialOutcome got = trials.run(draft, *unit);
       const TrialOutcome want = from_scratch(inputs, options, draft, *unit);
