@@ -9,6 +9,7 @@
 #include <optional>
 #include <ostream>
 
+#include "app/agent_loads.h"
 #include "app/files.h"
 #include "app/log_lines.h"
 #include "app/page_access.h"
@@ -16,6 +17,7 @@
 #include "app/page_server.h"
 #include "app/signals.h"
 #include "app/webhook_server.h"
+#include "app/why_objects.h"
 #include "base/run_loop.h"
 #include "control/controller.h"
 #include "control/file_log.h"
@@ -23,6 +25,7 @@
 #include "kube/config.h"
 #include "kube/curl_transport.h"
 #include "kube/elector.h"
+#include "kube/http_fetch.h"
 #include "serve/certificate.h"
 #include "serve/http_server.h"
 #include "text/escape.h"
@@ -143,6 +146,8 @@ class ControllerRun {
     loop_.run();
     page_.reset();
     page_facts_.reset();
+    agent_loads_.reset();
+    fetch_.reset();
     webhook_.reset();
     controller_.reset();
     elector_.reset();
@@ -285,11 +290,32 @@ class ControllerRun {
                                PageOptions::Rights answer) {
       page_access_.ask_sight(token, subject, std::move(answer));
     };
-    page_facts_ = std::make_unique<PageFactsKeeper>(loop_, *controller_, "cluster", nullptr);
+    start_readings();
+    page_facts_ = std::make_unique<PageFactsKeeper>(
+        loop_, *controller_, "cluster", [this]() -> PageFactsKeeper::Readings {
+          return agent_loads_ ? agent_loads_->readings() : PageFactsKeeper::Readings();
+        });
     page_facts_->start();
-    BERTH_TRY(page_, PageServer::start(loop_, options, page_facts_->source(), metrics_));
+    PageSource source = page_facts_->source();
+    source.objects = [this](const std::string& ns, PageSource::ObjectsKnown known) {
+      fetch_why_objects(client_, ns, std::move(known));
+    };
+    BERTH_TRY(page_, PageServer::start(loop_, options, std::move(source), metrics_));
     log_.info("serving the page", {{"address", options.address}, {"port", page_->port()}});
     return {};
+  }
+
+  // How busy GPUs are, from the agents themselves.
+  void start_readings() {
+    if (arguments_.agent_port == 0) return;
+    fetch_ = std::make_unique<kube::HttpFetch>(loop_);
+    agent_loads_ = std::make_unique<AgentLoads>(
+        client_,
+        [this](std::string url, kube::HttpFetch::Done done) {
+          fetch_->get(std::move(url), std::move(done));
+        },
+        AgentLoadsOptions{.port = arguments_.agent_port});
+    agent_loads_->start();
   }
 
   void give_back() {
@@ -298,6 +324,8 @@ class ControllerRun {
     log_.info("stopping");
     page_.reset();
     page_facts_.reset();
+    agent_loads_.reset();
+    fetch_.reset();
     controller_.reset();
     if (elector_ == nullptr) return loop_.stop();
     elector_->stop([this] { loop_.stop(); });
@@ -321,6 +349,8 @@ class ControllerRun {
   std::unique_ptr<WebhookServer> webhook_;
   std::unique_ptr<serve::HttpServer> server_;
   PageAccess page_access_{client_};
+  std::unique_ptr<kube::HttpFetch> fetch_;
+  std::unique_ptr<AgentLoads> agent_loads_;
   std::unique_ptr<PageFactsKeeper> page_facts_;
   std::unique_ptr<PageServer> page_;
   std::atomic<std::int64_t> moved_ns_ = INT64_MAX / 2;  // before the loop runs
