@@ -214,6 +214,91 @@ class PageOfController(unittest.TestCase):
         self.assertEqual(status, 404, text)
 
 
+class PageWithAgents(unittest.TestCase):
+    """How busy GPUs are, from the pages of the agents: one of two nodes has an agent, a real one over simulated GPUs."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.folder = tempfile.TemporaryDirectory()
+        path = lambda name: os.path.join(cls.folder.name, name)
+        cls.kubeconfig = path("kubeconfig")
+        cls.processes = []
+        up = cls.start(["up", "--in-memory", "--gpus", "16", "--no-controller", "--kubeconfig", cls.kubeconfig])
+        cls.read_until(up, "ready")
+        with open(cls.kubeconfig, encoding="utf-8") as f:
+            config = dict(re.findall(r"(server|token|certificate-authority-data): (\S+)", f.read()))
+        cls.token = config["token"]
+        cls.server = Server(config["server"], cls.token, base64.b64decode(config["certificate-authority-data"]).decode())
+        with open(path("fleet.yaml"), "w", encoding="utf-8") as f:
+            json.dump({"pools": [{"name": "gpu", "count": 2, "model": "NVIDIA-H100-80GB-HBM3", "gpus": 8}]}, f)
+        for name in ("kubelet", "state"):
+            os.makedirs(path(name))
+        agent = cls.start(["agent", "--source", "sim=" + path("fleet.yaml"), "--node-name", "gpu-0", "--kubelet-dir", path("kubelet"),
+                           "--no-cdi", "--state-dir", path("state"), "--metrics", "127.0.0.2:0"])
+        port = re.search(r"port=(\d+)", cls.read_until(agent, "serving metrics"))[1]
+        for node, address in (("gpu-0", "127.0.0.2"), ("gpu-1", "127.0.0.3")):
+            patch = {"status": {"addresses": [{"type": "InternalIP", "address": address}]}}
+            status, _, text = cls.server.request("PATCH", f"/api/v1/nodes/{node}/status", json.dumps(patch),
+                                                 {"Content-Type": "application/merge-patch+json"})
+            assert status == 200, text
+        controller = cls.start(["controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0",
+                                "--agent-port", port])
+        cls.port = int(re.search(r"port=(\d+)", cls.read_until(controller, "serving the page"))[1])
+
+    @classmethod
+    def start(cls, command):
+        cls.processes.append(subprocess.Popen([BERTH, *command], stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True))
+        return cls.processes[-1]
+
+    @staticmethod
+    def read_until(process, words):
+        seen = ""
+        for line in process.stdout:
+            seen += line
+            if words in line:
+                return line
+        raise AssertionError(f"it ended before it said {words}: {seen}")
+
+    @classmethod
+    def tearDownClass(cls):
+        for process in reversed(cls.processes):
+            process.terminate()
+            process.communicate(timeout=60)
+            assert process.returncode == 0, process.args
+        cls.folder.cleanup()
+
+    def page(self):
+        context = ssl.create_default_context()
+        context.check_hostname = False
+        context.verify_mode = ssl.CERT_NONE
+        connection = http.client.HTTPSConnection("127.0.0.1", self.port, timeout=LIMIT_SECONDS, context=context)
+        try:
+            connection.request("GET", "/api/page", headers={"Authorization": f"Bearer {self.token}"})
+            answer = connection.getresponse()
+            text = answer.read().decode()
+            self.assertEqual(answer.status, 200, text)
+            return json.loads(text)
+        finally:
+            connection.close()
+
+    def test_what_agents_tell(self):
+        status, _, text = self.server.request("POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(job("both", 2, 8)))
+        self.assertEqual(status, 201, text)
+        end = time.monotonic() + LIMIT_SECONDS
+        while True:
+            page = self.page()
+            busy = {n["name"]: n["busy"] for n in page["nodes"]}
+            if page["telemetry"]["nodes"] == 1 and page["gpus"]["used"] == 16 and min(busy["gpu-0"]) >= 0:
+                break
+            self.assertLess(time.monotonic(), end, (page["telemetry"], page["gpus"], busy))
+        self.assertEqual(len(busy["gpu-0"]), 8)
+        self.assertTrue(all(0 <= b <= 100 for b in busy["gpu-0"]), busy)
+        self.assertEqual(set(busy["gpu-1"]), {-1})  # nobody answers there
+        self.assertEqual(page["telemetry"]["silent"], 1)
+        self.assertTrue(page["telemetry"]["oldest"])
+        self.assertTrue(page["trend"])
+
+
 if __name__ == "__main__":
     BERTH = os.path.abspath(sys.argv.pop(1))
     unittest.main(verbosity=2)
