@@ -56,15 +56,22 @@ void Binder::place(const std::string& pod, Assumed where) {
   world_.assume(pod, std::move(where));
 }
 
+// Others are still on its node, or its scheduling gates on the pod: the server would refuse it.
+bool Binder::not_yet(const std::string& pod, const Assumed& where) const {
+  if (world_.node_has_leaving(where.node)) return true;
+  const objects::LivePod* live = world_.objects().pod(pod);
+  return live != nullptr && live->body->object.spec.gated;
+}
+
 void Binder::flush() {
   std::set<std::string_view> blocked;
   std::vector<std::string> ready;
   for (const auto& [pod, where] : world_.all_assumed()) {
     if (where.stage != Assumed::Stage::kWaiting || where.gang.empty()) continue;
-    if (world_.node_has_leaving(where.node)) blocked.insert(where.gang);
+    if (not_yet(pod, where)) blocked.insert(where.gang);
   }
   for (const auto& [pod, where] : world_.all_assumed()) {
-    if (where.stage != Assumed::Stage::kWaiting || world_.node_has_leaving(where.node)) continue;
+    if (where.stage != Assumed::Stage::kWaiting || not_yet(pod, where)) continue;
     if (where.gang.empty() || !blocked.contains(where.gang)) ready.push_back(pod);
   }
   for (const std::string& pod : ready) write(pod);

@@ -2,8 +2,9 @@
 // them.
 //
 // A binding is written once. Without a clear answer the pod is read again until the API says what
-// became of it; meanwhile it counts as bound where we wanted it. Members of a gang are written when
-// nobody has to leave any of their nodes first. On the loop's thread.
+// became of it; meanwhile it counts as bound where we wanted it. A pod is written when nobody has
+// to leave its node first and its scheduling gates are gone, members of a gang when this holds for
+// all. On the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -46,6 +47,7 @@ class Binder {
     int count = 0;
     std::int64_t last = 0;
   };
+  bool not_yet(const std::string& pod, const Assumed& where) const;
   void write(const std::string& pod);
   void answered(const std::string& pod, const std::string& uid, const kube::Answer& answer);
   void look_again(const std::string& pod, const std::string& uid);

@@ -194,6 +194,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
   const std::string name = key.ns + '/' + key.name;
   const objects::LivePod* old = world.objects().pod(name);
   const bool held_room = old != nullptr && !old->node.empty();
+  const bool gated = old != nullptr && old->body->object.spec.gated;
   if (old != nullptr && !old->group().empty()) dirty_groups.insert(key.ns + '/' + old->group());
   Effect effect = Effect::kNone;
   if (after) {
@@ -217,7 +218,13 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
   const objects::LivePod* live = world.objects().pod(name);
   const bool holds_room = live != nullptr && !live->node.empty() && !live->finished();
   if (live != nullptr && !live->group().empty()) dirty_groups.insert(key.ns + '/' + live->group());
-  if (world.assumed(name) != nullptr && world.confirm(name)) effect = Effect::kNone;
+  if (world.assumed(name) != nullptr) {
+    if (world.confirm(name)) {
+      effect = Effect::kNone;
+    } else if (gated) {
+      effect = Effect::kNow;  // its gates may be gone: it can be bound
+    }
+  }
   if (held_room && !holds_room) {
     room = true;
     if (world.sweep_leaving()) binder.flush();

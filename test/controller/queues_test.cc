@@ -234,6 +234,21 @@ TEST(ControllerQueues, SinglePodsOfAQueueWaitForQuota) {
   EXPECT_EQ(rig.get_pod("second").at("spec.nodeSelector.tier"), "train");
 }
 
+TEST(ControllerQueues, NoPodIsBoundBeforeItsGateIsGone) {
+  QueueRig rig;
+  rig.start();
+  rig.world.server->set_fault_hook([](const text::HttpRequest& request) {
+    const bool slow =
+        request.method == "PATCH" && request.target.find("/pods/") != std::string::npos;
+    return slow ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = kSecond}
+                : sim::ApiFault{};
+  });
+  rig.pod("a", 1, "schedulingGates: [{name: kueue.x-k8s.io/admission}]",
+          "labels: {kueue.x-k8s.io/queue-name: lq}");
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("a") == "Running"; })) << rig.get_pod("a").body;
+  EXPECT_EQ(rig.brain->writes("bind"), 1U);
+}
+
 constexpr const char* kPodOfOthers =
     "{{apiVersion: v1, kind: Pod, metadata: {{name: {0}, namespace: default, labels: {{{1}}}, "
     "annotations: {{{2}}}}}, spec: {{schedulerName: {3}, restartPolicy: Never, containers: "
