@@ -5,9 +5,10 @@
 #include <algorithm>
 #include <deque>
 #include <map>
-#include <mutex>
 #include <thread>
 #include <utility>
+
+#include "base/mutex.h"
 
 namespace berth::kube {
 
@@ -59,9 +60,9 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
   CURLM* multi = nullptr;
   std::thread thread;
 
-  std::mutex mutex;  // guards what follows
-  std::deque<std::unique_ptr<Transfer>> waiting;
-  bool closed = false;
+  Mutex mutex;
+  std::deque<std::unique_ptr<Transfer>> waiting BERTH_GUARDED_BY(mutex);
+  bool closed BERTH_GUARDED_BY(mutex) = false;
 
   std::map<CURL*, std::unique_ptr<Transfer>> running;  // of the thread
 
@@ -92,7 +93,7 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
 
   // Starts what may start; false: the fetcher is gone.
   bool refill() {
-    const std::lock_guard lock(mutex);
+    const MutexLock lock(mutex);
     while (!waiting.empty() && running.size() < options.max_at_once) {
       begin(std::move(waiting.front()));
       waiting.pop_front();
@@ -100,7 +101,9 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
     return !closed;
   }
 
-  void finish() {
+  // True: some ended, so that others may start.
+  bool finish() {
+    bool ended = false;
     int left = 0;
     while (const CURLMsg* message = curl_multi_info_read(multi, &left)) {
       if (message->msg != CURLMSG_DONE) continue;
@@ -112,7 +115,9 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
       curl_multi_remove_handle(multi, found->first);
       curl_easy_cleanup(found->first);
       running.erase(found);
+      ended = true;
     }
+    return ended;
   }
 
   void run() {
@@ -120,8 +125,7 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
     while (refill()) {
       int active = 0;
       curl_multi_perform(multi, &active);
-      finish();
-      curl_multi_poll(multi, nullptr, 0, kLongestWaitMs, nullptr);
+      if (!finish()) curl_multi_poll(multi, nullptr, 0, kLongestWaitMs, nullptr);
     }
   }
 };
@@ -133,7 +137,7 @@ HttpFetch::HttpFetch(Loop& loop, HttpFetchOptions options)
 
 HttpFetch::~HttpFetch() {
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->closed = true;
   }
   curl_multi_wakeup(state_->multi);
@@ -146,7 +150,7 @@ void HttpFetch::get(std::string url, Done done) {
   transfer->done = std::move(done);
   transfer->max_bytes = state_->options.max_bytes;
   {
-    const std::lock_guard lock(state_->mutex);
+    const MutexLock lock(state_->mutex);
     state_->waiting.push_back(std::move(transfer));
   }
   curl_multi_wakeup(state_->multi);
