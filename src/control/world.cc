@@ -160,7 +160,8 @@ void World::fail_one(const std::string& pod, const std::string& why) {
 std::string World::failure_of(const model::WorkloadSpec& spec) const {
   for (const auto& [pod, why] : failed_) {
     const objects::LivePod* live = objects_.pod(pod);
-    if (live == nullptr || live->ns != spec.ns) continue;
+    // One on its way out says nothing about the places that its workload was given since.
+    if (live == nullptr || live->ns != spec.ns || live->terminating || live->finished()) continue;
     if (!spec.owner.empty() && live->owner() == spec.owner) return why;
     for (const model::PodSetSpec& set : spec.pod_sets) {
       if (std::find(set.pods.begin(), set.pods.end(), pod) != set.pods.end()) return why;
