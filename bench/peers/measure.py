@@ -54,6 +54,7 @@ class Audit:
         self.bound = {}  # pod: when
         self.writes = {}  # (user, verb, resource): how many
         self.evicted = set()
+        self.told = {}  # pod: when the contestant first wrote its status
 
     def read(self):
         with self.lock:
@@ -76,6 +77,8 @@ class Audit:
             self.bound[about["name"]] = stamp(event["stageTimestamp"])
         if user in OURS or about.get("resource") == "leases":
             return
+        if about.get("resource") == "pods" and about.get("subresource") == "status" and code < 300:
+            self.told.setdefault(about["name"], stamp(event["stageTimestamp"]))
         if event["verb"] == "delete" and about.get("resource") == "pods" and code < 300:
             self.evicted.add(about["name"])
         what = about.get("resource", "?") + ("/" + about["subresource"] if about.get("subresource") else "")
