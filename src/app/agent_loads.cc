@@ -9,7 +9,7 @@ namespace berth::app {
 
 namespace {
 
-std::string_view text_in(const text::Value* value) {
+std::string_view text_value(const text::Value* value) {
   return value == nullptr ? std::string_view() : value->string();
 }
 
@@ -38,12 +38,12 @@ std::map<std::string, std::string> node_addresses(const text::Value& list) {
     const text::Value* metadata = node.find("metadata");
     const text::Value* status = node.find("status");
     if (metadata == nullptr || status == nullptr) continue;
-    const std::string_view name = text_in(metadata->find("name"));
+    const std::string_view name = text_value(metadata->find("name"));
     const text::Value* addresses = status->find("addresses");
     if (name.empty() || addresses == nullptr || !has_gpus(*status)) continue;
     for (const text::Value& one : addresses->items()) {
-      const std::string_view address = text_in(one.find("address"));
-      if (text_in(one.find("type")) != "InternalIP" || !is_address(address)) continue;
+      const std::string_view address = text_value(one.find("address"));
+      if (text_value(one.find("type")) != "InternalIP" || !is_address(address)) continue;
       const bool six = address.find(':') != std::string_view::npos;
       out.emplace(name, six ? "[" + std::string(address) + "]" : std::string(address));
       break;
@@ -87,7 +87,7 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
     if (answer.ok()) {
       coming.merge(node_addresses(answer.body.root()));
       const text::Value* metadata = answer.body.root().find("metadata");
-      next = metadata == nullptr ? "" : std::string(text_in(metadata->find("continue")));
+      next = metadata == nullptr ? "" : std::string(text_value(metadata->find("continue")));
       if (!next.empty() && coming.size() < options.max_nodes) return list(next);
       addresses = std::exchange(coming, {});
       std::erase_if(readings, [this](const auto& one) { return !addresses.contains(one.first); });

@@ -14,15 +14,15 @@ namespace berth::kube {
 
 namespace {
 
-struct Transfer {
+struct Fetching {
   std::string url, body;
   HttpFetch::Done done;
   std::size_t max_bytes = 0;
   bool too_long = false;
 };
 
-std::size_t take_bytes(char* data, std::size_t size, std::size_t count, void* to) {
-  Transfer& transfer = *static_cast<Transfer*>(to);
+std::size_t take_page_bytes(char* data, std::size_t size, std::size_t count, void* to) {
+  Fetching& transfer = *static_cast<Fetching*>(to);
   if (transfer.body.size() + size * count > transfer.max_bytes) {
     transfer.too_long = true;
     return 0;  // ends the transfer
@@ -31,7 +31,7 @@ std::size_t take_bytes(char* data, std::size_t size, std::size_t count, void* to
   return size * count;
 }
 
-Result<std::string> outcome(Transfer& transfer, CURLcode code, long status) {
+Result<std::string> fetch_outcome(Fetching& transfer, CURLcode code, long status) {
   if (transfer.too_long) {
     return Error(Code::kExhausted, "the page is longer than " + std::to_string(transfer.max_bytes));
   }
@@ -61,19 +61,19 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
   std::thread thread;
 
   Mutex mutex;
-  std::deque<std::unique_ptr<Transfer>> waiting BERTH_GUARDED_BY(mutex);
+  std::deque<std::unique_ptr<Fetching>> waiting BERTH_GUARDED_BY(mutex);
   bool closed BERTH_GUARDED_BY(mutex) = false;
 
-  std::map<CURL*, std::unique_ptr<Transfer>> running;  // of the thread
+  std::map<CURL*, std::unique_ptr<Fetching>> running;  // of the thread
 
-  void answer(Transfer& transfer, Result<std::string> result) {
+  void answer(Fetching& transfer, Result<std::string> result) {
     loop.post([self = weak_from_this(), done = std::move(transfer.done),
                said = std::make_shared<Result<std::string>>(std::move(result))] {
       if (self.lock()) done(std::move(*said));
     });
   }
 
-  void begin(std::unique_ptr<Transfer> transfer) {
+  void begin(std::unique_ptr<Fetching> transfer) {
     CURL* easy = curl_easy_init();
     if (easy == nullptr) return answer(*transfer, Error(Code::kUnavailable, "no memory for curl"));
     curl_easy_setopt(easy, CURLOPT_URL, transfer->url.c_str());
@@ -85,7 +85,7 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
     curl_easy_setopt(easy, CURLOPT_USERAGENT, "berth");
     curl_easy_setopt(easy, CURLOPT_TIMEOUT_MS,
                      static_cast<long>(std::max<std::int64_t>(options.timeout_ns / 1'000'000, 1)));
-    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_bytes);
+    curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, take_page_bytes);
     curl_easy_setopt(easy, CURLOPT_WRITEDATA, transfer.get());
     running.emplace(easy, std::move(transfer));
     curl_multi_add_handle(multi, easy);
@@ -111,7 +111,7 @@ struct HttpFetch::State : std::enable_shared_from_this<State> {
       const CURLcode code = message->data.result;
       long status = 0;
       curl_easy_getinfo(message->easy_handle, CURLINFO_RESPONSE_CODE, &status);
-      answer(*found->second, outcome(*found->second, code, status));
+      answer(*found->second, fetch_outcome(*found->second, code, status));
       curl_multi_remove_handle(multi, found->first);
       curl_easy_cleanup(found->first);
       running.erase(found);
@@ -145,7 +145,7 @@ HttpFetch::~HttpFetch() {
 }
 
 void HttpFetch::get(std::string url, Done done) {
-  auto transfer = std::make_unique<Transfer>();
+  auto transfer = std::make_unique<Fetching>();
   transfer->url = std::move(url);
   transfer->done = std::move(done);
   transfer->max_bytes = state_->options.max_bytes;

@@ -49,7 +49,7 @@ void check_shared_names(const std::deque<Object>& objects, std::vector<Finding>&
   }
 }
 
-Place group_of(const Object& object, const Place& pod) {
+Place joined_group(const Object& object, const Place& pod) {
   // A pod's annotations stand beside its spec.
   text::YamlPath at = pod.path();
   Place root = object.root();
@@ -68,7 +68,7 @@ void check_groups_of_pods(const std::deque<Object>& objects, std::vector<Finding
   std::set<std::string> joined;
   for (const Object& object : objects) {
     for (const Place& pod : pod_specs(object)) {
-      const Place group = group_of(object, pod);
+      const Place group = joined_group(object, pod);
       if (!group) continue;
       joined.insert(namespace_of(object) + "/" + group.word());
       const Place scheduler = pod["schedulerName"];

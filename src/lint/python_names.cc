@@ -9,13 +9,13 @@ namespace berth::lint {
 
 namespace {
 
-struct Token {
+struct PythonToken {
   std::string_view text;
   std::size_t at = 0;
   bool name = false;
   int depth = 0;  // of the brackets around it
 };
-using Line = std::vector<Token>;  // a logical one
+using PythonLine = std::vector<PythonToken>;  // a logical one
 
 bool starts_name(char c) {
   return (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '_' ||
@@ -139,8 +139,8 @@ bool is_keyword(std::string_view name) {
   return std::find(kKeywords.begin(), kKeywords.end(), name) != kKeywords.end();
 }
 
-std::vector<Line> lines_of(std::string_view code) {
-  std::vector<Line> out(1);
+std::vector<PythonLine> python_lines(std::string_view code) {
+  std::vector<PythonLine> out(1);
   int depth = 0;
   for (std::size_t i = 0; i < code.size();) {
     const char c = code[i];
@@ -180,10 +180,10 @@ std::vector<Line> lines_of(std::string_view code) {
   return out;
 }
 
-class Names {
+class PythonBindings {
  public:
-  explicit Names(const std::vector<Line>& lines) {
-    for (const Line& line : lines) read(line);
+  explicit PythonBindings(const std::vector<PythonLine>& lines) {
+    for (const PythonLine& line : lines) read(line);
   }
 
   std::vector<PythonName> unbound() const {
@@ -198,11 +198,11 @@ class Names {
   }
 
  private:
-  static bool is(const Line& line, std::size_t i, std::string_view text) {
+  static bool is(const PythonLine& line, std::size_t i, std::string_view text) {
     return i < line.size() && line[i].text == text;
   }
 
-  void read(const Line& line) {
+  void read(const PythonLine& line) {
     if (line.empty()) return;
     if (is(line, 0, "import") || is(line, 0, "from")) return imports(line);
     if (is(line, 0, "global") || is(line, 0, "nonlocal")) return;
@@ -225,11 +225,11 @@ class Names {
     for (std::size_t i = first; i < line.size(); ++i) word(line, i);
   }
 
-  void imports(const Line& line) {
+  void imports(const PythonLine& line) {
     bool listing = is(line, 0, "import");
     bool dotted = false;
     for (std::size_t i = 1; i < line.size(); ++i) {
-      const Token& token = line[i];
+      const PythonToken& token = line[i];
       if (token.text == "*") star_ = true;
       if (token.text == "import") {
         listing = true;
@@ -250,12 +250,12 @@ class Names {
     }
   }
 
-  static bool renamed_later(const Line& line, std::size_t i) {
+  static bool renamed_later(const PythonLine& line, std::size_t i) {
     while (i + 2 < line.size() && line[i + 1].text == ".") i += 2;
     return i + 1 < line.size() && line[i + 1].text == "as";
   }
 
-  void parameters(const Line& line, std::size_t i) {
+  void parameters(const PythonLine& line, std::size_t i) {
     for (; i < line.size() && !(line[i].text == ":" && line[i].depth == 0); ++i) {
       if (line[i].name && line[i].depth == 1 && i > 0 &&
           (line[i - 1].text == "(" || line[i - 1].text == "," || line[i - 1].text == "*" ||
@@ -266,7 +266,7 @@ class Names {
   }
 
   // What stands before an "=" of the line itself: "a, (b, c) = ...", "x: int = 3", "n += 1".
-  void targets(const Line& line, std::size_t first) {
+  void targets(const PythonLine& line, std::size_t first) {
     std::size_t last = line.size();
     bool annotated = false;
     for (std::size_t i = first; i < line.size(); ++i) {
@@ -284,7 +284,7 @@ class Names {
     }
   }
 
-  static bool inside_brackets(const Line& line, std::size_t first, std::size_t at) {
+  static bool inside_brackets(const PythonLine& line, std::size_t first, std::size_t at) {
     int square = 0, calls = 0;
     for (std::size_t i = first; i < at; ++i) {
       const bool after_name =
@@ -297,8 +297,8 @@ class Names {
     return square > 0 || calls > 0;
   }
 
-  void word(const Line& line, std::size_t i) {
-    const Token& token = line[i];
+  void word(const PythonLine& line, std::size_t i) {
+    const PythonToken& token = line[i];
     if (!token.name) return;
     if (token.text == "as" && i + 1 < line.size()) {  // with, except
       for (std::size_t k = i + 1; k < line.size() && line[k].text != ":"; ++k) bind(line[k].text);
@@ -331,8 +331,8 @@ class Names {
 }  // namespace
 
 std::vector<PythonName> unbound_names(std::string_view code) {
-  const std::vector<Line> lines = lines_of(code);
-  return Names(lines).unbound();
+  const std::vector<PythonLine> lines = python_lines(code);
+  return PythonBindings(lines).unbound();
 }
 
 }  // namespace berth::lint
