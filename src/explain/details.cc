@@ -627,6 +627,26 @@ bool mend_taints(const Situation& s, Draft& draft) {
       no_edit);
 }
 
+// It asks for more GPUs than any node has: one will do to see what else is in the way.
+bool mend_size(const Situation& s, Draft& draft) {
+  if (s.sample.gpu.kind != model::GpuDemandSpec::Kind::kWhole || s.sample.gpu.count < 2) {
+    return false;
+  }
+  const bool some_node_has_as_many = std::any_of(
+      s.inputs().nodes.begin(), s.inputs().nodes.end(), [&](const model::NodeSpec& node) {
+        return static_cast<int>(node.gpus.size()) * node.shares_per_gpu >= s.sample.gpu.count;
+      });
+  if (some_node_has_as_many) return false;
+  return edit_pods(
+      s, draft,
+      [](PodSpec& pod) {
+        if (pod.gpu.kind != model::GpuDemandSpec::Kind::kWhole) return;
+        pod.gpu.count = std::min(pod.gpu.count, 1);
+        pod.gpus_by_container = {pod.gpu.count};
+      },
+      no_edit);
+}
+
 bool mend_quota(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
   for (model::QueueSpec& queue : queues_in(s, draft).queues) {
@@ -684,6 +704,8 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
       return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, no_edit);
     case Reason::kGangIncomplete:
       return mend_gang(s, draft);
+    case Reason::kNeverFits:
+      return mend_size(s, draft);
     case Reason::kTaintNotTolerated:
       return mend_taints(s, draft);
     case Reason::kNodeSelectorMismatch:
