@@ -11,7 +11,7 @@ namespace berth::explain {
 namespace {
 
 constexpr const char* kNoGpuVersion = "berth.dev/why-no-gpu/v1";
-constexpr std::size_t kCheckHang = 23;  // "  failed  environment  "
+constexpr std::size_t kCheckHang = 24;  // "  failed  runtime-class "
 constexpr std::size_t kLongestWord = kColumns - kCheckHang;
 
 // Long words (images, paths, messages without blanks) are cut in the middle.
@@ -69,7 +69,7 @@ std::string no_gpu_table(const NoGpuAnswer& answer) {
   wrap("", 2, short_words(answer.line), out);
   out += '\n';
   for (const GpuCheck& check : answer.checks) {
-    wrap(fmt::format("  {:<8}{:<13}", name(check.state), check.id), kCheckHang,
+    wrap(fmt::format("  {:<8}{:<14}", name(check.state), check.id), kCheckHang,
          short_words(check.saw), out);
     const bool says = check.state != CheckState::kOk && !check.fix.empty();
     if (says) {

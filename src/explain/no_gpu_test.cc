@@ -213,6 +213,11 @@ TEST(NoGpu, OddObjectsAreAnswered) {
   }
 }
 
+TEST(NoGpu, TheLongestNameOfACheckKeepsItsDistance) {
+  const std::string table = no_gpu_table(ask({}));
+  EXPECT_NE(table.find("runtime-class none is asked for"), std::string::npos) << table;
+}
+
 TEST(NoGpu, TheTableFitsEightyColumns) {
   for (const Wrong& wrong : wrongs()) {
     const std::string table = no_gpu_table(ask(wrong.with));
