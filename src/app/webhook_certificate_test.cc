@@ -2,10 +2,7 @@
 #include "app/webhook_certificate.h"
 
 #include <gtest/gtest.h>
-#include <openssl/pem.h>
-#include <openssl/x509.h>
 
-#include <memory>
 #include <vector>
 
 #include "sim/workloads/cluster_for_test.h"
@@ -20,20 +17,6 @@ constexpr const char* kKeeperHooks =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations";
 constexpr const char* kKeeperHook =
     "/apis/admissionregistration.k8s.io/v1/mutatingwebhookconfigurations/berth";
-
-struct KeeperFree {
-  void operator()(BIO* p) const { BIO_free(p); }
-  void operator()(X509* p) const { X509_free(p); }
-};
-using KeeperBio = std::unique_ptr<BIO, KeeperFree>;
-using KeeperX509 = std::unique_ptr<X509, KeeperFree>;
-
-KeeperBio reader_of(const std::string& pem) {
-  return KeeperBio(BIO_new_mem_buf(pem.data(), static_cast<int>(pem.size())));
-}
-KeeperX509 next_of(const KeeperBio& bio) {
-  return KeeperX509(PEM_read_bio_X509(bio.get(), nullptr, nullptr, nullptr));
-}
 
 class Lines final : public LogSink {
  public:
@@ -85,18 +68,7 @@ webhooks:
         text::base64_decode(cluster.field(kKeeperHook, "webhooks.0.clientConfig.caBundle"));
     return text.ok() ? *text : std::string();
   }
-  // One of those in the bundle signed it.
-  bool trusted(const std::string& certificate) {
-    const KeeperX509 x = next_of(reader_of(certificate));
-    const std::string pem = bundle();
-    const KeeperBio authorities = reader_of(pem);
-    while (x) {
-      const KeeperX509 one = next_of(authorities);
-      if (!one) return false;
-      if (X509_verify(x.get(), X509_get0_pubkey(one.get())) == 1) return true;
-    }
-    return false;
-  }
+  bool trusted(const std::string& certificate) { return serve::issued_by(certificate, bundle()); }
 
   sim::Cluster cluster;
   Lines sink;

@@ -188,6 +188,19 @@ Result<std::int64_t> expires_ns(const std::string& certificate_pem) {
   return time_of(certificate_pem, true);
 }
 
+bool issued_by(const std::string& certificate_pem, const std::string& bundle_pem) {
+  const X509Ptr x = read_x509(certificate_pem);
+  const BioPtr bundle(BIO_new_mem_buf(bundle_pem.data(), static_cast<int>(bundle_pem.size())));
+  bool found = false;
+  while (x && bundle && !found) {
+    const X509Ptr one(PEM_read_bio_X509(bundle.get(), nullptr, no_password, nullptr));
+    if (!one) break;
+    found = X509_verify(x.get(), X509_get0_pubkey(one.get())) == 1;
+  }
+  ERR_clear_error();
+  return found;
+}
+
 Status check_pair(const Certificate& pair) {
   const X509Ptr x = read_x509(pair.certificate_pem);
   const KeyPtr key = read_key(pair.key_pem);

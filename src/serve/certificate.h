@@ -27,6 +27,8 @@ Result<Certificate> make_certificate(const CertificateOptions& options,
 // When it begins and ends, on the wall clock.
 Result<std::int64_t> starts_ns(const std::string& certificate_pem);
 Result<std::int64_t> expires_ns(const std::string& certificate_pem);
+// One of the authorities of the bundle signed it; what cannot be read was signed by nobody.
+bool issued_by(const std::string& certificate_pem, const std::string& bundle_pem);
 // The key is that of the certificate.
 Status check_pair(const Certificate& pair);
 

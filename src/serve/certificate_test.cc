@@ -42,6 +42,20 @@ TEST(Certificate, AuthoritySignsNamesAndAddresses) {
   X509_free(ca);
 }
 
+TEST(Certificate, WhoSignedIt) {
+  auto one = make_authority(options_for("same name"));
+  auto other = make_authority(options_for("same name"));
+  ASSERT_TRUE(one.ok() && other.ok());
+  auto made = make_certificate(options_for("server"), *one);
+  ASSERT_TRUE(made.ok());
+  const std::string& pem = made->certificate_pem;
+  EXPECT_TRUE(issued_by(pem, one->certificate_pem));
+  EXPECT_TRUE(issued_by(pem, other->certificate_pem + one->certificate_pem));
+  EXPECT_FALSE(issued_by(pem, other->certificate_pem));
+  EXPECT_FALSE(issued_by(pem, ""));
+  EXPECT_FALSE(issued_by("", one->certificate_pem));
+}
+
 TEST(Certificate, WhatCannotBeIsRefused) {
   auto authority = make_authority(options_for("a"));
   auto other = make_authority(options_for("b"));
