@@ -322,7 +322,8 @@ int lint_command(const LintArguments& args, Terminal& terminal) {
     terminal.out << (args.output == "json" ? json : as_yaml(json));
   }
   if (!report.unreadable.empty()) return kExitUnreadable;
-  const std::size_t warnings = args.strict ? count_of(report.findings, Severity::kWarning) : 0;
+  const std::size_t warnings =
+      args.strict ? count_of(report.findings, lint::Severity::kWarning) : 0;
   return errors_in(report.findings) + warnings > 0 ? kExitFindings : 0;
 }
 
@@ -369,13 +370,13 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   } else {
     terminal.out << made->bytes;
   }
-  for (const Finding& finding : made->done) {
+  for (const lint::Finding& finding : made->done) {
     print_finding(terminal.err, finding, "corrected");
     if (!finding.edit->assumes.empty()) {
       terminal.err << "    assumed: " << lint_safe(finding.edit->assumes) << '\n';
     }
   }
-  for (const Finding& finding : made->left) {
+  for (const lint::Finding& finding : made->left) {
     print_finding(terminal.err, finding, std::string("left, ") + lint::name(finding.severity));
     terminal.err << "    fix: " << lint_safe(finding.fix) << '\n';
   }

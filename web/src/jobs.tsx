@@ -116,7 +116,7 @@ function Ranks({ page, workload }: { page: Page; workload: string }) {
       {known.length === 0 && <p class="empty">Nobody measures these GPUs: utilisation is unknown.</p>}
       {idle > 0 && (
         <p class="banner">
-          {idle} of {plural(known.length, 'GPU')} do less than 5 % now.
+          {idle} of {plural(known.length, 'GPU')} {idle === 1 ? 'does' : 'do'} less than 5 % now.
         </p>
       )}
       <table>
