@@ -74,7 +74,8 @@ profiles:
         resources: [{{name: {GPU}, weight: 10}}, {{name: cpu, weight: 1}}]
 """)
         program = os.path.join(control_plane.tools("kube-scheduler"), "kube-scheduler")
-        rig.spawn("kube-scheduler", [program, "--config", config, "--secure-port=0", control_plane.GROUPS[0]])
+        gates = [flag for flag in self.api_flags if "gates" in flag]  # it waits for kinds that the server lacks
+        rig.spawn("kube-scheduler", [program, "--config", config, "--secure-port=0", *gates])
 
     def pod(self, name, gpus=1, queue=None, gang=None, size=0):
         body = pod(name, gpus, "default-scheduler")
@@ -138,9 +139,11 @@ class Kueue(Kube):
 
     def start(self, rig):
         webhook, health = free_port(), free_port()
-        certificates = rig.cluster.path("kueue-webhook")
+        # Kueue looks for a certificate of its metrics in /etc, metrics or not: it gets an /etc of its own.
+        etc = rig.cluster.path("kueue-etc")
+        certificates = etc + "/kueue/metrics/certs"
         if not os.path.exists(certificates):
-            os.mkdir(certificates)
+            os.makedirs(certificates)
             subprocess.run(["openssl", "req", "-x509", "-newkey", "rsa:2048", "-nodes", "-subj", "/CN=localhost",
                             "-keyout", f"{certificates}/tls.key", "-out", f"{certificates}/tls.crt"], check=True,
                            stderr=subprocess.DEVNULL)
@@ -161,7 +164,8 @@ internalCertManagement: {{enable: false}}
 integrations: {{frameworks: [pod]}}
 featureGates: {{VisibilityOnDemand: false, DisableWaitForPodsReady: true}}
 """)
-        rig.spawn("kueue", [os.path.join(build("kueue"), "kueue"), "--config", config, "--kubeconfig",
+        rig.spawn("kueue", ["unshare", "-m", "sh", "-c", 'mount --bind "$0" /etc && exec "$@"', etc,
+                            os.path.join(build("kueue"), "kueue"), "--config", config, "--kubeconfig",
                             rig.cluster.kubeconfig_of("kueue"), "--zap-log-level", "error"])
         super().start(rig)
 

@@ -234,7 +234,13 @@ class Rig:
 
     def apply(self, *files):
         self.kubectl("apply", "--server-side", *[x for file in files for x in ("-f", file)])
-        self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+        for attempt in range(10):
+            try:
+                return self.kubectl("wait", "--for=condition=Established", "--timeout=60s", "crd", "--all")
+            except RuntimeError:  # one that is so new that it has no conditions yet
+                if attempt == 9:
+                    raise
+                pause(0.5)
 
     def nodes(self, count):
         self.api.many([("/api/v1/nodes", node(i)) for i in range(count)])

@@ -47,4 +47,4 @@ def show(file):
         for (name, _, _), some in by_name.items():
             remarks = dict.fromkeys(x for run in some for x in (run.get("note"), run.get("stopped")) if x)
             print(f"| {name} {some[-1]['version']} | {len(some)} | " + " | ".join(cell(some, p) for _, p in columns)
-                  + f" | {cell(some, 'cores_of_others')} | {'; '.join(remarks)} |")
+                  + f" | {cell(some, 'cores_of_others')} | {' '.join('; '.join(remarks).split())[:200]} |")
