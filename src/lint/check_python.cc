@@ -22,8 +22,10 @@ std::string code_of(std::string_view text) {
       i += close.size();
       while (i < text.size() && text.substr(i, close.size()) != close) {
         if (!triple && text[i] == '\n') break;
+        const bool escaped = text[i] == '\\';
         if (text[i] != '\n') out[i] = ' ';
-        i += text[i] == '\\' ? 2 : 1;
+        if (escaped && i + 1 < text.size() && text[i + 1] != '\n') out[i + 1] = ' ';
+        i += escaped ? 2 : 1;
       }
       i = std::min(i + close.size(), text.size());
     } else {
@@ -61,6 +63,8 @@ class PythonCheck {
     check_checkpoint();
     check_training();
     check_listing();
+    // Names that are made while the program runs cannot be told.
+    if (in_code("globals()") || in_code("_convert_(") || in_code("exec(")) return;
     std::size_t said = 0;
     for (const PythonName& name : unbound_names(code_)) {
       if (++said > kMostNames) break;

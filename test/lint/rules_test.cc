@@ -148,6 +148,8 @@ TEST(LintRules, NamesOfPython) {
             "");
   EXPECT_EQ(undefined("t[i], u.v = 1, 2\nw = x = 3\nw; x\n"), "t i u ");
   EXPECT_EQ(undefined("# name\n'name' + f\"{name}\" + g(name=1)\n"), "g ");
+  EXPECT_EQ(undefined(R"('\n' + "\w\"x" + r'\d' + b'it\'s')"), "");
+  EXPECT_EQ(undefined("globals().update({'a': 1})\na\n"), "");
   EXPECT_EQ(undefined("while (line := next(s)): line\nclass C(D): pass\n"), "s D ");
   EXPECT_EQ(undefined("match v:\n  case {'a': x}: x\n"), "v ");
   EXPECT_EQ(undefined("x: int\ny: list[T] = []\nx; y\n"), "T ");
