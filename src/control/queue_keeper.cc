@@ -696,10 +696,10 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
     }
     const WorkloadStatus status(object->root(), 0);
     if (!status.is_true("Admitted") || status.is_true("Evicted")) {
-      if (status.is_true("Evicted") || status.is_true("Finished")) over.push_back(name);
-      if (!busy_.contains("status|" + name) && !status.is_true("QuotaReserved")) {
-        over.push_back(name);
-      }
+      // While its admission is being written, the status still tells of the eviction before it.
+      const bool ended = status.is_true("Evicted") || status.is_true("Finished") ||
+                         !status.is_true("QuotaReserved");
+      if (ended && !busy_.contains("status|" + name)) over.push_back(name);
       reservation.since = now;  // checks are to come
       continue;
     }
