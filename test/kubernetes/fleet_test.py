@@ -19,6 +19,14 @@ NODES = int(os.environ.get("BERTH_FLEET_NODES", "100"))
 
 
 class Fleet(rig.Test):
+    def wait(self, r, what, ready):
+        """A controller that lost its lease on a busy machine is started again, as its Deployment does it."""
+        def alive():
+            if not r.controllers[-1].running():
+                r.controller("berth", leads=False)
+            return ready()
+        r.wait(what, alive, 600)
+
     def test_jobs_on_a_hundred_nodes(self):
         """More gangs than fit wait in a queue, run as others end, and all end; nothing is given twice."""
         with rig.Rig(self, kwok=True) as r:
@@ -31,17 +39,17 @@ class Fleet(rig.Test):
             started = time.monotonic()
             for i in range(jobs):
                 r.job("team", f"gang-{i}", pods=5, gpus=8, queue="team", seconds=5)
-            r.wait("the quota is full", lambda: len(r.bound("team")) >= NODES)
+            self.wait(r, "the quota is full", lambda: len(r.bound("team")) >= NODES)
             self.figure(f"{NODES} nodes there after {started - began:.1f} s; {NODES} pods of 8 GPUs bound "
                         f"{time.monotonic() - started:.1f} s after the first Job was made")
             r.nothing_wrong()
             def done():
                 return all(is_true(job, "Complete") for job in r.api.items("/apis/batch/v1/namespaces/team/jobs"))
-            r.wait("every Job is complete", done)
+            self.wait(r, "every Job is complete", done)
             self.figure(f"{jobs} gangs of 5 pods complete after {time.monotonic() - started:.1f} s")
             r.nothing_wrong()
             self.assertEqual(len(r.bindings()), 5 * jobs)
-            r.wait("Workloads are finished", lambda: all(is_true(w, "Finished") for w in r.workloads("team")))
+            self.wait(r, "Workloads are finished", lambda: all(is_true(w, "Finished") for w in r.workloads("team")))
 
     def test_a_deployment_and_a_node_that_goes(self):
         with rig.Rig(self, kwok=True) as r:
@@ -51,13 +59,13 @@ class Fleet(rig.Test):
             template = {"metadata": {"labels": {"app": "d"}}, "spec": {**rig.pod_spec(2), "restartPolicy": "Always"}}
             r.api.post(f"/apis/apps/v1/namespaces/{ns}/deployments", {"metadata": {"name": "d"}, "spec": {
                 "replicas": 20, "selector": {"matchLabels": {"app": "d"}}, "template": template}})
-            r.wait("all run", lambda: sum(p["status"].get("phase") == "Running" for p in r.pods(ns)) == 20)
+            self.wait(r, "all run", lambda: sum(p["status"].get("phase") == "Running" for p in r.pods(ns)) == 20)
             gone = r.bound(ns)[0]["spec"]["nodeName"]
             r.api.merge(f"/api/v1/nodes/{gone}", {"spec": {"unschedulable": True}})
             for pod in r.bound(ns):
                 if pod["spec"]["nodeName"] == gone:
                     r.api.delete(f"/api/v1/namespaces/{ns}/pods/{pod['metadata']['name']}")
-            r.wait("all run elsewhere", lambda: sum(
+            self.wait(r, "all run elsewhere", lambda: sum(
                 p["status"].get("phase") == "Running" and p["spec"]["nodeName"] != gone for p in r.bound(ns)) == 20)
             r.nothing_wrong()
 

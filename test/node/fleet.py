@@ -162,11 +162,12 @@ class Fleet:
                 {"name": "gpus", "resources": [{"name": GPU, "nominalQuota": gpus}]}]}]}, f"{KUEUE}/clusterqueues")
         make("LocalQueue", name, {"clusterQueue": name}, f"{KUEUE}/namespaces/default/localqueues")
 
-    def job(self, name, pods, gpus, queue=None, script=HOLD, one_host=True, selector=None):
+    def job(self, name, pods, gpus, queue=None, script=HOLD, one_host=True, selector=None, gang=False):
         labels = {QUEUE: queue} if queue else {}
         notes = {"kueue.x-k8s.io/podset-required-topology": HOST} if queue and one_host else {}
         self.api.post("/apis/batch/v1/namespaces/default/jobs", {
-            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": name, "labels": labels}, "spec": {
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {
+                "name": name, "labels": labels, "annotations": {"berth.dev/gang": "true"} if gang else {}}, "spec": {
                 "parallelism": pods, "completions": pods, "completionMode": "Indexed", "backoffLimit": 20,
                 "suspend": queue is not None,
                 "template": {"metadata": {"annotations": notes}, "spec": {
