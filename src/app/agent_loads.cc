@@ -28,7 +28,28 @@ bool has_gpus(const text::Value& status) {
                      [](const text::Member& one) { return one.key.starts_with("nvidia.com/"); });
 }
 
+std::string in_url(std::string_view address) {
+  const bool six = address.find(':') != std::string_view::npos;
+  return six ? "[" + std::string(address) + "]" : std::string(address);
+}
+
 }  // namespace
+
+std::map<std::string, std::string> agent_addresses(const text::Value& list) {
+  std::map<std::string, std::string> out;
+  const text::Value* items = list.find("items");
+  if (items == nullptr) return out;
+  for (const text::Value& pod : items->items()) {
+    const text::Value* spec = pod.find("spec");
+    const text::Value* status = pod.find("status");
+    if (spec == nullptr || status == nullptr) continue;
+    const std::string_view node = text_value(spec->find("nodeName"));
+    const std::string_view address = text_value(status->find("podIP"));
+    const bool runs = text_value(status->find("phase")) == "Running";
+    if (runs && !node.empty() && is_address(address)) out.emplace(node, in_url(address));
+  }
+  return out;
+}
 
 std::map<std::string, std::string> node_addresses(const text::Value& list) {
   std::map<std::string, std::string> out;
@@ -44,8 +65,7 @@ std::map<std::string, std::string> node_addresses(const text::Value& list) {
     for (const text::Value& one : addresses->items()) {
       const std::string_view address = text_value(one.find("address"));
       if (text_value(one.find("type")) != "InternalIP" || !is_address(address)) continue;
-      const bool six = address.find(':') != std::string_view::npos;
-      out.emplace(name, six ? "[" + std::string(address) + "]" : std::string(address));
+      out.emplace(name, in_url(address));
       break;
     }
   }
@@ -66,7 +86,8 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
   Loop& loop;
   Fetch fetch;
   AgentLoadsOptions options;
-  std::map<std::string, std::string> addresses, coming;  // by node
+  std::map<std::string, std::string> addresses, coming, agents;  // by node
+  bool pods_now = true;                                          // what is being listed
   std::map<std::string, Reading, std::less<>> readings;
   Loop::Timer list_timer = 0, ask_timer = 0;
   kube::Call listing = 0;
@@ -75,26 +96,39 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
     kube::ListOptions how;
     how.limit = options.list_limit;
     how.next = next;
-    listing = client.list(kube::resources::nodes(), how,
+    if (pods_now) how.label_selector = kAgentPods;
+    listing = client.list(pods_now ? kube::resources::pods() : kube::resources::nodes(), how,
                           [self = weak_from_this()](const kube::Answer& answer) {
                             if (const auto state = self.lock()) state->take(answer);
                           });
   }
 
+  // Pods first, then nodes. Who may not list pods is left with the nodes' addresses.
   void take(const kube::Answer& answer) {
     listing = 0;
-    std::string next;
+    auto& taken = pods_now ? agents : coming;
     if (answer.ok()) {
-      coming.merge(node_addresses(answer.body.root()));
+      taken.merge(pods_now ? agent_addresses(answer.body.root())
+                           : node_addresses(answer.body.root()));
       const text::Value* metadata = answer.body.root().find("metadata");
-      next = metadata == nullptr ? "" : std::string(text_value(metadata->find("continue")));
-      if (!next.empty() && coming.size() < options.max_nodes) return list(next);
+      const std::string next(metadata == nullptr ? "" : text_value(metadata->find("continue")));
+      if (!next.empty() && taken.size() < options.max_nodes) return list(next);
+    }
+    if (std::exchange(pods_now, false)) return list("");
+    if (answer.ok()) {
+      for (auto& [node, address] : coming) {
+        if (const auto pod = agents.find(node); pod != agents.end()) address = pod->second;
+      }
       addresses = std::exchange(coming, {});
       std::erase_if(readings, [this](const auto& one) { return !addresses.contains(one.first); });
     }
     coming.clear();
+    agents.clear();
     list_timer = loop.after(options.nodes_ns, [self = weak_from_this()] {
-      if (const auto state = self.lock()) state->list("");
+      const auto state = self.lock();
+      if (!state) return;
+      state->pods_now = true;
+      state->list("");
     });
     if (ask_timer == 0) ask();
   }

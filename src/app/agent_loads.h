@@ -2,7 +2,8 @@
 //
 // Every interval_ns each node that has an address is asked once (http://ADDRESS:PORT/metrics, as
 // `berth agent` and dcgm-exporter serve it); the fetcher bounds how many at once, how long and how
-// much. Nodes and their InternalIPs are listed anew every nodes_ns. A reading older than stale_ns
+// much. Addresses are listed anew every nodes_ns: that of the agent's pod where berth's chart runs
+// it, else the Node's InternalIP. A reading older than stale_ns
 // counts as none. On the loop's thread. Memory: a number a GPU, an address a node; max_nodes nodes.
 #pragma once
 
@@ -49,5 +50,11 @@ class AgentLoads {
 // Names and addresses of the nodes of a NodeList that have GPUs; those without an InternalIP are
 // left out. An IPv6 address comes in brackets.
 std::map<std::string, std::string> node_addresses(const text::Value& list);
+// The same of the agents' pods that run, by the name of their node.
+std::map<std::string, std::string> agent_addresses(const text::Value& list);
+
+// Labels that berth's chart gives them.
+inline constexpr const char* kAgentPods =
+    "app.kubernetes.io/name=berth,app.kubernetes.io/component=agent";
 
 }  // namespace berth::app

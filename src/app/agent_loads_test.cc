@@ -52,13 +52,17 @@ TEST(AgentLoads, AsksEveryNodeAndForgetsWhatIsOld) {
   loads.start();
   loop.run_ready();
   ASSERT_EQ(transport.asked.size(), 1u);
-  transport.answer(0, 200,
-                   R"({"metadata":{"continue":"x"},"items":[)" + node_json("a", "10.0.0.1") + "]}");
+  EXPECT_EQ(transport.asked[0].query("labelSelector"), kAgentPods);
+  transport.answer(0, 403, R"({"kind":"Status","code":403})");  // then the nodes' addresses do
   loop.run_ready();
   ASSERT_EQ(transport.asked.size(), 2u);
-  EXPECT_EQ(transport.asked[1].query("continue"), "x");
+  transport.answer(1, 200,
+                   R"({"metadata":{"continue":"x"},"items":[)" + node_json("a", "10.0.0.1") + "]}");
+  loop.run_ready();
+  ASSERT_EQ(transport.asked.size(), 3u);
+  EXPECT_EQ(transport.asked[2].query("continue"), "x");
   EXPECT_TRUE(asked.empty());
-  transport.answer(1, 200, R"({"metadata":{},"items":[)" + node_json("b", "10.0.0.2") + "]}");
+  transport.answer(2, 200, R"({"metadata":{},"items":[)" + node_json("b", "10.0.0.2") + "]}");
   loop.run_ready();
   ASSERT_EQ(asked.size(), 2u);
   EXPECT_EQ(asked[1].first, "http://10.0.0.2:9400/metrics");
@@ -78,6 +82,34 @@ TEST(AgentLoads, AsksEveryNodeAndForgetsWhatIsOld) {
   EXPECT_TRUE(loads.readings().loads.empty());
   EXPECT_EQ(loads.readings().silent_nodes, 2u);
   EXPECT_EQ(loads.readings().oldest_ns, 0);
+}
+
+// An agent in a pod listens on the pod's address; agents on nodes without GPUs are not asked.
+TEST(AgentLoads, AsksTheAgentsPodWhereThereIsOne) {
+  FakeClock clock(1'700'000'000 * kSecondOfLoads);
+  SteppedLoop loop(clock);
+  kube::ScriptTransport transport(loop);
+  kube::Client client(transport, loop, Random(1));
+  std::vector<std::string> asked;
+  AgentLoads loads(client, [&](std::string url, const auto&) { asked.push_back(std::move(url)); },
+                   {});
+  loads.start();
+  loop.run_ready();
+  transport.answer(0, 200, R"({"items":[
+    {"spec":{"nodeName":"a"},"status":{"phase":"Failed","podIP":"10.1.0.9"}},
+    {"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":"10.1.0.1"}},
+    {"spec":{"nodeName":"cpu"},"status":{"phase":"Running","podIP":"10.1.0.2"}},
+    {"spec":{"nodeName":"b"},"status":{"phase":"Running","podIP":"10.1.0.3/x?"}}, 7, {}]})");
+  loop.run_ready();
+  transport.answer(
+      1, 200,
+      R"({"items":[)" + node_json("a", "10.0.0.1") + "," + node_json("b", "10.0.0.2") + "]}");
+  loop.run_ready();
+  EXPECT_EQ(asked, (std::vector<std::string>{"http://10.1.0.1:9400/metrics",
+                                             "http://10.0.0.2:9400/metrics"}));
+  loop.run_for(301 * kSecondOfLoads);
+  ASSERT_EQ(transport.asked.size(), 3u);
+  EXPECT_EQ(transport.asked[2].query("labelSelector"), kAgentPods) << "both are listed anew";
 }
 
 }  // namespace
