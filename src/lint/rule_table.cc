@@ -254,8 +254,8 @@ constexpr Rule kRules[] = {
      "pods that do not name it are scheduled one by one"},
     {"volcano-queue-field", kErr, "preemption fields of a Volcano queue",
      "the API server drops them: nothing is preempted because of them"},
-    {"volcano-scheduler-name", kWarn, "pods of a group that the default scheduler gets",
-     "they are scheduled one by one: the group has no effect"},
+    {"volcano-scheduler-name", kNote, "pods of a group that the default scheduler gets",
+     "unless a webhook names another one, they are scheduled one by one"},
     {"workload-priority-spec", kErr, "a priority class with a spec",
      "value is missing at the top, so the API server refuses it"},
 };
