@@ -245,7 +245,9 @@ int why_command(const WhyArguments& args, Terminal& terminal) {
   if (for_controller(args)) {
     if (const auto code = ask_for_it(args, *place, *subject, terminal)) return *code;
   }
-  const Result<ClusterView> view = look(args.view, terminal);
+  ViewOptions where = args.view;  // who may not list all namespaces looks at the subject's
+  if (where.files.empty() && !subject->ns.empty()) where.ns = subject->ns;
+  const Result<ClusterView> view = look(where, terminal);
   if (!view.ok()) {
     terminal.err << "berth: " << view.error().to_string() << '\n';
     return kExitNotThere;
