@@ -1,0 +1,159 @@
+#!/usr/bin/env python3
+"""berth why on a real API server: the controller answers through the proxy of its Service, and each caller sees what
+he may. Without the controller what the caller may list is looked at.
+
+    why_test.py BERTH [Why.test_...]
+"""
+import json
+import os
+import socket
+import subprocess
+
+import rig
+from cluster import free_ports
+
+RBAC = os.path.join(rig.HERE, "..", "..", "deploy", "rbac")
+ROLES = "/apis/rbac.authorization.k8s.io/v1"
+ASKS = {"apiGroups": [""], "resources": ["services/proxy"], "resourceNames": ["https:berth-page:443"],
+        "verbs": ["get"]}
+WAITS = 10
+
+
+def own_address():
+    """One that is not loopback: an API server does not proxy to that."""
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as s:
+        try:
+            s.connect(("192.0.2.1", 9))  # nothing is sent
+            return s.getsockname()[0]
+        except OSError:
+            return None
+
+
+class Why(rig.Test):
+    def setUp(self):
+        self.address = own_address()
+        if not self.address or self.address.startswith("127."):
+            self.skipTest("this machine has no address but loopback")
+
+    def apply(self, r):
+        for name in ("namespace", "controller", "page"):
+            r.kubectl("apply", "--server-side", "--validate=strict", "-f", os.path.join(RBAC, name + ".yaml"))
+
+    def account(self, r, name, *rules, ns="team"):
+        """A kubeconfig: it may ask the controller, and what the rules say in the namespace."""
+        r.api.post("/api/v1/namespaces/team/serviceaccounts", {"metadata": {"name": name}})
+        subject = [{"kind": "ServiceAccount", "name": name, "namespace": "team"}]
+        for where, granted in (("berth-system", [ASKS]), (ns, list(rules))):
+            if not granted:
+                continue
+            r.api.post(f"{ROLES}/namespaces/{where}/roles", {"metadata": {"name": name}, "rules": granted})
+            r.api.post(f"{ROLES}/namespaces/{where}/rolebindings", {
+                "metadata": {"name": name}, "subjects": subject,
+                "roleRef": {"apiGroup": "rbac.authorization.k8s.io", "kind": "Role", "name": name}})
+        return self.kubeconfig(r, "team", name)
+
+    def kubeconfig(self, r, ns, name):
+        token = r.api.post(f"/api/v1/namespaces/{ns}/serviceaccounts/{name}/token", {
+            "apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
+            "spec": {"expirationSeconds": 3600}})["status"]["token"]
+        return r.cluster.write_kubeconfig(name, token)
+
+    def service(self, r, port):
+        r.api.post("/api/v1/namespaces/berth-system/services", {
+            "metadata": {"name": "berth-page"}, "spec": {"ports": [{"name": "page", "port": 443, "targetPort": port}]}})
+        ports = [{"name": "page", "port": port, "protocol": "TCP"}]
+        r.api.post("/api/v1/namespaces/berth-system/endpoints", {
+            "metadata": {"name": "berth-page"}, "subsets": [{"addresses": [{"ip": self.address}], "ports": ports}]})
+        r.api.post("/apis/discovery.k8s.io/v1/namespaces/berth-system/endpointslices", {
+            "metadata": {"name": "berth-page-1", "labels": {"kubernetes.io/service-name": "berth-page"}},
+            "addressType": "IPv4", "ports": ports,
+            "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}]})
+
+    def why(self, kubeconfig, *words):
+        done = subprocess.run([rig.berth, "why", *words, "--kubeconfig", kubeconfig], text=True,
+                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.PIPE)
+        return done.returncode, done.stdout, done.stderr
+
+    def world(self, r):
+        """Two teams on one node: the other one holds most of it."""
+        self.apply(r)
+        r.nodes(1)
+        for ns in ("team", "secret"):
+            r.namespace(ns)
+        for ns, name, gpus in (("secret", "holder", 6), ("team", "want", 8)):
+            r.api.post(f"/api/v1/namespaces/{ns}/pods", {"metadata": {"name": name}, "spec": rig.pod_spec(gpus)})
+        port = free_ports(1)[0]
+        # The account of the controller needs no more than deploy/rbac says.
+        one = r.controller("berth-controller", "--page", f"{self.address}:{port}",
+                           kubeconfig=self.kubeconfig(r, "berth-system", "berth-controller"))
+        self.service(r, port)
+        page = "/api/v1/namespaces/berth-system/services/https:berth-page:443/proxy/"
+        r.wait("the API server knows the Service", lambda: "Error" not in r.kubectl("get", "--raw", page, check=False),
+               60, 0.5)
+        r.wait("the other team holds the node", lambda: len(r.bound("secret")) == 1)
+        return one
+
+    def answered(self, r, kubeconfig, *words):
+        """Once the API server knows the Service."""
+        found = []
+
+        def asked():
+            found[:] = self.why(kubeconfig, *words)
+            return found[0] == WAITS
+
+        r.wait("an answer", asked, 60, 0.5)
+        return found
+
+    def test_each_caller_sees_what_he_may(self):
+        with rig.Rig(self, controllers=None, rbac=True, audit="reads") as r:
+            one = self.world(r)
+            read = {"apiGroups": [""], "resources": ["pods"], "verbs": ["get", "list"]}
+            user, stranger = self.account(r, "user", read), self.account(r, "stranger")
+            admin = r.cluster.kubeconfig
+
+            _, out, err = self.answered(r, admin, "pod", "team/want", "-o", "json")
+            whole = json.loads(out)
+            self.assertEqual([h["pod"] for h in whole["holders"]], ["secret/holder"], out + err)
+            self.assertEqual(whole["evidence"]["partial"], [])
+            self.assertIn("node-0", out)
+
+            code, out, err = self.why(user, "pod", "team/want", "-o", "json")
+            self.assertEqual(code, WAITS, out + err)
+            mine = json.loads(out)
+            for name in ("secret", '"holder', "/holder", "node-0"):
+                self.assertNotIn(name, out.replace('"holders"', ""))
+            self.assertEqual([h["pod"] for h in mine["holders"]], ["another team"])
+            self.assertEqual((mine["verdict"], mine["reason"], mine["need"]), (
+                whole["verdict"], whole["reason"], whole["need"]))
+            self.assertEqual(list(mine), list(whole), "the same shape")
+            self.assertEqual(len(mine["evidence"]["partial"]), 2)
+            code, out, err = self.why(user, "want", "-n", "team")
+            self.assertEqual(code, WAITS, out + err)
+            self.assertIn("you may not see the names of pods in other namespaces", out)
+            self.assertLessEqual(max(map(len, out.splitlines())), 80)
+
+            # What he may not get is refused, with a next step, whether it is there or not.
+            for caller, subject in ((user, "secret/holder"), (user, "secret/none"), (stranger, "team/want")):
+                code, out, err = self.why(caller, "pod", subject)
+                self.assertEqual((code, out), (1, ""), err)
+                self.assertIn("you may not get pod " + subject, err)
+                self.assertIn("kubectl auth can-i get pods -n", err)
+            code, out, err = self.why(user, "pod", "team/none")
+            self.assertEqual((code, out), (1, ""), err)
+
+            # Straight at it: the certificate is its own, so nobody vouches for it.
+            code, out, err = self.why(user, "pod", "team/want", "--controller", f"https://{self.address}:1")
+            self.assertIn("--controller", err)
+
+            # Without it: what the caller may list, and that the view is partial.
+            self.assertEqual(one.stop(), 0)
+            code, out, err = self.why(admin, "pod", "team/want", "-o", "json")
+            self.assertEqual((code, json.loads(out)["evidence"]["partial"]), (WAITS, []), err)
+            self.assertEqual(list(json.loads(out)), list(whole), "the same shape")
+            code, out, err = self.why(user, "pod", "team/want")
+            self.assertIn("you may not see nodes", out + err)
+            self.figure("an administrator, a user and a stranger, with and without the controller")
+
+
+if __name__ == "__main__":
+    rig.main(__doc__)
