@@ -12,14 +12,15 @@
 
 namespace berth::kube {
 
-namespace {
-
+// Of this file alone; not unnamed, because State has members of it.
 struct Fetching {
   std::string url, body;
   HttpFetch::Done done;
   std::size_t max_bytes = 0;
   bool too_long = false;
 };
+
+namespace {
 
 std::size_t take_page_bytes(char* data, std::size_t size, std::size_t count, void* to) {
   Fetching& transfer = *static_cast<Fetching*>(to);
