@@ -7,14 +7,16 @@
 
 namespace berth::app {
 
+// Of this file alone; not unnamed, because questions have members of it.
+struct NeededRight {
+  const char *group, *resource;
+};
+
 namespace {
 
 constexpr std::int64_t kRememberNs = 60'000'000'000;
 constexpr std::size_t kLongestToken = 16 * 1024;
 
-struct NeededRight {
-  const char *group, *resource;
-};
 constexpr std::array<NeededRight, 2> kNeededRights = {{{"", "pods"}, {"berth.dev", "gpunodes"}}};
 
 const kube::Resource& token_reviews() {
