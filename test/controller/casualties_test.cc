@@ -65,8 +65,16 @@ bool moved(Rig& rig, const std::map<std::string, std::string>& before, const std
   return true;
 }
 
+// Agents tell who holds what.
+struct CasualtyRig : Rig {
+  CasualtyRig() : Rig(kTwoNodes) {
+    define("berth.dev", "v1alpha1", "GpuNode", false);
+    run(31 * kSecond);
+  }
+};
+
 TEST(ControllerCasualties, AGangStartsOverWithoutTheBrokenGpu) {
-  Rig rig(kTwoNodes);
+  CasualtyRig rig;
   rig.start();
   rig.apply(gang_job("j"));
   ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
@@ -81,7 +89,7 @@ TEST(ControllerCasualties, AGangStartsOverWithoutTheBrokenGpu) {
 }
 
 TEST(ControllerCasualties, AWorkloadOfAQueueIsEvictedAndWaitsItsTurnAgain) {
-  Rig rig(kTwoNodes);
+  CasualtyRig rig;
   rig.define_kueue();
   rig.apply(
       "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
@@ -113,7 +121,7 @@ TEST(ControllerCasualties, AWorkloadOfAQueueIsEvictedAndWaitsItsTurnAgain) {
 }
 
 TEST(ControllerCasualties, PodsThatNobodyMakesAgainAndThoseThatWantToStayStay) {
-  Rig rig(kTwoNodes);
+  CasualtyRig rig;
   rig.start();
   rig.pod("alone", 4);
   ASSERT_TRUE(rig.until([&] { return rig.phase_of("alone") == "Running"; }));
@@ -134,7 +142,7 @@ TEST(ControllerCasualties, PodsThatNobodyMakesAgainAndThoseThatWantToStayStay) {
 }
 
 TEST(ControllerCasualties, SwitchedOffPodsStay) {
-  Rig rig(kTwoNodes);
+  CasualtyRig rig;
   rig.start({.sick_gpus = {.act = false}});
   rig.apply(gang_job("j"));
   ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
