@@ -61,13 +61,17 @@ class Why(rig.Test):
     def service(self, r, port):
         r.api.post("/api/v1/namespaces/berth-system/services", {
             "metadata": {"name": "berth-page"}, "spec": {"ports": [{"name": "page", "port": 443, "targetPort": port}]}})
-        ports = [{"name": "page", "port": port, "protocol": "TCP"}]
-        r.api.post("/api/v1/namespaces/berth-system/endpoints", {
-            "metadata": {"name": "berth-page"}, "subsets": [{"addresses": [{"ip": self.address}], "ports": ports}]})
+        # An API server proxies to addresses of pods alone: one stands for the controller.
+        r.api.post("/api/v1/namespaces/berth-system/pods", {
+            "metadata": {"name": "berth-controller-0"},
+            "spec": {"schedulerName": "nobody", "containers": [{"name": "controller", "image": "localhost/berth"}]}})
+        r.api.call("PATCH", "/api/v1/namespaces/berth-system/pods/berth-controller-0/status", {
+            "status": {"phase": "Running", "podIP": self.address, "podIPs": [{"ip": self.address}]}}, patch="merge")
         r.api.post("/apis/discovery.k8s.io/v1/namespaces/berth-system/endpointslices", {
             "metadata": {"name": "berth-page-1", "labels": {"kubernetes.io/service-name": "berth-page"}},
-            "addressType": "IPv4", "ports": ports,
-            "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}}]})
+            "addressType": "IPv4", "ports": [{"name": "page", "port": port, "protocol": "TCP"}],
+            "endpoints": [{"addresses": [self.address], "conditions": {"ready": True}, "targetRef": {
+                "kind": "Pod", "namespace": "berth-system", "name": "berth-controller-0"}}]})
 
     def why(self, kubeconfig, *words):
         done = subprocess.run([rig.berth, "why", *words, "--kubeconfig", kubeconfig], text=True,
