@@ -137,7 +137,7 @@ void check_mpi(const Object& object, Reporter& out) {
     if (replica.key() != "Worker" || object.version != "v2beta1") continue;
     const Place first = pod["containers"][std::size_t{0}];
     if (!first || first.has("command") || first.has("args")) continue;
-    if (first["image"].text().find("nvcr.io/nvidia/pytorch") == std::string_view::npos) continue;
+    if (first["image"].text().find("nvidia/pytorch") == std::string_view::npos) continue;
     out.add(
         "mpi-worker-sshd", first,
         "the worker has no command, so the operator starts /usr/sbin/sshd, which " +
@@ -183,7 +183,7 @@ void check_launched(const Place& replicas, Reporter& out) {
     runs = runs || word.text().ends_with("mpirun");
     passed = passed || word.text().find("NCCL_TOPO_FILE") != std::string_view::npos;
     if (is_nccl_test(word.text()) && word.text().starts_with("/") &&
-        worker["image"].text().find("nvcr.io/nvidia/pytorch") != std::string_view::npos) {
+        worker["image"].text().find("nvidia/pytorch") != std::string_view::npos) {
       out.add("mpi-nccl-tests", word,
               worker["image"].word() + " has no " + word.word() + ": nccl-tests is not part of it",
               "use an image with nccl-tests, or build them into one");
