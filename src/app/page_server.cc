@@ -304,12 +304,12 @@ void PageServer::State::why(const WhyQuestion& question,
   if (!source.objects || question.subject.ns.empty()) {
     return why_with(question, rights, nullptr, exchange);
   }
-  source.objects(question.subject.ns,
-                 [self = weak_from_this(), question, rights, exchange](FetchedObjects objects) {
-                   if (const auto state = self.lock()) {
-                     state->why_with(question, rights, objects, exchange);
-                   }
-                 });
+  source.objects(question.subject.ns, [self = weak_from_this(), question, rights,
+                                       exchange](const FetchedObjects& objects) {
+    if (const auto state = self.lock()) {
+      state->why_with(question, rights, objects, exchange);
+    }
+  });
 }
 
 // The answer is worked out beside the loop, on a copy; a second one waits for the first.
