@@ -196,6 +196,8 @@ TEST(DevicePlugin, TellsHowManyStreamsAreOpen) {
   TestPlugin plugin(thread, folder / "gpu.sock", handler);
   ASSERT_EQ(text_of(register_now(thread, kubelet.socket(), "gpu.sock")), "");
   ASSERT_TRUE(kubelet.wait_until([&] { return open == 1; }));
+  // An open stream need not have brought the list yet.
+  ASSERT_TRUE(kubelet.wait_until([&] { return kubelet.counts(kGpu) == Counts{8, 8}; }));
   kubelet.close_streams();
   ASSERT_TRUE(kubelet.wait_until([&] { return open == 0; }));
   EXPECT_TRUE(kubelet.wait_until([&] { return kubelet.counts(kGpu) == Counts{8, 0}; }));
