@@ -318,6 +318,14 @@ class Cluster:
         return {**os.environ, "KUBECONFIG": self.kubeconfig, "BERTH_ETCD": self.etcd,
                 "PATH": self.bin + os.pathsep + os.environ.get("PATH", "")}
 
+    def kubectl(self, *arguments, check=True):
+        """What it printed, errors too; AssertionError when it failed."""
+        done = subprocess.run(["kubectl", *arguments], env=self.environment(), text=True,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        if check and done.returncode:
+            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stdout}")
+        return done.stdout
+
     def stop_processes(self):
         for _, process in reversed(self.processes):
             if process.poll() is None:

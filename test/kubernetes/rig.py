@@ -251,11 +251,7 @@ class Rig:
         return True
 
     def kubectl(self, *arguments, check=True):
-        done = subprocess.run(["kubectl", *arguments], env=self.cluster.environment(), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if check and done.returncode:
-            raise AssertionError(f"kubectl {' '.join(arguments)}: {done.stdout}")
-        return done.stdout
+        return self.cluster.kubectl(*arguments, check=check)
 
     def wait(self, what, ready, deadline_s=DEADLINE_S, step_s=0.1):
         """Until ready() is true; lost answers are asked for again. Seconds that it took."""

@@ -129,11 +129,7 @@ class Fleet:
         return one
 
     def kubectl(self, *arguments, check=True):
-        done = subprocess.run(["kubectl", *arguments], env=self.cluster.environment(), text=True,
-                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
-        if check and done.returncode:
-            raise Failed(f"kubectl {' '.join(arguments)}: {done.stdout}")
-        return done.stdout
+        return self.cluster.kubectl(*arguments, check=check)
 
     def logs(self):
         """The ends of all logs, for a test that failed."""
@@ -235,6 +231,18 @@ class Fleet:
             text = self.kubectl("logs", pod["metadata"]["name"], check=False)
             return re.findall(r"^dev /dev/nvidia(\d+)$", text, re.M)
         return sorted(int(i) for i in wait(f"{pod['metadata']['name']} told what it has", read))
+
+
+def steps():
+    """A list, and the decorator that puts a function into it with its title."""
+    found = []
+
+    def step(title):
+        def add(function):
+            found.append((title, function))
+            return function
+        return add
+    return found, step
 
 
 def planned(pod):
