@@ -1,8 +1,10 @@
 #include "objects/kueue_convert.h"
 
 #include <algorithm>
+#include <array>
+#include <vector>
 
-#include "objects/kueue_workload.h"
+#include "objects/kueue_pack.h"
 #include "text/json_writer.h"
 
 namespace berth::objects {
@@ -13,21 +15,46 @@ using text::JsonWriter;
 using text::Member;
 using text::Value;
 
-constexpr std::string_view kGroup = "kueue.x-k8s.io";
-constexpr std::string_view kWorkloadSource = "kueue.x-k8s.io/workloadpriorityclass";
-constexpr std::string_view kPodSource = "scheduling.k8s.io/priorityclass";
+struct PriorityClassForm {
+  std::string_view source;       // v1beta1
+  std::string_view group, kind;  // v1beta2
+};
+constexpr std::array<PriorityClassForm, 2> kPriorityClassForms = {{
+    {"kueue.x-k8s.io/workloadpriorityclass", "kueue.x-k8s.io", "WorkloadPriorityClass"},
+    {"scheduling.k8s.io/priorityclass", "scheduling.k8s.io", "PriorityClass"},
+}};
+
+std::string_view string_of(const Value& object, std::string_view key) {
+  const Value* found = object.find(key);
+  return found == nullptr ? std::string_view() : found->string();
+}
+
+// Names that may stand in a list with the name as its key.
+bool different_names(const Value& list) {
+  std::vector<std::string_view> names;
+  for (const Value& name : list.items()) {
+    if (!name.is_string()) return false;
+    names.push_back(name.string());
+  }
+  std::sort(names.begin(), names.end());
+  return !names.empty() && std::adjacent_find(names.begin(), names.end()) == names.end();
+}
 
 class KueueConverter {
  public:
   explicit KueueConverter(KueueVersion to) : up_(to == KueueVersion::kV1beta2) {}
 
   std::string run(const Value& object) {
-    kind_ = object.find("kind") == nullptr ? "" : object.find("kind")->string();
+    const std::string_view kind = string_of(object, "kind");
+    queue_ = kind == "ClusterQueue";
+    local_queue_ = kind == "LocalQueue";
+    workload_ = kind == "Workload";
+    cluster_ = kind == "MultiKueueCluster";
     out_.begin_object();
     for (const Member& member : object.members()) {
       out_.key(member.key);
       if (member.key == "apiVersion") {
-        out_.value(std::string(kGroup) + (up_ ? "/v1beta2" : "/v1beta1"));
+        out_.value(std::string(kKueueGroup) + (up_ ? "/v1beta2" : "/v1beta1"));
       } else if (member.key == "spec" && member.value.is_object()) {
         spec(member.value);
       } else if (member.key == "status" && member.value.is_object()) {
@@ -41,20 +68,24 @@ class KueueConverter {
   }
 
  private:
-  // The name of a field in the version that is written.
-  std::string_view renamed(std::string_view key, std::string_view old_name,
-                           std::string_view new_name) const {
-    if (up_) return key == old_name ? new_name : key;
-    return key == new_name ? old_name : key;
+  // A field that is called otherwise in the version that is written. Both names in one object with
+  // one value are the new name; with two values they stay.
+  void renamed(const Value& in, const Member& member, std::string_view first,
+               std::string_view second) {
+    const std::string_view from = up_ ? first : second, to = up_ ? second : first;
+    const Value* taken = member.key == from ? in.find(to) : nullptr;
+    if (member.key != from) return out_.field(member.key, member.value);
+    if (taken == nullptr) return out_.field(to, member.value);
+    if (!text::equal(*taken, member.value)) out_.field(from, member.value);
   }
 
   void spec(const Value& v) {
+    if (workload_) return workload_spec(v);
+    if (cluster_) return cluster_spec(v);
     out_.begin_object();
     for (const Member& member : v.members()) {
-      if (kind_ == "ClusterQueue") {
+      if (queue_) {
         queue_field(v, member);
-      } else if (kind_ == "Workload") {
-        workload_field(v, member);
       } else {
         out_.field(member.key, member.value);
       }
@@ -63,8 +94,8 @@ class KueueConverter {
   }
 
   void queue_field(const Value& v, const Member& member) {
-    if (up_ && member.key == "admissionChecks") {
-      if (v.find("admissionChecksStrategy") != nullptr) return;
+    if (up_ && member.key == "admissionChecks" && different_names(member.value) &&
+        v.find("admissionChecksStrategy") == nullptr) {
       out_.key("admissionChecksStrategy");
       out_.begin_object();
       out_.key("admissionChecks");
@@ -76,11 +107,13 @@ class KueueConverter {
       }
       out_.end_array();
       out_.end_object();
-    } else if (up_ && member.key == "flavorFungibility") {
+    } else if (up_ && member.key == "flavorFungibility" && member.value.is_object()) {
       out_.key(member.key);
       out_.begin_object();
       for (const Member& rule : member.value.members()) {
-        const bool stops = rule.value.string() == "Borrow" || rule.value.string() == "Preempt";
+        const std::string_view word = rule.value.string();
+        const bool stops = (rule.key == "whenCanBorrow" && word == "Borrow") ||
+                           (rule.key == "whenCanPreempt" && word == "Preempt");
         out_.key(rule.key);
         if (stops) {
           out_.value("MayStopSearch");
@@ -90,52 +123,81 @@ class KueueConverter {
       }
       out_.end_object();
     } else {
-      out_.field(renamed(member.key, "cohort", "cohortName"), member.value);
+      renamed(v, member, "cohort", "cohortName");
     }
   }
 
-  void workload_field(const Value& v, const Member& member) {
-    if (up_ && member.key == "priorityClassSource") return;
-    if (up_ && member.key == "priorityClassName") {
-      const Value* source = v.find("priorityClassSource");
-      const bool pod = source != nullptr && source->string() == kPodSource;
-      if (member.value.string().empty()) return;
-      out_.key("priorityClassRef");
-      out_.begin_object();
-      out_.field("group", pod ? "scheduling.k8s.io" : kGroup);
-      out_.field("kind", pod ? "PriorityClass" : "WorkloadPriorityClass");
-      out_.field("name", member.value);
-      out_.end_object();
-    } else if (!up_ && member.key == "priorityClassRef") {
-      const Value* kind = member.value.find("kind");
-      const Value* name = member.value.find("name");
-      const bool pod = kind != nullptr && kind->string() == "PriorityClass";
-      if (name != nullptr) out_.field("priorityClassName", *name);
-      out_.field("priorityClassSource", pod ? kPodSource : kWorkloadSource);
-    } else if (!up_ && member.key == "podSets") {
-      out_.key(member.key);
-      out_.begin_array();
-      for (const Value& set : member.value.items()) pod_set_down(set);
-      out_.end_array();
-    } else {
-      out_.field(member.key, member.value);
+  // The form of the class where the other version can say the same.
+  const PriorityClassForm* class_form(const Value& v) const {
+    const Value* ref = v.find("priorityClassRef");
+    const Value* name = v.find("priorityClassName");
+    const Value* source = v.find("priorityClassSource");
+    if (up_ ? ref != nullptr || string_of(v, "priorityClassName").empty()
+            : name != nullptr || source != nullptr || ref == nullptr || ref->size() != 3 ||
+                  string_of(*ref, "name").empty()) {
+      return nullptr;
     }
+    for (const PriorityClassForm& form : kPriorityClassForms) {
+      if (up_ ? string_of(v, "priorityClassSource") == form.source
+              : string_of(*ref, "group") == form.group && string_of(*ref, "kind") == form.kind) {
+        return &form;
+      }
+    }
+    return nullptr;
   }
 
-  void pod_set_down(const Value& set) {
+  void workload_spec(const Value& v) {
+    const PriorityClassForm* form = class_form(v);
     out_.begin_object();
-    for (const Member& member : set.members()) {
-      if (member.key != "topologyRequest") {
+    for (const Member& member : v.members()) {
+      if (form != nullptr && up_ && member.key == "priorityClassSource") continue;
+      if (form != nullptr && up_ && member.key == "priorityClassName") {
+        out_.key("priorityClassRef");
+        out_.begin_object();
+        out_.field("group", form->group);
+        out_.field("kind", form->kind);
+        out_.field("name", member.value);
+        out_.end_object();
+      } else if (form != nullptr && !up_ && member.key == "priorityClassRef") {
+        out_.field("priorityClassName", string_of(member.value, "name"));
+        out_.field("priorityClassSource", form->source);
+      } else {
+        out_.field(member.key, member.value);
+      }
+    }
+    out_.end_object();
+  }
+
+  // How a cluster is reached: beside the rest, or in a field of its own.
+  static bool is_way(std::string_view key) {
+    return key == "kubeConfig" || key == "clusterProfileRef";
+  }
+
+  void cluster_spec(const Value& v) {
+    const Value* source = v.find("clusterSource");
+    const auto way = [](const Member& member) { return is_way(member.key); };
+    const auto members = v.members();
+    const bool flat = std::any_of(members.begin(), members.end(), way);
+    const bool moves =
+        up_ ? flat && source == nullptr
+            : !flat && source != nullptr && !source->members().empty() &&
+                  std::all_of(source->members().begin(), source->members().end(), way);
+    bool moved = false;
+    out_.begin_object();
+    for (const Member& member : members) {
+      if (!moves || (up_ ? !is_way(member.key) : member.key != "clusterSource")) {
         out_.field(member.key, member.value);
         continue;
       }
-      out_.key(member.key);
-      out_.begin_object();
-      for (const Member& part : member.value.members()) {
-        if (part.key == "podsetSliceRequiredTopologyConstraints") continue;
-        out_.field(part.key, part.value);
+      if (std::exchange(moved, true)) continue;
+      if (up_) {
+        out_.key("clusterSource");
+        out_.begin_object();
       }
-      out_.end_object();
+      for (const Member& one : up_ ? members : source->members()) {
+        if (is_way(one.key)) out_.field(one.key, one.value);
+      }
+      if (up_) out_.end_object();
     }
     out_.end_object();
   }
@@ -143,14 +205,13 @@ class KueueConverter {
   void status(const Value& v) {
     out_.begin_object();
     for (const Member& member : v.members()) {
-      if (kind_ == "Workload" && member.key == "admission" && member.value.is_object()) {
+      if (workload_ && member.key == "admission" && member.value.is_object()) {
         admission(member.value);
-      } else if (kind_ == "Workload") {
-        out_.field(renamed(member.key, "accumulatedPastExexcutionTimeSeconds",
-                           "accumulatedPastExecutionTimeSeconds"),
-                   member.value);
-      } else if (kind_ == "LocalQueue") {
-        out_.field(renamed(member.key, "flavorUsage", "flavorsUsage"), member.value);
+      } else if (workload_) {
+        renamed(v, member, "accumulatedPastExexcutionTimeSeconds",
+                "accumulatedPastExecutionTimeSeconds");
+      } else if (local_queue_) {
+        renamed(v, member, "flavorUsage", "flavorsUsage");
       } else {
         out_.field(member.key, member.value);
       }
@@ -162,43 +223,54 @@ class KueueConverter {
     out_.key("admission");
     out_.begin_object();
     for (const Member& member : v.members()) {
-      if (member.key != "podSetAssignments") {
-        out_.field(member.key, member.value);
+      out_.key(member.key);
+      if (member.key != "podSetAssignments" || !member.value.is_array()) {
+        out_.value(member.value);
         continue;
       }
-      out_.key(member.key);
       out_.begin_array();
-      for (const Value& set : member.value.items()) {
-        out_.begin_object();
-        for (const Member& part : set.members()) {
-          out_.key(part.key);
-          if (part.key == "topologyAssignment" && part.value.is_object()) {
-            topology(part.value);
-          } else {
-            out_.value(part.value);
-          }
-        }
-        out_.end_object();
-      }
+      for (const Value& set : member.value.items()) assignment(set);
       out_.end_array();
     }
     out_.end_object();
   }
 
-  void topology(const Value& v) {
-    std::optional<model::TopologyAssignment> read;
-    text::Decoder d;
-    read_topology_assignment(v, up_ ? KueueVersion::kV1beta1 : KueueVersion::kV1beta2, read, d);
-    if (!d.ok() || !read) return out_.value(v);  // what cannot be read stays as it is
-    write_topology_assignment(*read, up_ ? KueueVersion::kV1beta2 : KueueVersion::kV1beta1, out_);
+  void assignment(const Value& set) {
+    if (!set.is_object()) return out_.value(set);
+    out_.begin_object();
+    for (const Member& part : set.members()) {
+      out_.key(part.key);
+      if (part.key != "topologyAssignment") {
+        out_.value(part.value);
+      } else if (up_) {
+        pack_domains(part.value, out_);
+      } else {
+        unpack_slices(part.value, growth_, out_);
+      }
+    }
+    out_.end_object();
   }
 
   bool up_;
-  std::string_view kind_;
+  bool queue_ = false, local_queue_ = false, workload_ = false, cluster_ = false;
+  std::size_t growth_ = kMostUnpackedBytes;
   JsonWriter out_;
 };
 
 }  // namespace
+
+std::optional<KueueVersion> kueue_version(std::string_view api_version) {
+  if (!api_version.starts_with(kKueueGroup)) return std::nullopt;
+  const std::string_view version = api_version.substr(kKueueGroup.size());
+  if (version == "/v1beta1") return KueueVersion::kV1beta1;
+  if (version == "/v1beta2") return KueueVersion::kV1beta2;
+  return std::nullopt;
+}
+
+bool kueue_versions_differ(std::string_view kind) {
+  return kind == "ClusterQueue" || kind == "LocalQueue" || kind == "Workload" ||
+         kind == "MultiKueueCluster";
+}
 
 std::string convert_kueue(const Value& object, KueueVersion to) {
   return KueueConverter(to).run(object);

@@ -1,0 +1,49 @@
+// ConversionReviews of Kueue's kinds: whatever the bytes, the answer is JSON with the same uid and
+// either all objects or none, and what was converted settles.
+#include <string>
+
+#include "fuzz.h"
+#include "objects/kueue_convert.h"
+#include "objects/kueue_convert_review.h"
+#include "text/json.h"
+
+namespace {
+
+using namespace berth;
+
+void check_object(const text::Value& object) {
+  if (!object.is_object()) return;
+  const auto turned = [](const text::Value& from, objects::KueueVersion to) {
+    auto read =
+        text::parse_json(objects::convert_kueue(from, to), {.limits = {.max_depth = 1'000}});
+    fuzz::check(read.ok(), "a converted object is JSON");
+    return std::move(*read);
+  };
+  const text::Document up = turned(object, objects::KueueVersion::kV1beta2);
+  const text::Document down = turned(up.root(), objects::KueueVersion::kV1beta1);
+  const text::Document again = turned(down.root(), objects::KueueVersion::kV1beta2);
+  const text::Document settled = turned(again.root(), objects::KueueVersion::kV1beta1);
+  fuzz::check(text::equal(down.root(), settled.root()), "a second round changes nothing");
+}
+
+}  // namespace
+
+extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+  const std::string_view body = fuzz::text_of(data, size);
+  const auto answer = objects::review_conversion(body);
+  if (!answer.ok()) return 0;
+  const auto asked = text::parse_json(body, {.limits = {.max_depth = 1'000}});
+  const auto told = text::parse_json(answer->body, {.limits = {.max_depth = 1'000}});
+  fuzz::check(asked.ok() && told.ok(), "the answer is JSON");
+  const text::Value& request = *asked->root().find("request");
+  const text::Value& response = *told->root().find("response");
+  fuzz::check(text::equal(*request.find("uid"), *response.find("uid")), "the uid is the same");
+  const text::Value* converted = response.find("convertedObjects");
+  fuzz::check((converted != nullptr) == answer->converted, "all objects or none");
+  fuzz::check(answer->converted == answer->why.empty(), "a failure says why");
+  if (converted != nullptr) {
+    fuzz::check(converted->size() == request.find("objects")->size(), "one for each");
+    for (const text::Value& object : request.find("objects")->items()) check_object(object);
+  }
+  return 0;
+}
