@@ -272,6 +272,27 @@ bool kueue_versions_differ(std::string_view kind) {
          kind == "MultiKueueCluster";
 }
 
+bool kueue_unconverted(const Value& object) {
+  const Value* metadata = object.find("metadata");
+  if (metadata == nullptr || string_of(*metadata, "resourceVersion").empty()) return false;
+  const auto has = [](const Value* in, std::initializer_list<std::string_view> keys) {
+    return in != nullptr && std::any_of(keys.begin(), keys.end(), [in](std::string_view key) {
+             return in->find(key) != nullptr;
+           });
+  };
+  const Value* status = object.find("status");
+  if (has(object.find("spec"), {"cohort", "admissionChecks", "priorityClassName"}) ||
+      has(status, {"accumulatedPastExexcutionTimeSeconds", "flavorUsage"})) {
+    return true;
+  }
+  const Value* admission = status == nullptr ? nullptr : status->find("admission");
+  const Value* sets = admission == nullptr ? nullptr : admission->find("podSetAssignments");
+  if (sets == nullptr) return false;
+  return std::any_of(sets->items().begin(), sets->items().end(), [&has](const Value& set) {
+    return has(set.find("topologyAssignment"), {"domains"});
+  });
+}
+
 std::string convert_kueue(const Value& object, KueueVersion to) {
   return KueueConverter(to).run(object);
 }

@@ -32,6 +32,10 @@ std::optional<KueueVersion> kueue_version(std::string_view api_version);
 // Whether the two versions of a kind differ in more than apiVersion.
 bool kueue_versions_differ(std::string_view kind);
 
+// An object of an API server whose kinds nobody converts, with v1beta1's fields under v1beta2's
+// name: as the server holds what a client of v1beta1 wrote. Objects of files are as they say.
+bool kueue_unconverted(const text::Value& object);
+
 std::string convert_kueue(const text::Value& object, KueueVersion to);
 
 }  // namespace berth::objects

@@ -8,6 +8,7 @@
 #include "base/random.h"
 #include "objects/kueue_convert_review.h"
 #include "objects/kueue_workload.h"
+#include "objects/read_for_test.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -244,6 +245,27 @@ TEST(KueueConvert, AFewBytesDoNotBecomeMany) {
   EXPECT_LT(down.size(), std::size_t{9} << 20);
   EXPECT_NE(down.find("domains"), std::string::npos);
   EXPECT_NE(down.find("slices"), std::string::npos);
+}
+
+TEST(KueueConvert, WhatAServerHoldsUnconvertedIsReadAsItWasMeant) {
+  const auto cohort_of = [](const std::string& metadata) {
+    const Inputs in = read(R"(
+{apiVersion: kueue.x-k8s.io/v1beta1, kind: ResourceFlavor, metadata: {name: f}}
+---
+apiVersion: kueue.x-k8s.io/v1beta2
+kind: ClusterQueue
+metadata: {name: team)" + metadata +
+                           R"(}
+spec:
+  cohort: org
+  resourceGroups:
+  - coveredResources: [cpu]
+    flavors: [{name: f, resources: [{name: cpu, nominalQuota: 4}]}]
+)");
+    return in.queues.queues.empty() ? std::string("no queue") : in.queues.queues[0].cohort;
+  };
+  EXPECT_EQ(cohort_of(", resourceVersion: '7'"), "org");
+  EXPECT_EQ(cohort_of(""), "");  // a file is what it says
 }
 
 // ---- random objects ----

@@ -3,6 +3,8 @@
 #include <algorithm>
 
 #include "objects/gathered.h"
+#include "objects/kueue_convert.h"
+#include "text/json.h"
 
 namespace berth::objects {
 
@@ -35,7 +37,11 @@ constexpr auto of_version =
 template <auto Decode>
 constexpr auto as_v1 = of_version<Decode, KueueVersion::kV1beta1>;
 template <auto Decode>
-constexpr auto as_v2 = of_version<Decode, KueueVersion::kV1beta2>;
+constexpr auto as_v2 = [](const Value& v, auto& out, Decoder& d) {
+  if (!kueue_unconverted(v)) return Decode(v, KueueVersion::kV1beta2, out, d);
+  const auto turned = text::parse_json(convert_kueue(v, KueueVersion::kV1beta2));
+  Decode(turned.ok() ? turned->root() : v, KueueVersion::kV1beta2, out, d);
+};
 
 constexpr std::string_view kKueue0 = "kueue.x-k8s.io/v1alpha1";
 constexpr std::string_view kKueue1 = "kueue.x-k8s.io/v1beta1";
