@@ -16,6 +16,7 @@
 #include "app/page_facts.h"
 #include "app/page_server.h"
 #include "app/signals.h"
+#include "app/webhook_conversion.h"
 #include "app/webhook_server.h"
 #include "app/why_objects.h"
 #include "base/run_loop.h"
@@ -128,6 +129,7 @@ class ControllerRun {
         client_(transport_, loop_, random_.split("client"), kube::ClientOptions{}, &metrics_) {}
 
   int run() {
+    if (arguments_.end_conversion) return end_conversion();
     if (const Status ready = open(); !ready.ok()) {
       terminal_.err << "berth: " << text::terminal_safe(ready.error().to_string()) << '\n';
       return 1;
@@ -149,6 +151,7 @@ class ControllerRun {
     agent_loads_.reset();
     fetch_.reset();
     webhook_.reset();
+    conversion_.reset();
     controller_.reset();
     elector_.reset();
     return code_;
@@ -248,8 +251,34 @@ class ControllerRun {
         {}, [next = std::move(then)](const kube::Answer&) { next(); });
   }
 
+  // The Service is that of the manifests.
+  void keep_conversion() {
+    conversion_ = std::make_unique<WebhookConversion>(
+        client_,
+        ConversionPlace{
+            .url = "", .service = "berth-webhook", .service_namespace = arguments_.lease_namespace},
+        log_);
+  }
+
+  int end_conversion() {
+    keep_conversion();
+    loop_.post([this] {
+      conversion_->end([this](const Status& ended) {
+        if (!ended.ok()) code_ = 1;  // the log has said why
+        loop_.stop();
+      });
+    });
+    loop_.run();
+    conversion_.reset();
+    return code_;
+  }
+
   void start_webhook() {
-    if (!settings_.webhook) return;
+    if (!settings_.webhook) {
+      // An earlier one with a webhook may have left kinds that ask for it.
+      keep_conversion();
+      return conversion_->settle("", false, nullptr);
+    }
     WebhookServerOptions options;
     options.address = settings_.webhook->host;
     options.port = settings_.webhook->port;
@@ -347,6 +376,7 @@ class ControllerRun {
   std::unique_ptr<control::Controller> controller_;
   std::unique_ptr<kube::Elector> elector_;
   std::unique_ptr<WebhookServer> webhook_;
+  std::unique_ptr<WebhookConversion> conversion_;
   std::unique_ptr<serve::HttpServer> server_;
   PageAccess page_access_{client_};
   std::unique_ptr<kube::HttpFetch> fetch_;

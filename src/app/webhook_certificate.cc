@@ -17,6 +17,8 @@ namespace {
 constexpr const char* kSecretName = "berth-webhook";
 constexpr const char* kAuthorityName = "berth webhook";
 constexpr int kTriesOfALook = 3;  // the Secret is ours or another replica's by then
+// Before the API server is told to ask: a probe has found us ready, and our address is known.
+constexpr std::int64_t kBeforeConversion = 15'000'000'000;
 
 // Where the newest authority and the one before it are kept.
 constexpr std::array<std::pair<const char*, const char*>, serve::AuthoritySet::kMost> kPlaces = {
@@ -81,17 +83,23 @@ std::string_view bundle_of(const text::Value& configuration) {
 
 struct WebhookCertificate::State : std::enable_shared_from_this<State> {
   State(kube::Client& with, WebhookCertificateOptions how, const Logger& to, Serve serve_with)
-      : client(with), options(std::move(how)), log(to), serve(std::move(serve_with)) {}
+      : client(with),
+        options(std::move(how)),
+        log(to),
+        serve(std::move(serve_with)),
+        conversion(client, options.conversion, log) {}
 
   kube::Client& client;
   WebhookCertificateOptions options;
   const Logger& log;
   Serve serve;
+  WebhookConversion conversion;
   Loop::Timer timer = 0;
   serve::AuthoritySet set;
   std::string trouble;                           // what was logged last
   std::string served_by;                         // the authority of what is served
   std::int64_t served_from = 0, served_end = 0;  // its life
+  std::int64_t first_served = 0;
 
   std::int64_t now() const { return client.loop().wall().now_ns(); }
 
@@ -103,7 +111,10 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
   }
 
   void later() {
-    timer = client.loop().after(options.rotation.look_ns, [this] { look(kTriesOfALook); });
+    const bool fresh = !served_by.empty() && now() - first_served < kBeforeConversion;
+    timer = client.loop().after(
+        fresh ? std::min(options.rotation.look_ns, kBeforeConversion) : options.rotation.look_ns,
+        [this] { look(kTriesOfALook); });
   }
 
   void failed(const std::string& what, const Error& error) {
@@ -159,14 +170,14 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
   void got_configuration(const kube::Answer& answer) {
     if (!answer.ok() && !answer.not_found()) return failed("the configuration", answer.error());
     const std::string bundle = text::base64_encode(set.bundle_pem(now()));
-    if (answer.ok() && bundle_of(answer.body.root()) == bundle) return sign(true);
+    if (answer.ok() && bundle_of(answer.body.root()) == bundle) return convert(bundle, true);
     if (answer.not_found() && options.configuration == nullptr) {
       // Manifests will bring it, or have taken it away.
-      return sign(false);
+      return convert("", false);
     }
-    const auto done = then([](State& state, const kube::Answer& written) {
+    const auto done = then([bundle](State& state, const kube::Answer& written) {
       if (!written.ok()) return state.failed("the configuration", written.error());
-      state.sign(false);
+      state.convert(bundle, false);
     });
     if (options.configuration != nullptr) {
       client.patch(webhook_configurations(), {"", "berth"}, kube::PatchType::kApply,
@@ -180,7 +191,14 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
                  {}, done);
   }
 
-  // known: the configuration had the bundle before this look.
+  void convert(const std::string& bundle, bool known) {
+    const bool begin = !served_by.empty() && now() - first_served >= kBeforeConversion;
+    conversion.settle(bundle, begin, [self = weak_from_this(), known](bool as_before) {
+      if (const auto state = self.lock()) state->sign(known && as_before);
+    });
+  }
+
+  // known: the configuration and the kinds had the bundle before this look.
   void sign(bool known) {
     const serve::Authority* signer = set.signer(now(), options.rotation);
     if (signer == nullptr) return failed("signing", Error(Code::kInternal, "no valid authority"));
@@ -210,6 +228,7 @@ struct WebhookCertificate::State : std::enable_shared_from_this<State> {
     log.info("a new certificate of the webhook",
              {{"seconds", (until - now()) / 1'000'000'000},
               {"authority", signer.pair.certificate_pem == served_by ? "the same" : "another"}});
+    if (served_by.empty()) first_served = now();
     served_by = signer.pair.certificate_pem;
     served_from = now();
     served_end = until;

@@ -3,7 +3,8 @@
 // The authorities are kept in the Secret berth-webhook, which all replicas share (serve/
 // authority_set.h says which of them does what); each replica signs its own serving certificate. A
 // look, every minute or so: read the Secret, put a new authority into it when one is due, see that
-// the webhook's configuration trusts what the Secret holds, serve by the authority that signs now.
+// the webhook's configuration and the kinds that it converts (app/webhook_conversion.h) trust what
+// the Secret holds, serve by the authority that signs now.
 // Of two replicas that change the Secret at once one is refused and reads what the other wrote. A
 // certificate is only changed in a look that found the configuration as it should be, so that a
 // replica that is behind cannot take the trust from under one that is ahead.
@@ -15,6 +16,7 @@
 #include <memory>
 #include <string>
 
+#include "app/webhook_conversion.h"
 #include "base/log.h"
 #include "kube/client.h"
 #include "serve/authority_set.h"
@@ -29,6 +31,7 @@ struct WebhookCertificateOptions {
   // The whole configuration that trusts this bundle; null: manifests made it, and only its bundle
   // is ours.
   std::function<std::string(const std::string& ca_bundle_base64)> configuration;
+  ConversionPlace conversion;  // where the API server has Kueue's kinds converted
 };
 
 class WebhookCertificate {

@@ -7,7 +7,9 @@
 #include "app/files.h"
 #include "app/own_webhook.h"
 #include "app/webhook_certificate.h"
+#include "app/webhook_conversion.h"
 #include "control/webhook.h"
+#include "objects/kueue_convert_review.h"
 #include "serve/http_server.h"
 
 namespace berth::app {
@@ -26,6 +28,44 @@ std::string host_of(const std::string& url) {
   }
   return host.starts_with('[') ? host.substr(1, host.size() - 2) : host;
 }
+
+// "https://[::1]:9443/mutate" -> "https://[::1]:9443/convert"
+std::string convert_url(const std::string& url) {
+  if (url.empty()) return {};
+  return url.substr(0, url.find('/', url.find("://") + 3)) + "/convert";
+}
+
+// Answers on the server's thread: what it asks is pure.
+class Reviewer {
+ public:
+  Reviewer(std::string scheduler_name, MetricsRegistry& metrics)
+      : how_{.scheduler_name = std::move(scheduler_name)},
+        conversions_(
+            metrics.counter({.name = "berth_conversion_reviews_total",
+                             .help = "Conversions of Kueue's kinds that the API server asked for.",
+                             .labels = {"result"}})) {}
+
+  text::HttpResponse answer(const text::HttpRequest& request) const {
+    const std::string_view target = request.target;
+    const bool converts = target.substr(0, target.find('?')) == "/convert";
+    Result<std::string> body =
+        converts ? converted(request.body) : control::review(request.body, how_);
+    return {.status = body.ok() ? 200 : 400,
+            .headers = {{"Content-Type", "application/json"}},
+            .body = body.ok() ? std::move(*body) : body.error().to_string()};
+  }
+
+ private:
+  Result<std::string> converted(std::string_view body) const {
+    Result<objects::ConversionAnswer> answer = objects::review_conversion(body);
+    conversions_.with({answer.ok() && answer->converted ? "ok" : "failed"}).add();
+    if (!answer.ok()) return std::move(answer).error();
+    return std::move(answer->body);
+  }
+
+  control::WebhookOptions how_;
+  CounterFamily& conversions_;
+};
 
 }  // namespace
 
@@ -56,6 +96,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   MetricsRegistry& metrics;
   std::function<void(Status)> started;
   std::unique_ptr<WebhookCertificate> keeper;
+  std::unique_ptr<WebhookConversion> no_conversion;
   std::unique_ptr<serve::HttpServer> server;
   std::atomic<bool> serving = false;
   Loop::Timer timer = 0;
@@ -66,7 +107,13 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   }
 
   void begin() {
+    const ConversionPlace conversion = {.url = convert_url(options.url),
+                                        .service = options.service,
+                                        .service_namespace = options.secret_namespace};
     if (!options.certificate_file.empty()) {
+      // Who is to be trusted then is not known here, so nothing is converted.
+      no_conversion = std::make_unique<WebhookConversion>(client, conversion, log);
+      no_conversion->settle("", false, nullptr);
       look_at_files();
       if (options.url.empty()) return;
       // Whoever made the certificate is trusted by the API server, or is named by somebody else.
@@ -84,6 +131,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     how.rotation = serve::rotation_of(options.authority_ns);
     how.host = options.service.empty() ? host_of(options.url)
                                        : options.service + "." + options.secret_namespace + ".svc";
+    how.conversion = conversion;
     if (options.service.empty()) {
       how.configuration = [this](const std::string& bundle) { return configuration(bundle); };
     }
@@ -125,15 +173,12 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.address = options.address;
     http.port = options.port;
     http.tls = files;
+    http.max_body_bytes = objects::kMostReviewBytes;
     auto listening = serve::HttpServer::start(
         http,
-        [how = control::WebhookOptions{.scheduler_name = options.scheduler_name}](
+        [reviewer = Reviewer(options.scheduler_name, metrics)](
             const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
-          Result<std::string> review = control::review(request.body, how);
-          exchange->respond(
-              {.status = review.ok() ? 200 : 400,
-               .headers = {{"Content-Type", "application/json"}},
-               .body = review.ok() ? std::move(*review) : review.error().to_string()});
+          exchange->respond(reviewer.answer(request));
         },
         &metrics);
     if (!listening.ok()) {

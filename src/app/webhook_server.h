@@ -1,4 +1,5 @@
-// The admission webhook over HTTPS, for a real API server.
+// The admission webhook over HTTPS, for a real API server; at /convert the one that converts
+// Kueue's kinds (app/webhook_conversion.h).
 //
 // The certificate is given as files, which are read again every minute, or made and renewed by
 // app/webhook_certificate.h. The configuration that points the API server here is made by this
