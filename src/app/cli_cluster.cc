@@ -129,7 +129,7 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       ->type_name("FILE");
   controller.add_option("--webhook-key", args.webhook_key, "of the certificate")->type_name("FILE");
   controller.add_flag("--end-conversion", args.end_conversion,
-                      "before an uninstall: Kueue's kinds are converted no\nmore; does nothing else");
+                      "before an uninstall: convert Kueue's kinds no more,\nand end");
   // For tests: a life of seconds shows in seconds what a year does.
   controller.add_option("--webhook-authority-seconds", args.webhook_authority_seconds)
       ->check(CLI::Range(std::int64_t{12}, std::int64_t{10 * 365 * 86'400}))

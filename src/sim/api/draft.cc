@@ -197,7 +197,8 @@ void Server::commit(const DraftPtr& draft) {
   }
   const Kind& kind = *draft->type->kind;
   const std::string now = now_text();
-  const ManagerOptions manager{request.manager, now, draft->subresource, false};
+  const ManagerOptions manager{request.manager, now, draft->subresource, false,
+                               other_versions(registry, *draft->type)};
   if (draft->applied) {
     // Apply has named the managers; what webhooks changed since then is added to them.
     if (!draft->applied_as.is_null()) {

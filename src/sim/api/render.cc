@@ -1,20 +1,56 @@
 #include "sim/api/render.h"
 
+#include "objects/kueue_convert.h"
 #include "sim/api/event_forms.h"
+#include "text/json.h"
 #include "text/json_writer.h"
 
 namespace berth::sim::api {
 
+namespace {
+
+// The version that the object becomes when it becomes one of that kind; nothing: only its name.
+std::optional<objects::KueueVersion> converts_to(const Kind& kind) {
+  if (!kind.custom || !objects::kueue_versions_differ(kind.kind)) return std::nullopt;
+  return objects::kueue_version(kind.api_version());
+}
+
+Value in_version_of(const Kind& kind, Tree& tree, const Value& object) {
+  if (const auto to = converts_to(kind)) {
+    const auto read = tree.parse(objects::convert_kueue(object, *to));
+    if (read.ok()) return read.value();
+  }
+  return tree.with(object, "apiVersion", tree.str(kind.api_version()));
+}
+
+}  // namespace
+
+OtherVersions other_versions(const Registry& registry, const Type& type) {
+  if (!converts_to(*type.kind)) return {};
+  return [&registry, group = type.kind->group, plural = type.kind->plural](
+             std::string_view api_version, const Value& object) -> std::optional<OtherVersion> {
+    const std::size_t slash = api_version.find('/');
+    const TypePtr other = registry.find(
+        group, slash == std::string_view::npos ? api_version : api_version.substr(slash + 1),
+        plural);
+    const auto to = other ? converts_to(*other->kind) : std::nullopt;
+    if (!to || other->kind->api_version() != api_version) return std::nullopt;
+    auto read = text::parse_json(objects::convert_kueue(object, *to));
+    if (!read.ok()) return std::nullopt;
+    return OtherVersion{other->kind, std::move(*read)};
+  };
+}
+
 Value to_served(const Type& type, Tree& tree, const Value& stored) {
   if (type.events_api) return event_from_core(tree, stored);
   if (type.shelf == nullptr || type.kind == type.shelf->kind) return stored;
-  return tree.with(stored, "apiVersion", tree.str(type.kind->api_version()));
+  return in_version_of(*type.kind, tree, stored);
 }
 
 Value to_stored(const Type& type, Tree& tree, const Value& served) {
   if (type.events_api) return event_to_core(tree, served);
   if (type.shelf == nullptr || type.kind == type.shelf->kind) return served;
-  return tree.with(served, "apiVersion", tree.str(type.shelf->kind->api_version()));
+  return in_version_of(*type.shelf->kind, tree, served);
 }
 
 std::string render_object(const Type& type, const Object& object) {

@@ -110,7 +110,8 @@ MaybeError apply_to_draft(Server& server, Draft& draft, const Value& config) {
     return bad_request("invalid object type: " + std::string(api) + ", Kind=" + std::string(named));
   }
   const std::string now = server.now_text();
-  ManagerOptions manager{request.manager, now, draft.subresource, request.query_true("force")};
+  const ManagerOptions manager{request.manager, now, draft.subresource, request.query_true("force"),
+                               other_versions(server.registry, *draft.type)};
   auto applied = apply_config(kind, draft.live_value, config, manager);
   if (!applied.ok()) {
     ApiError refused = bad_request(applied.error().to_string());

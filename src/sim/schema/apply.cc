@@ -1,5 +1,6 @@
 // Server-side apply: who manages which field.
 #include <algorithm>
+#include <deque>
 
 #include "sim/schema/fields.h"
 
@@ -147,6 +148,88 @@ std::string manager_words(const Manager& one) {
   return out;
 }
 
+// metadata has a schema of its own; a custom kind's may leave it out.
+struct RootSchema {
+  explicit RootSchema(const Kind& kind) {
+    root.type = Schema::Type::kObject;
+    root.preserve_unknown = kind.schema->preserve_unknown;
+    root.has_additional = kind.schema->has_additional;
+    root.additional = kind.schema->additional;
+    root.properties = kind.schema->properties;
+    for (Schema::Property& property : root.properties) {
+      if (property.name == "metadata") property.schema = &object_meta();
+    }
+  }
+  Schema root;
+};
+
+// One write as the managers of each version see it.
+class ChangesByVersion {
+ public:
+  // schema: of the kind. from and to: without managers; all of it outlives this.
+  ChangesByVersion(const Kind& kind, const Schema* schema, const ManagerOptions& options,
+                   const Value& from, const Value& to, FieldPool& pool)
+      : options_(options), from_(from), to_(to), pool_(pool) {
+    known_.push_back({kind.api_version(), trimmed(kind, compare_fields(schema, from, to, pool))});
+  }
+
+  const FieldChanges& own() const { return known_.front().changes; }
+  // A version that is gone has the fields of the one that is written.
+  const FieldChanges& in(const std::string& version) {
+    for (const Known& one : known_) {
+      if (one.version == version) return one.changes;
+    }
+    if (!options_.other) return own();
+    const auto from = options_.other(version, from_);
+    const auto to = options_.other(version, to_);
+    if (!from || !to) return own();
+    const RootSchema holder(*to->kind);
+    known_.push_back({version, trimmed(*to->kind, compare_fields(&holder.root, from->object.root(),
+                                                                 to->object.root(), pool_))});
+    return known_.back().changes;
+  }
+
+ private:
+  struct Known {
+    std::string version;
+    FieldChanges changes;
+  };
+
+  FieldChanges trimmed(const Kind& kind, FieldChanges changes) const {
+    for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
+      drop_reset_fields(kind, options_.subresource, *set);
+    }
+    return changes;
+  }
+
+  const ManagerOptions& options_;
+  const Value& from_;
+  const Value& to_;
+  FieldPool& pool_;
+  std::deque<Known> known_;
+};
+
+// Fields of an object that are named in another version, as they are named in this one: those of
+// the object with nothing else in it.
+FieldSet fields_in_version(const Kind& kind, const Manager& manager, const Value& object,
+                           const ManagerOptions& options, Draft& draft, FieldPool& pool) {
+  if (manager.api_version == kind.api_version() || !options.other) return manager.fields;
+  const auto other = options.other(manager.api_version, object);
+  if (!other) return manager.fields;
+  const RootSchema there(*other->kind), here(kind);
+  const FieldSet all =
+      with_named_parents(fields_of(&there.root, other->object.root(), pool), &there.root);
+  const FieldSet held = with_named_parents(manager.fields, &there.root);
+  Value part =
+      remove_fields(&there.root, other->object.root(), set_difference(all, held), draft, pool);
+  part = draft.set(part, "kind", draft.string(kind.kind));
+  const auto back = options.other(kind.api_version(), part);
+  if (!back) return manager.fields;
+  FieldSet out = fields_of(&here.root, back->object.root(), pool);
+  strip_meta(out, pool);
+  return out;
+}
+
 // What others hold of what changes; taken from them when taking.
 struct Clash {
   const Manager* manager;
@@ -154,12 +237,13 @@ struct Clash {
 };
 
 std::vector<Clash> clashes_with(const Managers& managers, const Manager& self,
-                                const FieldSet& changed) {
+                                ChangesByVersion& changes) {
   std::vector<Clash> out;
   for (const Manager& one : managers) {
     if (one.same_as(self)) continue;
+    const FieldChanges& here = changes.in(one.api_version);
     Clash clash{&one, {}};
-    list_paths(set_intersection(one.fields, changed), clash.paths);
+    list_paths(set_intersection(one.fields, set_union(here.modified, here.added)), clash.paths);
     if (!clash.paths.empty()) out.push_back(std::move(clash));
   }
   std::stable_sort(out.begin(), out.end(), [](const Clash& a, const Clash& b) {
@@ -190,11 +274,12 @@ void describe_clashes(const std::vector<Clash>& clashes, Applied& out) {
   }
 }
 
-void take_from_others(Managers& managers, const Manager& self, const FieldChanges& changes) {
-  const FieldSet taken = set_union(changes.modified, changes.added);
+void take_from_others(Managers& managers, const Manager& self, ChangesByVersion& changes) {
   for (Manager& one : managers) {
     if (one.same_as(self)) continue;
-    one.fields = set_difference(set_difference(one.fields, taken), changes.removed);
+    const FieldChanges& here = changes.in(one.api_version);
+    one.fields = set_difference(set_difference(one.fields, set_union(here.modified, here.added)),
+                                here.removed);
   }
 }
 
@@ -273,11 +358,8 @@ Status check_config(const Schema* schema, const Value& value, Path& path, FieldP
 }
 
 // What the manager applied last time and not now goes, unless somebody else holds it.
-Value prune_dropped(const Schema* schema, const Value& merged, const Managers& managers,
+Value prune_dropped(const Schema* schema, const Value& merged, const FieldSet& managed,
                     const FieldSet& last, Draft& draft, FieldPool& pool) {
-  if (last.empty()) return merged;
-  FieldSet managed;
-  for (const Manager& one : managers) managed = set_union(managed, one.fields);
   if (set_difference(last, managed).empty()) return merged;  // the usual case: nothing was dropped
   const FieldSet named_last = with_named_parents(last, schema);
   const Value bare = remove_fields(schema, merged, named_last, draft, pool);
@@ -305,21 +387,6 @@ Value drop_nulls(const Value& value, Draft& draft) {
   }
   return value;
 }
-
-// metadata has a schema of its own; a custom kind's may leave it out.
-struct RootSchema {
-  explicit RootSchema(const Kind& kind) {
-    root.type = Schema::Type::kObject;
-    root.preserve_unknown = kind.schema->preserve_unknown;
-    root.has_additional = kind.schema->has_additional;
-    root.additional = kind.schema->additional;
-    root.properties = kind.schema->properties;
-    for (Schema::Property& property : root.properties) {
-      if (property.name == "metadata") property.schema = &object_meta();
-    }
-  }
-  Schema root;
-};
 
 // An object from before anybody's fields were kept: all of it belongs to one old manager.
 void adopt_live(const Kind& kind, const Schema* schema, const Value& live, Managers& managers,
@@ -369,21 +436,24 @@ Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& c
   drop_reset_fields(kind, options.subresource, self.fields);
   FieldSet last;
   if (Manager* known = find_manager(managers, self); known != nullptr) {
-    last = known->fields;
+    last = fields_in_version(kind, *known, old, options, draft, pool);
     self.time = known->time;
     *known = self;
   } else {
     managers.push_back(self);
   }
   Value merged = merge_applied(schema, old, given, draft, pool);
-  merged = prune_dropped(schema, merged, managers, last, draft, pool);
-
-  FieldChanges changes = compare_fields(schema, old, merged, pool);
-  for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
-    drop_reset_fields(kind, options.subresource, *set);
+  if (!last.empty()) {
+    FieldSet managed;
+    for (const Manager& one : managers) {
+      managed = set_union(managed, fields_in_version(kind, one, old, options, draft, pool));
+    }
+    merged = prune_dropped(schema, merged, managed, last, draft, pool);
   }
+
+  ChangesByVersion changes(kind, schema, options, old, merged, pool);
   Applied out;
-  const auto clashes = clashes_with(managers, self, set_union(changes.modified, changes.added));
+  const auto clashes = clashes_with(managers, self, changes);
   if (!clashes.empty() && !options.force) {
     describe_clashes(clashes, out);
     return out;
@@ -420,14 +490,11 @@ text::Document track_update(const Kind& kind, const Value& live, const Value& ob
   self.name = options.manager.empty() ? "unknown" : std::string(options.manager);
   self.api_version = kind.api_version();
   self.subresource = options.subresource;
-  FieldChanges changes = compare_fields(schema, old, now, pool);
-  for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
-    drop_reset_fields(kind, options.subresource, *set);
-  }
+  ChangesByVersion changes(kind, schema, options, old, now, pool);
   Manager nobody;
   nobody.name = "current-operation";
   take_from_others(managers, nobody, changes);
-  FieldSet mine = set_union(changes.modified, changes.added);
+  FieldSet mine = set_union(changes.own().modified, changes.own().added);
   strip_meta(mine, pool);
   if (!mine.empty()) {
     Manager* known = find_manager(managers, self);
