@@ -223,10 +223,12 @@ def main():
     parser = argparse.ArgumentParser(description=__doc__.split("\n")[0])
     parser.add_argument("berth")
     parser.add_argument("--demo", action="store_true", help="show what kubectl shows")
+    parser.add_argument("--version", choices=["1.34"], help="an older Kubernetes: control plane and kubelets")
     options = parser.parse_args()
+    older = {"kubelet": f"kubelet-{options.version}", "version": options.version} if options.version else {}
     story, seen, problem = Story(options.demo), {}, None
     print("starting etcd, kube-apiserver, kube-controller-manager and two nodes …", flush=True)
-    with Fleet(options.berth) as fleet:
+    with Fleet(options.berth, **older) as fleet:
         try:
             for title, function in STEPS:
                 story.step(title)
