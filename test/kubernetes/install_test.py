@@ -5,7 +5,7 @@
 
 helm and kubectl are the real ones. There is no node that could start pods, so the test does what a kubelet would: it
 runs the program with the arguments and the environment of the Deployment and a token of its account, and writes the
-EndpointSlice of the webhook's Service.
+EndpointSlice of the webhook's Service. conversion_test.py uses the same.
 """
 import base64
 import http.client
@@ -60,6 +60,13 @@ class Shipped(rig.Rig):
 
     def install(self, *flags, verb="install"):
         return self.helm(verb, "berth", CHART, "--namespace", NS, "--create-namespace", *flags)
+
+    def uninstall(self):
+        hook = Hook(self)
+        hook.start()
+        self.helm("uninstall", "berth", "--namespace", NS, "--timeout", "120s")
+        hook.join()
+        self.test.assertEqual(hook.code, 0, hook.text)
 
     def token(self, account):
         return self.api.post(f"/api/v1/namespaces/{NS}/serviceaccounts/{account}/token",
@@ -121,6 +128,33 @@ class Shipped(rig.Rig):
         return {c["metadata"]["name"]: json.dumps(
             [c["spec"], [c["metadata"].get(k) for k in ("uid", "generation", "labels", "annotations")]], sort_keys=True)
             for c in self.api.items(CRDS) if c["spec"]["group"] == group}
+
+
+class Hook(threading.Thread):
+    """Runs what the pod of the Job before an uninstall would run."""
+
+    def __init__(self, r):
+        super().__init__(daemon=True)
+        self.rig, self.code, self.text = r, None, "never asked for"
+        self.api = rig.Api(r.cluster.kubeconfig)
+
+    def run(self):
+        pods = f"/api/v1/namespaces/{NS}/pods"
+        for _ in range(600):
+            found = [p for p in self.api.items(pods) if p["metadata"]["name"].startswith("berth-end-conversion")]
+            if found:
+                break
+            rig.pause(0.2)
+        else:
+            return
+        spec = found[0]["spec"]
+        kubeconfig = self.rig.cluster.write_kubeconfig("hook", self.rig.token(spec["serviceAccountName"]))
+        done = subprocess.run([rig.berth, *spec["containers"][0]["args"]], text=True, stdout=subprocess.PIPE,
+                              stderr=subprocess.STDOUT, env={"KUBECONFIG": kubeconfig, "PATH": "/usr/bin"}, cwd="/")
+        self.code, self.text = done.returncode, done.stdout
+        status = rig.Kubelets.status("Succeeded" if self.code == 0 else "Failed", "False")
+        status["status"]["containerStatuses"][0]["name"] = spec["containers"][0]["name"]
+        self.api.call("PATCH", f"{pods}/{found[0]['metadata']['name']}/status", status, patch="strategic")
 
 
 class Pod(rig.Controller):
@@ -237,7 +271,7 @@ class Install(rig.Test):
             self.assertEqual((hook["clientConfig"]["caBundle"], hook["timeoutSeconds"]), (bundle, 7))
             self.assertEqual(r.marks(), "berth")
             running = sorted(p["metadata"]["uid"] for p in r.bound("team"))
-            r.helm("uninstall", "berth", "--namespace", NS)
+            r.uninstall()
             self.assertEqual(one.stop(), 0)
             self.assertFalse(r.has(HOOK))
             self.assertFalse(r.has(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller"))
@@ -308,7 +342,7 @@ class Install(rig.Test):
             r.install()
             self.assertTrue(r.has(f"{CRDS}/gpunodes.berth.dev"))
             r.install("--set", "controller.replicas=3", verb="upgrade")
-            r.helm("uninstall", "berth", "--namespace", NS)
+            r.helm("uninstall", "berth", "--namespace", NS, "--no-hooks")  # nobody makes pods of Jobs here
             self.assertEqual(r.kinds("kueue.x-k8s.io"), before)
             self.assertTrue(r.has(f"{CRDS}/gpunodes.berth.dev"))
             for name in before:

@@ -11,6 +11,7 @@ from cluster import free_ports
 RBAC = os.path.join(rig.HERE, "..", "..", "deploy", "rbac")
 ACCOUNT = "system:serviceaccount:berth-system:"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
+CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 # Granted and not used below, and why.
 UNUSED = {
     ("", "nodes", "get"): "a node that refuses pods again and again",
@@ -67,6 +68,8 @@ class Rights(rig.Test):
             r.wait("the webhook is asked", lambda: self.marked(r))
             self.workloads(r)
             self.preemption(r)
+            r.wait("kinds are converted", lambda: r.api.get(f"{CRDS}/workloads.kueue.x-k8s.io")[
+                "spec"]["conversion"]["strategy"] == "Webhook")
             self.assertTrue(one.running(), one.text())
             self.assertEqual(one.stop(), 0)
             r.nothing_wrong()
@@ -185,6 +188,9 @@ class Rights(rig.Test):
                                                            "kind": "ClusterRole", "name": "cluster-admin"}}),
                 lambda: api.post("/api/v1/namespaces/berth-system/serviceaccounts/berth-agent/token", {}),
                 lambda: api.delete("/api/v1/nodes/n"),
+                lambda: api.get(CRDS),
+                lambda: api.merge(f"{CRDS}/cohorts.kueue.x-k8s.io", {"metadata": {"labels": {"a": "b"}}}),
+                lambda: api.delete(f"{CRDS}/workloads.kueue.x-k8s.io"),
             ]
             for i, call in enumerate(rows):
                 self.assertEqual(self.answer(call), 403, f"row {i}")

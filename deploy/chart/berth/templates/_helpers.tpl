@@ -32,3 +32,11 @@ after us (their generator leaves its mark). Such kinds are left as they are.
           (hasKey $notes "controller-gen.kubebuilder.io/version") }}true{{ end }}
 {{- end }}
 {{- end }}
+
+{{/*
+"true" where the controller's webhook converts Kueue's kinds: with a certificate of its own, because it must tell the
+API server whom to trust.
+*/}}
+{{- define "berth.converts" -}}
+{{- if and .Values.webhook.enabled .Values.webhook.conversion (not .Values.webhook.certificateSecret) }}true{{ end }}
+{{- end }}
