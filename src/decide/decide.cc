@@ -158,11 +158,10 @@ class Cycle {
         nos_(placer.nos()),
         options_(options) {
     nos_.begin(snapshot, placer.epoch(), (options.certificates ? 1 : 0) + (options.live ? 2 : 0));
-    for (PodId id = 0; id < state_.pod_ids(); ++id) {
+    lowest_ = placer.lowest_running(state_);
+    for (PodId id = 0; options.live && id < state_.pod_ids(); ++id) {
       const model::PodEntry& pod = state_.pod(id);
-      if (pod.info && pod.slot >= 0) lowest_ = std::min(lowest_, priority_of(id));
-      const bool leaves = pod.info && pod.slot >= 0 && pod.info->terminating;
-      if (options.live && leaves) terminating_.push_back(id);
+      if (pod.info && pod.slot >= 0 && pod.info->terminating) terminating_.push_back(id);
     }
   }
 
@@ -393,7 +392,11 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
         int max_cycles, Options options, const QueueSetting* queues) {
   Run out;
   placer.nos() = {};  // pods of other copies may have had the same ids
-  placer.learn_present(builder.state());
+  schedule::Placer::Present present;
+  const ClusterState& first = builder.state();
+  builder.for_each_shape(
+      [&](const model::Shape& shape, std::uint64_t pods) { present.push_back({&shape, pods}); });
+  placer.learn_present(first, present);
   std::optional<Queueing> queueing;
   if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns, options.live);
   std::map<std::string, Outcome> last;

@@ -80,7 +80,8 @@ NodeInfo make_node_info(const NodeSpec& spec, Interner& strings) {
   return info;
 }
 
-Inventory::Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std::uint64_t version)
+Inventory::Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std::uint64_t version,
+                     const Inventory* before)
     : nodes_(std::move(nodes)),
       strings_(book.shared_strings()),
       version_(version),
@@ -90,7 +91,8 @@ Inventory::Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std:
     by_name_.emplace(std::string_view(nodes_[i]->name), static_cast<std::uint32_t>(i));
   }
   build_domains(book);
-  build_classes(book);
+  find_class_keys(book);
+  build_classes(before);
 }
 
 std::optional<std::uint32_t> Inventory::slot(std::string_view name) const {
@@ -146,7 +148,7 @@ void Inventory::build_domains(const ShapeBook& book) {
   }
 }
 
-void Inventory::build_classes(const ShapeBook& book) {
+void Inventory::find_class_keys(const ShapeBook& book) {
   for (const auto& key : book.label_keys()) {
     auto id = strings_->find(key);
     if (!id) continue;
@@ -160,31 +162,58 @@ void Inventory::build_classes(const ShapeBook& book) {
     if (values.size() <= kMaxClassValues) class_keys_.push_back(*id);
   }
   std::sort(class_keys_.begin(), class_keys_.end());
-  boost::unordered_flat_map<std::string, std::uint32_t> ids;
+}
+
+// Equal for nodes of one class.
+std::string Inventory::class_key(const NodeInfo& node) const {
   std::string key;
+  for (const auto& [k, v] : node.labels) {
+    if (std::binary_search(class_keys_.begin(), class_keys_.end(), k)) {
+      key.append(reinterpret_cast<const char*>(&k), sizeof k);
+      key.append(reinterpret_cast<const char*>(&v), sizeof v);
+    }
+  }
+  key += node.unschedulable ? "|u" : "|";
+  key += node.ready ? "r" : "";
+  key += "|" + node.gpu_model + "|" + std::to_string(node.gpu_memory_mib);
+  for (const auto& taint : node.taints) {
+    key +=
+        "|" + taint.key + "=" + taint.value + ":" + std::to_string(static_cast<int>(taint.effect));
+  }
+  return key;
+}
+
+// Classes are numbered by their first node. A node that was in the inventory before is in a class
+// with whoever shared one with it there, so that only one of those is looked at.
+void Inventory::build_classes(const Inventory* before) {
+  constexpr std::uint32_t kUnknown = UINT32_MAX;
+  const bool same_keys = before != nullptr && before->class_keys_ == class_keys_;
+  std::vector<std::uint32_t> known(same_keys ? before->classes() : 0, kUnknown);
+  boost::unordered_flat_map<std::string, std::uint32_t> ids;
+  std::size_t at = 0;  // in the one before
+  class_of_.reserve(nodes_.size());
   for (std::size_t i = 0; i < nodes_.size(); ++i) {
-    const NodeInfo& node = *nodes_[i];
-    key.clear();
-    for (const auto& [k, v] : node.labels) {
-      if (std::binary_search(class_keys_.begin(), class_keys_.end(), k)) {
-        key.append(reinterpret_cast<const char*>(&k), sizeof k);
-        key.append(reinterpret_cast<const char*>(&v), sizeof v);
+    std::uint32_t* by_old = nullptr;
+    if (same_keys) {
+      while (at < before->size() && before->nodes_[at] != nodes_[i] &&
+             before->node(at).name < nodes_[i]->name) {
+        ++at;
       }
+      const bool stays = at < before->size() && before->nodes_[at] == nodes_[i];
+      if (stays) by_old = &known[before->class_of_[at]];
     }
-    key += node.unschedulable ? "|u" : "|";
-    key += node.ready ? "r" : "";
-    key += "|" + node.gpu_model + "|" + std::to_string(node.gpu_memory_mib);
-    for (const auto& taint : node.taints) {
-      key += "|" + taint.key + "=" + taint.value + ":" +
-             std::to_string(static_cast<int>(taint.effect));
+    std::uint32_t c = by_old != nullptr ? *by_old : kUnknown;
+    if (c == kUnknown) {
+      const auto fresh = static_cast<std::uint32_t>(class_nodes_.size());
+      c = ids.emplace(class_key(*nodes_[i]), fresh).first->second;
+      if (c == fresh) {
+        class_nodes_.emplace_back(nodes_.size());
+        class_first_.push_back(static_cast<std::uint32_t>(i));
+      }
+      if (by_old != nullptr) *by_old = c;
     }
-    auto [it, fresh] = ids.emplace(key, static_cast<std::uint32_t>(class_nodes_.size()));
-    if (fresh) {
-      class_nodes_.emplace_back(nodes_.size());
-      class_first_.push_back(static_cast<std::uint32_t>(i));
-    }
-    class_of_.push_back(it->second);
-    class_nodes_[it->second].set(i);
+    class_of_.push_back(c);
+    class_nodes_[c].set(i);
   }
 }
 

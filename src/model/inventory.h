@@ -8,6 +8,7 @@
 #pragma once
 
 #include <boost/unordered/unordered_flat_map.hpp>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <string>
@@ -34,8 +35,10 @@ struct Domains {
 
 class Inventory {
  public:
-  // nodes: sorted by name, no name twice.
-  Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std::uint64_t version);
+  // nodes: sorted by name, no name twice. before: one of the same family, for what it has worked
+  // out of nodes that are in both; it changes nothing but time.
+  Inventory(std::vector<NodeInfoRef> nodes, const ShapeBook& book, std::uint64_t version,
+            const Inventory* before = nullptr);
 
   std::size_t size() const { return nodes_.size(); }
   const NodeInfo& node(std::size_t slot) const { return *nodes_[slot]; }
@@ -57,10 +60,12 @@ class Inventory {
 
  private:
   void build_domains(const ShapeBook& book);
-  void build_classes(const ShapeBook& book);
+  void find_class_keys(const ShapeBook& book);
+  void build_classes(const Inventory* before);
+  std::string class_key(const NodeInfo& node) const;
 
   std::vector<NodeInfoRef> nodes_;
-  boost::unordered_flat_map<std::string_view, std::uint32_t> by_name_;
+  boost::unordered_flat_map<std::string_view, std::uint32_t, std::hash<std::string_view>> by_name_;
   std::vector<Domains> domains_;
   std::vector<std::string> topology_keys_;
   std::vector<std::uint32_t> class_of_, class_first_;

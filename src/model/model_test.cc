@@ -2,6 +2,7 @@
 // tests (test/judge) hold the whole of it to docs/placement.md on random clusters.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <optional>
 #include <set>
 #include <tuple>
@@ -138,6 +139,70 @@ TEST(SnapshotBuilder, ANodeThatLosesAGpuKeepsItsPods) {
   EXPECT_EQ(after->node(0).whole, 0b11110000);
   EXPECT_EQ(after->info(0).usable, 0b01111111);
   EXPECT_EQ(before->info(0).usable, 0b11111111) << "the old snapshot is as it was";
+}
+
+NodeSpec random_node(Random& random, const std::string& name) {
+  NodeSpec node = eight_gpus(name);
+  node.labels = {{kHostnameLabel, name}, {"pool", random.chance(1, 2) ? "a" : "b"}};
+  if (random.chance(1, 4)) node.taints.push_back({.key = "dedicated", .value = "x"});
+  if (random.chance(1, 4)) node.gpus[random.below(8)].health = Health::kUnhealthy;
+  node.unschedulable = random.chance(1, 8);
+  return node;
+}
+
+PodSpec random_pod(Random& random, const std::string& name, const std::string& node) {
+  PodSpec pod = asks(name, static_cast<int>(random.below(4)));
+  pod.labels = {{"app", random.chance(1, 2) ? "x" : "y"}};
+  pod.node_selector["pool"] = "a";
+  pod.anti_affinity = {
+      {.topology_key = kHostnameLabel,
+       .pods = {.namespaces = {"a"},
+                .selector = {{.key = "app", .op = text::Operator::kIn, .values = {"x"}}}}}};
+  pod.node_name = node;
+  if (pod.gpu.count > 0 && random.chance(1, 2)) {
+    for (int g = 0; g < pod.gpu.count; ++g) pod.gpu_indices.push_back(g);
+  }
+  return pod;
+}
+
+// Nodes that stay keep what is known of them while others come, go and change around them.
+TEST(SnapshotBuilder, NodesThatComeAndGoLeaveWhatAFreshBuilderHas) {
+  for (std::uint64_t seed = 1; seed <= 40; ++seed) {
+    Random random(seed);
+    std::map<std::string, NodeSpec> nodes;
+    std::map<std::string, PodSpec> pods;
+    SnapshotBuilder builder;
+    const auto any = [&random] { return "n" + std::to_string(random.below(12)); };
+    for (int step = 0; step < 60; ++step) {
+      const std::string node = any();
+      const std::string pod = "p" + std::to_string(random.below(30));
+      if (random.chance(1, 4)) {
+        nodes[node] = random_node(random, node);
+        builder.upsert_node(nodes[node]);
+      } else if (random.chance(1, 5)) {
+        nodes.erase(node);
+        builder.remove_node(node);
+      } else if (random.chance(2, 3)) {
+        pods[pod] = random_pod(random, pod, random.chance(1, 6) ? "" : any());
+        builder.upsert_pod(pods[pod]);
+      } else {
+        pods.erase(pod);
+        builder.remove_pod("a/" + pod);
+      }
+      if (random.chance(1, 3)) continue;  // several changes at once
+      if (random.chance(1, 3)) builder = SnapshotBuilder(builder);
+      SnapshotBuilder fresh;
+      for (const auto& [name, spec] : nodes) fresh.upsert_node(spec);
+      for (const auto& [name, spec] : pods) fresh.upsert_pod(spec);
+      const ClusterSnapshot got = builder.publish(), want = fresh.publish();
+      ASSERT_EQ(got->dump(), want->dump()) << "seed " << seed << " step " << step;
+      if (pods.empty()) continue;  // no rule names a label yet, or they are remembered
+      for (std::size_t slot = 0; slot < got->nodes(); ++slot) {
+        ASSERT_EQ(got->inventory().class_of(slot), want->inventory().class_of(slot))
+            << "seed " << seed << " step " << step;
+      }
+    }
+  }
 }
 
 Demand whole(int count) { return {.kind = GpuDemandSpec::Kind::kWhole, .count = count}; }

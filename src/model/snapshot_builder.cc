@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <type_traits>
 
 #include "model/fit.h"
 
@@ -14,26 +15,26 @@ constexpr std::size_t kMostParts = std::size_t{kMaxGpusPerNode} * kMaxSharesPerG
 
 }  // namespace
 
+bool SnapshotBuilder::has_node(std::string_view name) const {
+  const auto changed = changed_nodes_.find(name);
+  if (changed != changed_nodes_.end()) return changed->second != nullptr;
+  return state_.inventory_->slot(name).has_value();
+}
+
 void SnapshotBuilder::upsert_node(const NodeSpec& spec) {
-  auto info = std::make_shared<const NodeInfo>(make_node_info(spec, book_.strings()));
-  auto [it, fresh] = nodes_.write().insert_or_assign(spec.name, info);
-  names_changed_ |= fresh;
-  changed_nodes_.insert_or_assign(spec.name, std::move(info));
+  changed_nodes_.insert_or_assign(
+      spec.name, std::make_shared<const NodeInfo>(make_node_info(spec, book_.strings())));
 }
 
 void SnapshotBuilder::remove_node(std::string_view name) {
-  if (!nodes_->contains(name)) return;
-  changed_nodes_.insert_or_assign(std::string(name), nullptr);
-  Nodes& nodes = nodes_.write();
-  nodes.erase(nodes.find(name));
-  names_changed_ = true;
+  if (has_node(name)) changed_nodes_.insert_or_assign(std::string(name), nullptr);
 }
 
 PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   auto info = std::make_shared<PodInfo>();
   info->name.reserve(spec.ns.size() + 1 + spec.name.size());
   info->name.append(spec.ns).append("/").append(spec.name);
-  if (auto it = pods_->find(info->name); it != pods_->end()) remove_pod(it->second);
+  if (const auto old = find_pod(info->name)) remove_pod(*old);
   auto news = book_.intern(spec);
   PodId id;
   if (free_pods_.empty()) {
@@ -64,7 +65,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
     }
     info->gang = gang->second;
   }
-  pods_.write().emplace(info->name, id);
+  pods_.put(info->name, id);
   PodEntry& entry = state_.pods_.write(id, 0);
   entry = {.info = info, .shape = news.shape.get()};
   if (info->gang >= 0) state_.link_gang(id, info->gang);
@@ -127,8 +128,8 @@ void SnapshotBuilder::count_running(const std::vector<CounterRef>& counters) {
 }
 
 std::optional<PodId> SnapshotBuilder::find_pod(std::string_view name) const {
-  auto it = pods_->find(name);
-  return it == pods_->end() ? std::nullopt : std::optional(it->second);
+  const PodId* id = pods_.find(name);
+  return id == nullptr ? std::nullopt : std::optional(*id);
 }
 
 std::optional<std::int32_t> SnapshotBuilder::find_gang(std::string_view name) const {
@@ -156,7 +157,7 @@ void SnapshotBuilder::detach_pod(PodId id) {
 void SnapshotBuilder::remove_pod(PodId id) {
   detach_pod(id);
   const PodEntry& entry = state_.pods_[id];
-  pods_.write().erase(entry.info->name);
+  pods_.erase(entry.info->name);
   OwnedShape shape = entry.info->shape;
   state_.pods_.write(id, 0) = {};
   free_pods_.push_back(id);
@@ -267,48 +268,95 @@ void SnapshotBuilder::flush() {
 }
 
 // Pods on changed nodes are taken off and put on again, so that amounts and guesses follow the new
-// facts. When names came or went, slots shift: then every pod is.
-void SnapshotBuilder::rebuild_inventory() {
-  for (PodId id = 0; id < state_.pods_.size(); ++id) {
+// facts.
+void SnapshotBuilder::take_off_changed() {
+  std::vector<PodId> pods;
+  for (const auto& [name, info] : changed_nodes_) {
+    const auto slot = state_.inventory_->slot(name);
+    if (slot) state_.for_each_pod_on(*slot, [&](PodId id) { pods.push_back(id); });
+  }
+  std::sort(pods.begin(), pods.end());
+  for (const PodId id : pods) {
     const PodEntry& entry = state_.pods_[id];
-    if (!entry.info || entry.slot < 0) continue;
-    const auto& name = state_.info(static_cast<std::size_t>(entry.slot)).name;
-    if (!names_changed_ && !changed_nodes_.contains(name)) continue;
-    wanted_.push_back({id, name, entry.assumed ? std::vector<int>{} : entry.gpus.indices()});
-    if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
+    const auto slot = static_cast<std::size_t>(entry.slot);
+    wanted_.push_back(
+        {id, state_.info(slot).name, entry.assumed ? std::vector<int>{} : entry.gpus.indices()});
+    if (entry.assumed) --assumed_on_[slot];
     take_off(id);
     state_.pods_.write(id, 0).assumed = false;
   }
+}
+
+// When names come or go, slots shift; what is known of the nodes that stay moves along.
+void SnapshotBuilder::rebuild_inventory() {
+  take_off_changed();
+  const auto before = state_.inventory_;
   std::vector<NodeInfoRef> infos;
-  infos.reserve(nodes_->size());
-  for (const auto& [name, info] : *nodes_) infos.push_back(info);
-  state_.inventory_ = std::make_shared<const Inventory>(std::move(infos), book_, next_owner());
-  auto version = state_.next_version();
-  if (names_changed_) {
-    state_.nodes_ = {};
-    state_.node_heads_ = {};
-    state_.nodes_.resize(nodes_->size(), version);
-    state_.node_heads_.resize(nodes_->size(), version);
-    for (std::size_t i = 0; i < nodes_->size(); ++i) state_.node_heads_.write(i, version) = -1;
-    for (auto& held : state_.counts_) {
-      if (!held) continue;
-      auto fresh = std::make_shared<ClusterState::Counts>();
-      fresh->owner = state_.owner_.id();
-      fresh->counter = held->counter;
-      fresh->pages.resize(nodes_->size(), version);
-      held = std::move(fresh);
-    }
-    assumed_on_.assign(nodes_->size(), 0);
-    touched_.clear();
-    for (auto& [id, stray] : strays_) wanted_.push_back(std::move(stray));
-    strays_.clear();
+  infos.reserve(before->size() + changed_nodes_.size());
+  std::vector<std::int32_t> to(before->size(), -1);  // by slot before
+  bool shifts = false;
+  auto next = changed_nodes_.begin();
+  const auto add_next = [&] {
+    shifts = shifts || next->second;
+    if (next->second) infos.push_back(next->second);
+    ++next;
+  };
+  for (std::size_t i = 0; i < before->size(); ++i) {
+    const std::string& name = before->node(i).name;
+    while (next != changed_nodes_.end() && next->first < name) add_next();
+    NodeInfoRef info = before->nodes()[i];
+    if (next != changed_nodes_.end() && next->first == name) info = (next++)->second;
+    shifts = shifts || !info;
+    if (!info) continue;
+    to[i] = static_cast<std::int32_t>(infos.size());
+    infos.push_back(std::move(info));
   }
-  for (std::size_t i = 0; i < nodes_->size(); ++i) {
-    if (!names_changed_ && !changed_nodes_.contains(state_.info(i).name)) continue;
-    state_.nodes_.write(i, 0) = empty_state(state_.info(i));
+  while (next != changed_nodes_.end()) add_next();
+  state_.inventory_ =
+      std::make_shared<const Inventory>(std::move(infos), book_, next_owner(), before.get());
+  if (shifts) move_slots(to);
+  for (const auto& [name, info] : changed_nodes_) {
+    const auto slot = state_.inventory_->slot(name);
+    if (slot) state_.nodes_.write(*slot, 0) = empty_state(*info);
   }
-  names_changed_ = false;
   changed_nodes_.clear();
+}
+
+void SnapshotBuilder::move_slots(const std::vector<std::int32_t>& to) {
+  const std::uint64_t version = state_.next_version();
+  const std::size_t nodes = state_.nodes();
+  const auto move = [&](auto& pages, const auto& of_new) {
+    std::remove_cvref_t<decltype(pages)> moved;
+    moved.resize(nodes, version);
+    for (std::size_t i = 0; i < nodes; ++i) moved.write(i, version) = of_new;
+    for (std::size_t i = 0; i < to.size(); ++i) {
+      if (to[i] >= 0) moved.write(static_cast<std::size_t>(to[i]), version) = pages[i];
+    }
+    pages = std::move(moved);
+  };
+  move(state_.nodes_, NodeState{});
+  move(state_.node_heads_, std::int32_t{-1});
+  for (auto& held : state_.counts_) {
+    if (!held) continue;
+    auto moved = std::make_shared<ClusterState::Counts>(*held);
+    moved->owner = state_.owner_.id();
+    move(moved->pages, std::uint16_t{0});
+    held = std::move(moved);
+  }
+  for (PodId id = 0; id < state_.pods_.size(); ++id) {
+    const std::int32_t slot = state_.pods_[id].slot;
+    if (slot < 0 || to[static_cast<std::size_t>(slot)] == slot) continue;
+    state_.pods_.write(id, 0).slot = to[static_cast<std::size_t>(slot)];
+  }
+  std::vector<std::uint16_t> assumed_on(nodes);
+  for (std::size_t i = 0; i < to.size(); ++i) {
+    if (to[i] >= 0) assumed_on[static_cast<std::size_t>(to[i])] = assumed_on_[i];
+  }
+  assumed_on_ = std::move(assumed_on);
+  std::erase_if(touched_, [&](std::uint32_t slot) { return to[slot] < 0; });
+  for (std::uint32_t& slot : touched_) slot = static_cast<std::uint32_t>(to[slot]);
+  for (auto& [id, stray] : strays_) wanted_.push_back(std::move(stray));
+  strays_.clear();
 }
 
 GpuTake SnapshotBuilder::take_of(const NodeInfo& info, const Demand& demand,

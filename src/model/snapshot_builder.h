@@ -1,12 +1,11 @@
 // Applies changes of objects to the one mutable ClusterState and publishes snapshots of it.
 //
 // Changes may come in any order (a pod before its node); the published state depends only on the
-// objects present. Node changes cost O(nodes) at the next publish, pod changes O(1). Owned by the
-// decision loop: not thread-safe; published snapshots are. A copy costs a pointer a page, and what
-// is looked up by name is copied when it is first changed; copies are of one loop.
+// objects present. Node changes cost O(nodes) at the next publish, and where names come or go a
+// look at every pod; pod changes O(1). Owned by the decision loop: not thread-safe; published
+// snapshots are. A copy costs a pointer a page, and copies are of one loop.
 #pragma once
 
-#include <boost/unordered/unordered_flat_map.hpp>
 #include <functional>
 #include <map>
 #include <memory>
@@ -14,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "base/shared_value.h"
+#include "base/shared_map.h"
 #include "model/cluster_state.h"
 
 namespace berth::model {
@@ -43,6 +42,15 @@ class SnapshotBuilder {
   std::optional<PodId> find_pod(std::string_view name) const;
   std::optional<std::int32_t> find_gang(std::string_view name) const;
   const ShapeBook& book() const { return book_; }
+  // What pods are there, and how many of each: f(const Shape&, count).
+  template <class F>
+  void for_each_shape(F&& f) const {
+    for (const auto& weak : book_.shapes()) {
+      const OwnedShape shape = weak.lock();
+      if (!shape || shape->index >= shape_refs_.size()) continue;
+      if (shape_refs_[shape->index] > 0) f(*shape, std::uint64_t{shape_refs_[shape->index]});
+    }
+  }
 
  private:
   struct Wanted {
@@ -52,7 +60,10 @@ class SnapshotBuilder {
   };
 
   void flush();
+  bool has_node(std::string_view name) const;
   void rebuild_inventory();
+  void take_off_changed();
+  void move_slots(const std::vector<std::int32_t>& to);
   void count_running(const std::vector<CounterRef>& counters);
   void put_on(PodId id, std::uint32_t slot, GpuTake gpus);
   void take_off(PodId id);
@@ -68,12 +79,9 @@ class SnapshotBuilder {
   ShapeBook book_;
   ClusterState state_;
   using Nodes = std::map<std::string, NodeInfoRef, std::less<>>;
-  using PodNames = boost::unordered_flat_map<std::string_view, PodId, std::hash<std::string_view>>;
 
-  SharedValue<Nodes> nodes_;
-  Nodes changed_nodes_;
-  bool names_changed_ = false;
-  SharedValue<PodNames> pods_;
+  Nodes changed_nodes_;  // since the inventory was made; null: gone
+  SharedMap<PodId> pods_;
   std::vector<PodId> free_pods_;
   std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;

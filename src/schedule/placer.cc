@@ -92,21 +92,27 @@ void Placer::observe(const ClusterState& state, const Shape& shape) {
 }
 
 void Placer::learn_present(const ClusterState& state) {
-  std::vector<std::uint64_t> times;                            // by index of the shape
-  std::vector<std::pair<std::uint32_t, const Shape*>> shapes;  // by first pod
-  std::uint64_t all = 0;
+  std::vector<std::size_t> at;  // in present, by index of the shape
+  Present present;
   for (model::PodId id = 0; id < state.pod_ids(); ++id) {
     const Shape* shape = state.pod(id).shape;
     if (!state.pod(id).info) continue;
-    ++all;
-    if (shape->index >= times.size()) times.resize(shape->index + 1u);
-    if (times[shape->index]++ == 0) shapes.emplace_back(shape->index, shape);
+    if (shape->index >= at.size()) at.resize(shape->index + 1u, SIZE_MAX);
+    std::size_t& place = at[shape->index];
+    if (place == SIZE_MAX) {
+      place = present.size();
+      present.push_back({shape, 0});
+    }
+    ++present[place].times;
   }
-  if (all <= WorkloadMix::kMemoryArrivals && shapes.size() <= WorkloadMix::kMostShapes) {
-    std::vector<Scorer::Arrivals> arrivals;
-    arrivals.reserve(shapes.size());
-    for (const auto& [index, shape] : shapes) arrivals.push_back({shape, times[index]});
-    scorer_.relearn(state.inventory(), arrivals,
+  learn_present(state, present);
+}
+
+void Placer::learn_present(const ClusterState& state, const Present& present) {
+  std::uint64_t all = 0;
+  for (const Scorer::Arrivals& each : present) all += each.times;
+  if (all <= WorkloadMix::kMemoryArrivals && present.size() <= WorkloadMix::kMostShapes) {
+    scorer_.relearn(state.inventory(), present,
                     [&](const Shape& shape) -> const RuleResult& { return rules(state, shape); });
     scorer_.follow(state);
     return;

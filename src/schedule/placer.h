@@ -17,6 +17,7 @@
 #include "model/reason.h"
 #include "schedule/demand_index.h"
 #include "schedule/domain_counts.h"
+#include "schedule/lowest_running.h"
 #include "schedule/policy.h"
 #include "schedule/rule_memo.h"
 #include "schedule/scorer.h"
@@ -42,9 +43,13 @@ class Placer {
   // Answers depend on the state, the policy and what was learned, on nothing else.
   void observe(const model::ClusterState& state, const model::Shape& shape);
   void learn_present(const model::ClusterState& state);
+  // The same where who is present is known: each shape once, with its pods.
+  using Present = std::vector<Scorer::Arrivals>;
+  void learn_present(const model::ClusterState& state, const Present& present);
   const MixSnapshot& mix() const { return scorer_.mix(); }
   std::uint64_t epoch() const { return scorer_.epoch(); }
   NoMemo& nos() { return *nos_; }
+  int lowest_running(const model::ClusterState& state) { return lowest_running_.get(state); }
   std::uint16_t node_class(std::size_t slot) const { return scorer_.node_class(slot); }
 
   // The best node for one more pod of the shape, inside within where given.
@@ -95,6 +100,7 @@ class Placer {
   Scorer scorer_;
   RuleMemo rules_;
   DomainCountsMemo counts_;
+  LowestRunning lowest_running_;
   std::unique_ptr<NoMemo> nos_;
   struct Indexed {
     std::uint64_t serial = 0;

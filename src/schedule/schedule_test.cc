@@ -2,7 +2,12 @@
 // scenarios.
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "base/random.h"
 #include "model/snapshot_builder.h"
+#include "schedule/jobs.h"
+#include "schedule/lowest_running.h"
 #include "schedule/placer.h"
 #include "schedule/worth.h"
 
@@ -119,6 +124,48 @@ TEST(Placer, CachesChangeNoAnswer) {
       EXPECT_EQ(a->slot, b->slot);
     }
     cluster.builder.remove_pod(id);
+  }
+}
+
+int lowest_by_looking(const model::ClusterState& state) {
+  int lowest = INT32_MAX;
+  for (model::PodId id = 0; id < state.pod_ids(); ++id) {
+    const model::PodEntry& entry = state.pod(id);
+    if (!entry.info || entry.slot < 0) continue;
+    const int gang = entry.info->gang;
+    lowest = std::min(lowest, gang < 0 ? entry.info->priority : gang_priority(state, gang));
+  }
+  return lowest;
+}
+
+// One cache for a builder and its copies, nodes that come and go between.
+TEST(LowestRunning, IsWhatALookAtEveryPodGives) {
+  Random random(3);
+  LowestRunning known;
+  std::vector<model::SnapshotBuilder> builders(1);
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t at = random.below(builders.size());
+    model::SnapshotBuilder& builder = builders[at];
+    const std::string on = "n" + std::to_string(random.below(9));
+    if (random.chance(1, 20)) {
+      builder.upsert_node(node(on, "H100", 8, 64000));
+    } else if (random.chance(1, 40)) {
+      builder.remove_node(on);
+    } else if (random.chance(2, 3)) {
+      model::PodSpec spec = pod("p" + std::to_string(random.below(40)), 1, 0, 100);
+      spec.priority = static_cast<int>(random.below(1000));
+      if (random.chance(1, 3)) spec.gang = "g" + std::to_string(random.below(3));
+      if (random.chance(3, 4)) spec.node_name = on;
+      builder.upsert_pod(spec);
+    } else {
+      builder.remove_pod("a/p" + std::to_string(random.below(40)));
+    }
+    ASSERT_EQ(known.get(builder.state()), lowest_by_looking(builder.state())) << "step " << step;
+    if (random.chance(1, 10) && builders.size() < 4) {
+      builders.push_back(builders[at]);
+      builders[at].publish();  // detached: the copy keeps what it has
+    }
+    if (random.chance(1, 20) && builders.size() > 1) builders.erase(builders.begin());
   }
 }
 
