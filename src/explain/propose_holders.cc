@@ -36,7 +36,10 @@ std::vector<HeldPod> pods_on(const Situation& s, std::uint32_t slot) {
 
 const PodSpec* spec_of(const Situation& s, const std::string& name) {
   for (const PodSpec& pod : s.inputs().pods) {
-    if (pod.ns + '/' + pod.name == name) return &pod;
+    // No name is put together for each of the cluster's pods.
+    const std::size_t at = pod.ns.size();
+    const bool may_be = name.size() == at + 1 + pod.name.size() && name[at] == '/';
+    if (may_be && name.ends_with(pod.name) && name.starts_with(pod.ns)) return &pod;
   }
   return nullptr;
 }
