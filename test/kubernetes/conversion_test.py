@@ -37,9 +37,10 @@ class Rig(Shipped):
     def spec(self, version, name):
         return self.api.get(self.cq(version, name))["spec"]
 
-    def replica(self, name, *flags):
+    def replica(self, name, *flags, when_ready=True):
         metrics, webhook = free_ports(2)
-        return self.pod_of_deployment(name, f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}", *flags)
+        return self.pod_of_deployment(name, f"--metrics=127.0.0.1:{metrics}", f"--webhook=:{webhook}", *flags,
+                                      when_ready=when_ready)
 
     def leaves(self, pod):
         """As a kubelet and the endpoints' controller do it: its address goes first."""
@@ -99,6 +100,49 @@ class Conversion(rig.Test):
             refused = [e for e in r.audit() if e["responseStatus"]["code"] == 403 and
                        e["objectRef"]["resource"] != "namespaces"]
             self.assertEqual(refused, [])
+
+    def test_work_goes_on_meanwhile(self):
+        """Jobs are queued and finish while the kinds begin to be converted, and end to be."""
+        with Rig(self) as r:
+            self.installed(r)
+            r.nodes(4)
+            r.namespace("team")
+            r.queue("q", "team", 16)
+            one = r.replica("one", "--webhook-authority-seconds=240")
+            r.wait("it leads", lambda: r.leads(one), 90)
+            names = []
+
+            def until(what, ready):
+                for _ in range(60):
+                    names.append(f"j{len(names)}")
+                    r.job("team", names[-1], gpus=1, queue="q", seconds=1)
+                    rig.pause(1)
+                    if ready():
+                        return
+                self.fail(what)
+
+            until("it begins", lambda: len(r.converts()) == 4)
+            until("five more", lambda: len(names) % 5 == 0)
+            for kind in CONVERTED:
+                r.api.merge(f"{CRDS}/{kind}.kueue.x-k8s.io", {"metadata": {"labels": {"berth.dev/conversion": None}}})
+            until("it ends", lambda: not r.converts())
+            until("five more", lambda: len(names) % 5 == 0)
+            left = set(names)
+
+            def finished():
+                for name in sorted(left):
+                    if rig.is_true(r.api.get(f"/apis/batch/v1/namespaces/team/jobs/{name}"), "Complete"):
+                        left.discard(name)
+                return not left
+            try:
+                took = r.wait("all Jobs finish", finished)
+            except AssertionError:
+                for name in sorted(left)[:2]:
+                    print(name, json.dumps(r.api.get(f"/apis/batch/v1/namespaces/team/jobs/{name}")))
+                print(json.dumps(r.workloads("team")[-2:]))
+                raise
+            self.figure(f"{len(names)} Jobs, the last {took:.0f} s after the end")
+            r.nothing_wrong()
 
     @staticmethod
     def reads(r):
@@ -235,7 +279,6 @@ class Conversion(rig.Test):
                     authorities |= set(re.findall(r"-----BEGIN.*?-----END CERTIFICATE-----", bundle, re.S))
                     rig.pause(1)
                 pods.append(r.replica(name, f"--webhook-authority-seconds={life}"))
-                r.wait(f"{name} is ready", pods[-1].ready)
                 self.assertEqual(r.leaves(pods.pop(0)), 0)
             traffic.stopped.set()
             traffic.join()
@@ -253,6 +296,8 @@ class Conversion(rig.Test):
             one = r.pod_of_deployment("one", looks)
             r.wait("kinds are converted", lambda: len(r.converts()) == 4)
             r.api.post(r.cq("v1beta1"), queue("team", "v1beta1", cohort="org"))
+            r.api.call("PATCH", r.cq("v1beta1", "applied") + "?fieldManager=a",
+                       queue("applied", "v1beta1", cohort="org"), patch="apply")
             r.wait("queues are read in both versions", lambda: self.reads(r))
             # A value that is switched off ends it, whoever runs.
             r.install(*flags, "--set", "webhook.conversion=false", verb="upgrade")
@@ -290,6 +335,11 @@ class Conversion(rig.Test):
             r.api.merge(r.cq("v1beta1", "team"), {"spec": {"cohort": "lost"}})
         self.assertIn("conversion webhook", str(refused.exception))
         self.assertEqual(r.spec("v1beta2", "team")["cohortName"], "org")
+        # Who applied in v1beta1 can be asked for only there.
+        with self.assertRaises(rig.Refused) as refused:
+            r.api.call("PATCH", r.cq("v1beta2", "applied") + "?fieldManager=b",
+                       queue("applied", "v1beta2", cohortName="other"), patch="apply")
+        self.assertIn("conversion webhook", str(refused.exception))
 
     def test_kinds_of_others_are_left(self):
         """Without the label, or with the mark of Kueue's generator: never written."""

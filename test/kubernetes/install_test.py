@@ -73,8 +73,9 @@ class Shipped(rig.Rig):
                              {"apiVersion": "authentication.k8s.io/v1", "kind": "TokenRequest",
                               "spec": {"expirationSeconds": 3600}})["status"]["token"]
 
-    def pod_of_deployment(self, name, *instead):
-        """What a kubelet would start for the Deployment, as a process; and its webhook becomes an endpoint.
+    def pod_of_deployment(self, name, *instead, when_ready=False):
+        """What a kubelet would start for the Deployment, as a process; and its webhook becomes an endpoint, at once or
+        as in a cluster when it is ready.
 
         Two pods of one machine cannot have the same port: `instead` are arguments that take the place of others.
         """
@@ -94,6 +95,8 @@ class Shipped(rig.Rig):
         port = next((p["containerPort"] for p in container["ports"] if p["name"] == "webhook"), None)
         for flag in instead:
             port = int(flag.split(":")[1]) if flag.startswith("--webhook=") else port
+        if when_ready:
+            self.wait(f"{name} is ready", one.ready)
         if port:
             self.endpoint(name, port)
         return one
