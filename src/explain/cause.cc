@@ -49,8 +49,12 @@ int free_on(const model::NodeInfo& info, const model::NodeState& state,
   return std::popcount(static_cast<unsigned>(state.whole & info.usable)) * model::kMilliPerGpu;
 }
 
-// Nodes alike in what blocks them.
-using Patterns = std::map<Blockers, int>;
+// Nodes alike in what blocks them, and the GPUs that are free there.
+struct Alike {
+  int nodes = 0;
+  std::int64_t free_milli = 0;
+};
+using Patterns = std::map<Blockers, Alike>;
 
 // Of constraints that block equally many nodes: rules in the order people read them; of what may
 // pass with time room first, then what other pods and operators say, then what is broken.
@@ -81,11 +85,13 @@ static_assert(kOrder.size() == static_cast<std::size_t>(model::kConstraints));
 
 Constraint binding_of(const Patterns& patterns, int& only_count) {
   std::array<int, model::kConstraints> only{}, removed{};
-  for (const auto& [mask, nodes] : patterns) {
+  for (const auto& [mask, alike] : patterns) {
     for (std::size_t c = 0; c < removed.size(); ++c) {
-      if ((mask >> c & 1) != 0) removed[c] += nodes;
+      if ((mask >> c & 1) != 0) removed[c] += alike.nodes;
     }
-    if (std::has_single_bit(mask)) only[static_cast<std::size_t>(std::countr_zero(mask))] += nodes;
+    if (std::has_single_bit(mask)) {
+      only[static_cast<std::size_t>(std::countr_zero(mask))] += alike.nodes;
+    }
   }
   const auto largest = [](const auto& counts) {
     Constraint best = kOrder.front();
@@ -101,16 +107,19 @@ Constraint binding_of(const Patterns& patterns, int& only_count) {
   return removed[static_cast<std::size_t>(by_removed)] > 0 ? by_removed : Constraint::kCount;
 }
 
-// The fewest constraints beside the binding one that keep some node away, of most nodes.
+// The fewest constraints beside the binding one that keep some node away: where most GPUs are free,
+// then of most nodes.
 std::vector<Constraint> others_of(const Patterns& patterns, Constraint binding) {
   Blockers best = 0;
-  int best_nodes = 0;
-  for (const auto& [mask, nodes] : patterns) {
+  Alike most;
+  for (const auto& [mask, alike] : patterns) {
     if ((mask & bit(binding)) == 0) continue;
     const int bits = std::popcount(mask), least = std::popcount(best);
-    if (best == 0 || bits < least || (bits == least && nodes > best_nodes)) {
+    const bool more =
+        std::pair(alike.free_milli, alike.nodes) > std::pair(most.free_milli, most.nodes);
+    if (best == 0 || bits < least || (bits == least && more)) {
       best = mask;
-      best_nodes = nodes;
+      most = alike;
     }
   }
   std::vector<Constraint> out;
@@ -163,8 +172,11 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
     ++out.blamed;
     out.once_milli += view.free_milli;
     out.once_largest = std::max<std::int64_t>(out.once_largest, view.free_milli);
-    ++patterns[out.never ? view.lasting : view.blockers];
-    ++now[view.blockers];
+    for (Alike* alike :
+         {&patterns[out.never ? view.lasting : view.blockers], &now[view.blockers]}) {
+      ++alike->nodes;
+      alike->free_milli += view.free_milli;
+    }
   }
   out.binding = binding_of(patterns, out.blamed_only);
   // A wish that some node meets is not to blame: what keeps the pod off that node is.
@@ -173,7 +185,7 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
   const auto tainted = patterns.find(bit(Constraint::kTaints));
   if (out.never && wish && tainted != patterns.end()) {
     out.binding = Constraint::kTaints;
-    out.blamed_only = tainted->second;
+    out.blamed_only = tainted->second.nodes;
   }
   // The right kind of node, and too small: size is the cause, not the rules of others.
   if (out.never && too_small_alone > out.blamed_only) out.binding = Constraint::kCount;

@@ -142,7 +142,12 @@ std::string taints_in_the_way(const NodePicture& picture, const model::ClusterSt
   };
   int least = model::kConstraints;
   for (const NodeView& view : picture.nodes) least = std::min(least, nearest(view));
-  std::map<std::string, int> nodes;
+  struct Behind {
+    std::int64_t free_milli = 0;
+    int nodes = 0;
+    auto operator<=>(const Behind&) const = default;
+  };
+  std::map<std::string, Behind> taints;  // where the GPUs are is where people look
   for (const NodeView& view : picture.nodes) {
     if (nearest(view) != least || !picture.counts(view)) continue;
     for (const model::Taint& taint : state.info(view.slot).taints) {
@@ -150,14 +155,17 @@ std::string taints_in_the_way(const NodePicture& picture, const model::ClusterSt
                              std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
                                          [&](const auto& t) { return tolerates(t, taint); });
       if (tolerated) continue;
-      ++nodes[taint.key + (taint.value.empty() ? "" : '=' + taint.value)];
+      Behind& behind = taints[taint.key + (taint.value.empty() ? "" : '=' + taint.value)];
+      behind.free_milli += view.free_milli;
+      ++behind.nodes;
     }
   }
-  const auto most = std::max_element(
-      nodes.begin(), nodes.end(), [](const auto& a, const auto& b) { return a.second < b.second; });
-  if (most == nodes.end()) return "a taint is not tolerated";
+  const auto most =
+      std::max_element(taints.begin(), taints.end(),
+                       [](const auto& a, const auto& b) { return a.second < b.second; });
+  if (most == taints.end()) return "a taint is not tolerated";
   return fmt::format("it does not tolerate the taint {} of {}", most->first,
-                     show_count(most->second, "node"));
+                     show_count(most->second.nodes, "node"));
 }
 
 std::string selector_in_the_way(const NodePicture& picture, const model::ClusterState& state,
@@ -208,6 +216,32 @@ std::string message_of(const NodePicture& picture, const model::ClusterState& st
   if (model::reason_of(picture.binding) != reason) return otherwise;
   const int blocked = picture.blamed_only > 0 ? picture.blamed_only : picture.blamed;
   return fmt::format("{} of {}: {}", blocked, could, model::sentence(picture.binding));
+}
+
+std::string absent_resource(const objects::Inputs& inputs, const PodSpec& pod) {
+  std::set<std::string> offered, asked;
+  for (const model::NodeSpec& node : inputs.nodes) {
+    for (const auto& [resource, amount] : node.allocatable) {
+      if (amount > 0) offered.insert(resource);
+    }
+    if (!node.gpus.empty()) offered.insert("nvidia.com/gpu");
+  }
+  if (offered.empty()) return "";
+  for (const auto& [resource, amount] : pod.requests) asked.insert(resource);
+  if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) asked.insert(pod.gpu.mig);
+  for (const std::string& resource : asked) {
+    if (offered.contains(resource) || resource.find('/') == std::string::npos) continue;
+    std::string others;
+    int more = 0;
+    for (const std::string& other : offered) {
+      if (other.find('/') == std::string::npos) continue;
+      if (++more <= 4) others += (others.empty() ? "" : ", ") + other;
+    }
+    if (more > 4) others += fmt::format(" and {} more", more - 4);
+    return fmt::format("no node offers {}{}", resource,
+                       others.empty() ? "" : "; what nodes offer: " + others);
+  }
+  return "";
 }
 
 void show_nodes(const NodePicture& picture, const model::ClusterState& state, const PodSpec& pod,
@@ -527,39 +561,123 @@ Refusal refusal_of(const Unit& unit) {
   return out;
 }
 
-Start start_of(const Situation& s, const Answer& answer) {
-  Start out{.at_ns = std::nullopt,
-            .because = "no running pod that is in its way says how long it runs"};
-  if (s.unit.queued != nullptr) {
-    out.because = "its queue decides, and no workload says when it ends";
-    return out;
+namespace {
+
+// What runs and says when it ends: a pod, or a workload of a queue with its pods.
+struct Ending {
+  std::int64_t at_ns = 0;
+  std::string name;
+  bool workload = false;
+  friend auto operator<=>(const Ending&, const Ending&) = default;
+};
+
+void take_out(const Situation& s, const Ending& ending, Draft& draft) {
+  if (!ending.workload) {
+    draft.gone_pods.insert(ending.name);
+    return;
   }
-  if (s.state == nullptr || facts_of(answer.reason).stage != Stage::kCapacity) {
-    if (facts_of(answer.reason).stage != Stage::kGang) {
-      out.because = "it does not wait for time";
-      return out;
+  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+  for (const model::WorkloadSpec& spec : s.inputs().queues.workloads) {
+    if (spec.ns + '/' + spec.name != ending.name) continue;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      draft.gone_pods.insert(set.pods.begin(), set.pods.end());
+    }
+    for (const PodSpec& pod : s.inputs().pods) {
+      const bool owned = !spec.owner.empty() && pod.ns == spec.ns && pod.owner == spec.owner;
+      if (owned) draft.gone_pods.insert(pod.ns + '/' + pod.name);
     }
   }
-  std::vector<std::pair<std::int64_t, std::string>> ends;
+  std::erase_if(draft.queues->workloads, [&](const model::WorkloadSpec& spec) {
+    return spec.ns + '/' + spec.name == ending.name;
+  });
+}
+
+// maximumExecutionTimeSeconds of the workload, or activeDeadlineSeconds and the like of its Job.
+std::optional<std::int64_t> end_of_workload(const Situation& s, const model::WorkloadSpec& spec) {
+  if (!spec.admitted || spec.finished || spec.admitted_ns == 0) return std::nullopt;
+  if (spec.max_execution_s > 0) {
+    const std::int64_t left = std::int64_t{spec.max_execution_s} - spec.past_execution_s;
+    return spec.admitted_ns + std::max<std::int64_t>(0, left) * 1'000'000'000;
+  }
+  if (s.objects() == nullptr || !spec.owner.starts_with("Job/")) return std::nullopt;
+  const auto job = s.objects()->find("Job", spec.ns, spec.owner.substr(4));
+  const double seconds = job ? declared_seconds(*job->value) : 0;
+  if (seconds <= 0) return std::nullopt;
+  return spec.admitted_ns + static_cast<std::int64_t>(seconds * 1e9);
+}
+
+std::vector<Ending> endings_of(const Situation& s) {
+  std::vector<Ending> out;
+  const std::int64_t now = s.options.plan.now_ns;
   std::size_t looked = 0;
   for (const NodeView& view : s.picture == nullptr ? std::vector<NodeView>() : s.picture->nodes) {
     if (view.lasting != 0 || looked > 2048) continue;
     s.state->for_each_pod_on(view.slot, [&](model::PodId id) {
       ++looked;
       const model::PodInfo& info = *s.state->pod(id).info;
-      const auto end = end_of(info, s.objects());
-      if (end && *end > s.options.plan.now_ns) ends.emplace_back(*end, info.name);
+      // Of queued pods the workload speaks, where queues are asked.
+      const bool by_workload = info.queued && s.unit.queued != nullptr;
+      const auto end = by_workload ? std::nullopt : end_of(info, s.objects());
+      if (end && *end > now) out.push_back({*end, info.name, false});
     });
   }
+  if (s.unit.queued == nullptr) {
+    std::sort(out.begin(), out.end());
+    return out;
+  }
+  for (const model::WorkloadSpec& spec : s.inputs().queues.workloads) {
+    if (out.size() > 4096) break;
+    const auto end = end_of_workload(s, spec);
+    if (end && *end > now) out.push_back({*end, spec.ns + '/' + spec.name, true});
+  }
+  std::sort(out.begin(), out.end());
+  return out;
+}
+
+// It backs off after an eviction: the time is known.
+std::optional<Start> start_after_backoff(const Situation& s) {
+  const model::WorkloadSpec* queued = s.unit.queued;
+  if (queued == nullptr || s.reason != Reason::kOnHold) return std::nullopt;
+  if (queued->requeue_at_ns <= s.options.plan.now_ns) return std::nullopt;
+  Draft draft;
+  draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
+  for (model::WorkloadSpec& spec : draft.queues->workloads) {
+    if (spec.ns + '/' + spec.name == s.unit.decided) spec.requeue_at_ns = 1;  // long ago
+  }
+  if (!s.trials.run(draft, s.unit).starts) {
+    return Start{.at_ns = std::nullopt, .because = "it backs off, and would wait after that too"};
+  }
+  return Start{.at_ns = queued->requeue_at_ns,
+               .because = "when it is queued again after its eviction"};
+}
+
+// Reasons that pass when others end.
+bool waits_for_others(Reason reason) {
+  const Stage stage = facts_of(reason).stage;
+  return stage == Stage::kCapacity || stage == Stage::kGang || reason == Reason::kWaitingForQuota;
+}
+
+}  // namespace
+
+Start start_of(const Situation& s, const Answer& answer) {
+  if (const auto known = start_after_backoff(s)) return *known;
+  Start out{.at_ns = std::nullopt,
+            .because = s.unit.queued != nullptr
+                           ? "nothing that holds what it waits for says how long it runs"
+                           : "no running pod that is in its way says how long it runs"};
+  if (!waits_for_others(answer.reason) || (s.state == nullptr && s.unit.queued == nullptr)) {
+    out.because = "it does not wait for time";
+    return out;
+  }
+  const std::vector<Ending> ends = endings_of(s);
   if (ends.empty()) return out;
-  std::sort(ends.begin(), ends.end());
   const auto fits_after = [&](std::size_t count) {
     Draft draft;
-    for (std::size_t i = 0; i < count; ++i) draft.gone_pods.insert(ends[i].second);
+    for (std::size_t i = 0; i < count; ++i) take_out(s, ends[i], draft);
     return s.trials.run(draft, s.unit).starts;
   };
   if (!fits_after(ends.size())) {
-    out.because = "it would not fit when all pods that say how long they run have ended";
+    out.because = "it would not fit when all that say how long they run have ended";
     return out;
   }
   std::size_t low = 0, high = ends.size();  // low does not suffice, high does
@@ -567,171 +685,9 @@ Start start_of(const Situation& s, const Answer& answer) {
     const std::size_t middle = (low + high) / 2;
     (fits_after(middle) ? high : low) = middle;
   }
-  out.at_ns = ends[high - 1].first;
-  out.because = "when " + ends[high - 1].second + " ends, as it declares";
+  out.at_ns = ends[high - 1].at_ns;
+  out.because = "when " + ends[high - 1].name + " ends, as it declares";
   return out;
-}
-
-namespace {
-
-void no_edit(Tree&, Tree&) {}
-
-model::QueueInputs& queues_in(const Situation& s, Draft& draft) {
-  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-  return *draft.queues;
-}
-
-bool mend_own(const Situation& s, Draft& draft,
-              const std::function<void(model::WorkloadSpec&)>& edit) {
-  for (model::WorkloadSpec& spec : queues_in(s, draft).workloads) {
-    if (spec.ns + '/' + spec.name == s.unit.decided) edit(spec);
-  }
-  return s.unit.queued != nullptr;
-}
-
-// The members that are missing come, or the minimum goes.
-bool mend_gang(const Situation& s, Draft& draft) {
-  if (s.unit.gang == nullptr) return false;
-  const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
-  if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
-    model::GangSpec gang = *s.unit.gang;
-    gang.min_member = 1;
-    gang.subgroups.clear();
-    draft.gangs[s.unit.decided] = gang;
-    return true;
-  }
-  for (int i = exist; i < s.unit.gang->min_member && i < exist + 1000; ++i) {
-    PodSpec pod = *s.unit.pending.back();
-    pod.name += fmt::format("-missing-{}", i);
-    const std::string name = pod.ns + '/' + pod.name;
-    draft.own_pods.insert(name);
-    draft.pods.emplace(name, std::move(pod));
-  }
-  return true;
-}
-
-bool mend_taints(const Situation& s, Draft& draft) {
-  std::set<std::string> keys;
-  for (const model::NodeSpec& node : s.inputs().nodes) {
-    for (const model::Taint& taint : node.taints) {
-      if (!taint.key.starts_with("node.kubernetes.io/")) keys.insert(taint.key);
-    }
-  }
-  return edit_pods(
-      s, draft,
-      [&](PodSpec& pod) {
-        for (const std::string& key : keys) {
-          pod.tolerations.push_back({.key = key, .op = model::Toleration::Op::kExists});
-        }
-      },
-      no_edit);
-}
-
-// It asks for more GPUs than any node has: one will do to see what else is in the way.
-bool mend_size(const Situation& s, Draft& draft) {
-  if (s.sample.gpu.kind != model::GpuDemandSpec::Kind::kWhole || s.sample.gpu.count < 2) {
-    return false;
-  }
-  const bool some_node_has_as_many = std::any_of(
-      s.inputs().nodes.begin(), s.inputs().nodes.end(), [&](const model::NodeSpec& node) {
-        return static_cast<int>(node.gpus.size()) * node.shares_per_gpu >= s.sample.gpu.count;
-      });
-  if (some_node_has_as_many) return false;
-  return edit_pods(
-      s, draft,
-      [](PodSpec& pod) {
-        if (pod.gpu.kind != model::GpuDemandSpec::Kind::kWhole) return;
-        pod.gpu.count = std::min(pod.gpu.count, 1);
-        pod.gpus_by_container = {pod.gpu.count};
-      },
-      no_edit);
-}
-
-bool mend_quota(const Situation& s, Draft& draft) {
-  if (s.unit.queued == nullptr) return false;
-  for (model::QueueSpec& queue : queues_in(s, draft).queues) {
-    for (model::ResourceGroup& group : queue.groups) {
-      for (model::FlavorQuota& flavor : group.flavors) {
-        for (model::ResourceQuota& cell : flavor.resources) {
-          cell.nominal = std::numeric_limits<std::int64_t>::max() / 4;
-          cell.lending_limit.reset();
-        }
-      }
-    }
-  }
-  return true;
-}
-
-// Its queue does not exist: another one of the namespace.
-bool mend_queue_name(const Situation& s, Draft& draft) {
-  if (s.unit.queued == nullptr) return false;
-  for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
-    if (local.ns != s.unit.queued->ns) continue;
-    if (local.name == s.unit.queued->queue) return false;
-    return mend_own(s, draft, [&](model::WorkloadSpec& spec) { spec.queue = local.name; });
-  }
-  return false;
-}
-
-bool mend_hold(const Situation& s, Draft& draft) {
-  model::QueueInputs& queues = queues_in(s, draft);
-  for (model::QueueSpec& queue : queues.queues) queue.stop = model::StopPolicy::kNone;
-  for (model::LocalQueueSpec& queue : queues.local_queues) queue.stop = model::StopPolicy::kNone;
-  return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.requeue_at_ns = 0; });
-}
-
-bool mend_flavor(const Situation& s, Draft& draft) {
-  if (s.unit.queued == nullptr) return false;
-  for (model::FlavorSpec& flavor : queues_in(s, draft).flavors) flavor.node_taints.clear();
-  return edit_pods(
-      s, draft,
-      [](PodSpec& pod) {
-        pod.node_selector.clear();
-        pod.required_nodes.clear();
-      },
-      no_edit);
-}
-
-}  // namespace
-
-bool mend(const Situation& s, Reason reason, Draft& draft) {
-  switch (reason) {
-    case Reason::kGated:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, no_edit);
-    case Reason::kVolumeMissing:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, no_edit);
-    case Reason::kResourceClaimNotRead:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, no_edit);
-    case Reason::kGangIncomplete:
-      return mend_gang(s, draft);
-    case Reason::kNeverFits:
-      return mend_size(s, draft);
-    case Reason::kTaintNotTolerated:
-      return mend_taints(s, draft);
-    case Reason::kNodeSelectorMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.node_selector.clear(); }, no_edit);
-    case Reason::kNodeAffinityMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.required_nodes.clear(); }, no_edit);
-    case Reason::kVolumeUnreachable:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.volumes.clear(); }, no_edit);
-    case Reason::kGpuModelMismatch:
-      return edit_pods(s, draft, [](PodSpec& pod) { pod.gpu_models.clear(); }, no_edit);
-    case Reason::kNoMatchingFlavor:
-      return mend_flavor(s, draft);
-    case Reason::kMisconfigured:
-      return mend_queue_name(s, draft);
-    case Reason::kDeactivated:
-      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.active = true; });
-    case Reason::kAdmissionGated:
-      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.held_by.clear(); });
-    case Reason::kOnHold:
-      return mend_hold(s, draft);
-    case Reason::kWaitingForQuota:
-    case Reason::kExceedsMaxQuota:
-      return mend_quota(s, draft);
-    default:
-      return false;
-  }
 }
 
 }  // namespace berth::explain

@@ -22,6 +22,9 @@ std::string message_of(const NodePicture& picture, const model::ClusterState& st
                        const model::PodSpec& pod, model::Reason reason,
                        const std::string& otherwise);
 
+// It asks for a resource that no node offers: says which, and what nodes offer; else empty.
+std::string absent_resource(const objects::Inputs& inputs, const model::PodSpec& pod);
+
 void show_nodes(const NodePicture& picture, const model::ClusterState& state,
                 const model::PodSpec& pod, Answer& out);
 void show_holders(const NodePicture& picture, const model::ClusterState& state,

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "explain/behind.h"
 #include "objects/quota_requests.h"
 
 namespace berth::explain {
@@ -11,6 +12,7 @@ namespace {
 // How many trials one answer may cost, so that its time has a bound.
 constexpr int kMostTrials = 36;
 constexpr int kMostPairTrials = 24;
+constexpr int kMostFirstSteps = 4;
 
 Tree* below_path(Tree* at, const std::vector<std::string>& path) {
   for (const std::string& token : path) {
@@ -74,13 +76,27 @@ bool mends(std::string_view kind, model::Reason reason) {
   };
   static const Row kRows[] = {
       {Reason::kTaintNotTolerated, {"tolerate", "untaint", "repair-node"}},
-      {Reason::kNodeSelectorMismatch, {"drop-selector", "other-selector"}},
+      {Reason::kNodeSelectorMismatch, {"drop-selector", "other-selector", "flavor-labels"}},
       {Reason::kNodeAffinityMismatch, {"drop-affinity"}},
       {Reason::kVolumeUnreachable, {"drop-volume"}},
-      {Reason::kVolumeMissing, {"drop-volume", "claim"}},
+      {Reason::kVolumeMissing, {"drop-volume", "claim", "other-claim"}},
       {Reason::kGpuModelMismatch, {"any-model"}},
       {Reason::kGated, {"remove-gate"}},
       {Reason::kSuspended, {"unsuspend"}},
+      {Reason::kDeactivated, {"activate"}},
+      {Reason::kAdmissionGated, {"remove-gate"}},
+      {Reason::kPreemptionGated, {"remove-gate"}},
+      {Reason::kOnHold, {"resume-queue", "other-queue"}},
+      {Reason::kMisconfigured,
+       {"remove-field", "other-class", "create-class", "one-way", "create-group", "create-queue",
+        "open-queue", "label-namespace", "other-queue", "other-flavor", "create-flavor",
+        "drop-checks", "drop-node-name"}},
+      {Reason::kNoMatchingFlavor,
+       {"tolerate", "flavor-taints", "flavor-labels", "cover-resource", "other-queue",
+        "drop-selector", "other-selector", "drop-affinity", "fewer-resources", "other-resource"}},
+      {Reason::kNeverFits,
+       {"fewer-gpus", "fewer-resources", "other-resource", "smaller-gang", "fewer-pods",
+        "prefer-topology", "repartition", "add-nodes"}},
   };
   for (const Row& row : kRows) {
     if (row.reason != reason) continue;
@@ -97,7 +113,9 @@ class FixSearch {
     propose_gates(s_, proposals_);
     propose_rules(s_, proposals_);
     propose_sizes(s_, proposals_);
+    propose_devices(s_, proposals_);
     propose_queues(s_, proposals_);
+    propose_flavors(s_, proposals_);
     propose_nodes(s_, proposals_);
     propose_holders(s_, proposals_);
     std::stable_sort(proposals_.begin(), proposals_.end(),
@@ -115,6 +133,7 @@ class FixSearch {
       }
     }
     if (fixes_.empty()) try_pairs();
+    if (fixes_.empty()) try_behind();
     std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
       return std::pair(a.disturbance, a.restarts) < std::pair(b.disturbance, b.restarts);
     });
@@ -170,6 +189,48 @@ class FixSearch {
       if (fixes_.size() >= 2 || s_.trials.count() - start >= kMostPairTrials) return;
       try_one({first, second});
     }
+  }
+
+  // Where a cause hides what comes next, so that nobody could propose against it: the first is
+  // mended, and fixes are looked for in what is there then. Nobody proposes against the rules of
+  // nodes that are too small either, so a smaller size may come first too.
+  void try_behind() {
+    if (!s_.options.reread || s_.objects() == nullptr || s_.options.most_steps < 2) return;
+    for (const model::Reason reason : {s_.reason, model::Reason::kNeverFits}) {
+      int steps = 0;
+      for (const Proposal& first : proposals_) {
+        if (fixes_.size() >= 2 || steps >= kMostFirstSteps) break;
+        Draft draft;
+        if (!mends(first.kind, reason) || !first.apply(draft)) continue;
+        const std::vector<ObjectChange> changes = changes_of(std::move(draft));
+        const Result<objects::Inputs> inputs = s_.options.reread(changes);
+        if (changes.empty() || !inputs.ok()) continue;
+        ++steps;
+        try_after(first, changes, *inputs);
+      }
+      if (!fixes_.empty()) return;
+    }
+  }
+
+  void try_after(const Proposal& first, const std::vector<ObjectChange>& changes,
+                 const objects::Inputs& inputs) {
+    const ChangedObjects objects(*s_.objects(), changes);
+    WhyOptions options = s_.options;
+    options.objects = &objects;
+    options.most_fixes = 1;
+    options.most_steps = s_.options.most_steps - 1;
+    options.reread = [&](const std::vector<ObjectChange>& more) {
+      return s_.options.reread(one_after_the_other(changes, more));
+    };
+    const Result<Answer> next = Examiner(inputs, std::move(options)).why(s_.subject);
+    if (!next.ok() || next->fixes.empty()) return;
+    Fix fix = next->fixes.front();
+    fix.title = first.title + ", and " + fix.title;
+    fix.kind = first.kind + '+' + fix.kind;
+    fix.disturbance += first.disturbance;
+    fix.restarts += first.restarts;
+    fix.changes = one_after_the_other(changes, fix.changes);
+    fixes_.push_back(std::move(fix));
   }
 
   const Situation& s_;

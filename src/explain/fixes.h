@@ -42,7 +42,9 @@ void propose_rules(const Situation& s, Proposals& out);    // taints, selectors,
 void propose_sizes(const Situation& s, Proposals& out);    // GPUs, cpu, memory, gangs, topology
 void propose_nodes(const Situation& s, Proposals& out);    // uncordon, repair, taints, more nodes
 void propose_holders(const Situation& s, Proposals& out);  // who would have to go
+void propose_devices(const Situation& s, Proposals& out);  // resources that no node offers
 void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
+void propose_flavors(const Situation& s, Proposals& out);  // flavors, what queues cover
 void propose_gates(const Situation& s, Proposals& out);    // gates, suspension, claims
 
 // Edits every template of the unit, in the model and in the objects. object may be null.

@@ -13,7 +13,7 @@ std::string amount_text(const text::Value& v) {
   return std::string(v.is_string() ? v.string() : v.number_text());
 }
 
-bool is_gpu_resource(std::string_view name) {
+bool is_gpu_name(std::string_view name) {
   return name == "nvidia.com/gpu" || name == "nvidia.com/gpu.shared" ||
          name.starts_with("nvidia.com/mig-");
 }
@@ -81,7 +81,7 @@ std::vector<GpuContainer> gpu_containers(const text::Value& pod) {
       if (limits != nullptr) {
         for (const text::Member& member : limits->members()) {
           const std::string amount = amount_text(member.value);
-          if (is_gpu_resource(member.key) && !amount.empty() && amount != "0") {
+          if (is_gpu_name(member.key) && !amount.empty() && amount != "0") {
             one.asks.emplace_back(std::string(member.key), amount);
           }
         }

@@ -6,6 +6,7 @@
 
 #include "explain/details.h"
 #include "explain/fixes.h"
+#include "explain/nearest.h"
 #include "explain/words.h"
 
 namespace berth::explain {
@@ -70,7 +71,31 @@ std::vector<std::string> class_names(const Situation& s) {
   return out;
 }
 
+// A claim of the namespace that is written like the one that is missing.
+void other_claim(const Situation& s, const std::string& missing, Proposals& out) {
+  std::vector<std::string> names;
+  for (const RawObject& raw : s.objects()->of_kind("PersistentVolumeClaim")) {
+    if (raw.ns == s.unit.ns) names.push_back(raw.name);
+  }
+  const std::string meant = nearest(missing, names);
+  if (meant.empty()) return;
+  add(out, fmt::format("use the claim {} instead of {}", meant, missing), "other-claim", 1,
+      [&s, missing, meant](Draft& draft) {
+        return edit_pods(
+            s, draft, [](PodSpec&) {},
+            [&](Tree&, Tree& spec) {
+              if (spec.find("volumes") == nullptr) return;
+              for (Tree& volume : spec["volumes"].items()) {
+                Tree* claim = volume.find("persistentVolumeClaim");
+                Tree* name = claim == nullptr ? nullptr : claim->find("claimName");
+                if (name != nullptr && name->string() == missing) *name = Tree::of_text(meant);
+              }
+            });
+      });
+}
+
 void missing_claim(const Situation& s, const std::string& missing, Proposals& out) {
+  other_claim(s, missing, out);
   const bool exists = s.objects()->find("PersistentVolumeClaim", s.unit.ns, missing).has_value();
   for (const std::string& storage : class_names(s)) {
     add(out,
@@ -173,6 +198,63 @@ void suspended(const Situation& s, Proposals& out) {
   });
 }
 
+// The value at a path of plain keys ("spec.template.spec.priorityClassName"); null: none there.
+Tree* plain_path(Tree* at, std::string_view path) {
+  while (at != nullptr && !path.empty()) {
+    const std::size_t dot = std::min(path.find('.'), path.size());
+    at = at->find(path.substr(0, dot));
+    path.remove_prefix(std::min(path.size(), dot + 1));
+  }
+  return at;
+}
+
+// It names a PriorityClass that does not exist.
+void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) {
+  Draft look;
+  Tree* object = look.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name);
+  const Tree* now = plain_path(object, note.path);
+  if (now == nullptr || now->string().empty()) return;
+  const std::string wrong = now->string();
+  std::vector<std::string> names;
+  for (const RawObject& raw : s.objects()->of_kind("PriorityClass")) names.push_back(raw.name);
+  const std::string meant = nearest(wrong, names);
+  if (!meant.empty()) {
+    add(out, fmt::format("priorityClassName {} instead of {}", meant, wrong), "other-class", 1,
+        [&s, meant, path = note.path](Draft& draft) {
+          Tree* field =
+              plain_path(draft.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name), path);
+          if (field == nullptr) return false;
+          *field = Tree::of_text(meant);
+          return true;
+        });
+  }
+  add(out, "create the PriorityClass " + wrong, "create-class", 3, [wrong](Draft& draft) {
+    Tree made;
+    made["apiVersion"] = Tree::of_text("scheduling.k8s.io/v1");
+    made["kind"] = Tree::of_text("PriorityClass");
+    made["metadata"]["name"] = Tree::of_text(wrong);
+    made["value"] = Tree::of_number(0);
+    draft.create(std::move(made));
+    return true;
+  });
+}
+
+// It asks for GPUs in two ways: by resources and by an annotation. One of them goes.
+void two_ways(const Situation& s, const objects::Note& note, Proposals& out) {
+  if (note.message.find("one way of asking") == std::string::npos) return;
+  const char* meta = s.unit.kind == "Job" ? "spec.template.metadata" : "metadata";
+  for (const char* key : {"gpu-fraction", "gpu-memory", "berth.dev/gpu-fraction"}) {
+    if (note.message.find(key) == std::string::npos) continue;
+    add(out, fmt::format("remove the annotation {}", key), "one-way", 1,
+        [&s, meta, key](Draft& draft) {
+          Tree* object = draft.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name);
+          Tree* notes = plain_path(object, meta);
+          if (notes != nullptr) notes = notes->find("annotations");
+          return notes != nullptr && notes->erase(key);
+        });
+  }
+}
+
 // An object that was refused: without the fields that are wrong, or with what it names.
 void complaints(const Situation& s, Proposals& out) {
   if (s.unit.state != Unit::State::kInvalid) return;
@@ -186,6 +268,8 @@ void complaints(const Situation& s, Proposals& out) {
   });
   constexpr std::string_view kGroup = "found group \"";
   for (const objects::Note* note : s.unit.complaints) {
+    if (note->path.ends_with("priorityClassName")) wrong_class(s, *note, out);
+    two_ways(s, *note, out);
     const std::size_t at = note->message.find(kGroup);
     if (at == std::string::npos) continue;
     const std::size_t from = at + kGroup.size();

@@ -6,6 +6,7 @@
 #include <set>
 
 #include "explain/fixes.h"
+#include "explain/nearest.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
 
@@ -97,7 +98,8 @@ void tolerate(const Situation& s, Proposals& out) {
   }
 }
 
-// A value of the label that nodes of the right size have, most nodes first; empty: none.
+// A value of the label that nodes of the right size have: the one written most like it, else the
+// one of most nodes; empty: none.
 std::string usual_value(const Situation& s, const std::string& key, const std::string& not_this) {
   std::map<std::string, int> values;
   for (const NodeView& view : s.picture->nodes) {
@@ -105,10 +107,49 @@ std::string usual_value(const Situation& s, const std::string& key, const std::s
     const auto value = s.state->inventory().label(s.state->info(view.slot), key);
     if (value && *value != not_this) ++values[std::string(*value)];
   }
+  std::vector<std::string> names;
+  for (const auto& [value, nodes] : values) names.push_back(value);
+  if (std::string meant = nearest(not_this, names); !meant.empty()) return meant;
   const auto most =
       std::max_element(values.begin(), values.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
   return most == values.end() ? "" : most->first;
+}
+
+// A label of such nodes that is written like the key and has the value.
+std::string usual_key(const Situation& s, const std::string& key, const std::string& value) {
+  std::set<std::string> keys;
+  for (const NodeView& view : s.picture->nodes) {
+    if (view.small || keys.size() > 256) continue;
+    const auto& nodes = s.inputs().nodes;
+    const std::string& name = s.state->info(view.slot).name;
+    const auto it = std::lower_bound(nodes.begin(), nodes.end(), name,
+                                     [](const auto& n, const auto& k) { return n.name < k; });
+    if (it == nodes.end() || it->name != name) continue;
+    for (const auto& [label, has] : it->labels) {
+      if (has == value) keys.insert(label);
+    }
+  }
+  return nearest(key, {keys.begin(), keys.end()});
+}
+
+// The selector by another key.
+void rename_key(const Situation& s, const std::string& from, const std::string& to,
+                const std::string& value, Proposals& out) {
+  out.push_back({.title = fmt::format("nodeSelector {} instead of {}: {}", to, from, value),
+                 .kind = "other-selector",
+                 .apply = [&s, from, to, value](Draft& draft) {
+                   return edit_pods(
+                       s, draft,
+                       [&](PodSpec& pod) {
+                         pod.node_selector.erase(from);
+                         pod.node_selector[to] = value;
+                       },
+                       [&](Tree&, Tree& spec) {
+                         spec["nodeSelector"].erase(from);
+                         spec["nodeSelector"][to] = Tree::of_text(value);
+                       });
+                 }});
 }
 
 void set_selector(const Situation& s, const std::string& key, const std::string& value,
@@ -143,6 +184,8 @@ void selectors(const Situation& s, Proposals& out) {
   if (!blocked) return;
   for (const auto& [key, value] : s.sample.node_selector) {
     const std::string shown = key + '=' + value;
+    const std::string other_key = usual_key(s, key, value);
+    if (!other_key.empty()) rename_key(s, key, other_key, value, out);
     const std::string other = usual_value(s, key, value);
     if (!other.empty()) {
       set_selector(s, key, other,

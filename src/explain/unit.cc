@@ -2,7 +2,9 @@
 
 #include <algorithm>
 #include <map>
+#include <set>
 
+#include "explain/nearest.h"
 #include "text/escape.h"
 
 namespace berth::explain {
@@ -25,6 +27,36 @@ const text::Value* value_at(const text::Value& root, std::initializer_list<const
   return at;
 }
 
+std::string lower(std::string_view text) {
+  std::string out(text);
+  for (char& c : out) c = c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c;
+  return out;
+}
+
+bool is_own_kind(std::string_view kind) {
+  return kind.empty() || kind == "pod" || kind == "job" || kind == "workload" || kind == "podgroup";
+}
+
+// Whether what makes the pods belongs to what people know by the name: a Deployment's are made by
+// a ReplicaSet, a JobSet's and a CronJob's by Jobs, a RayJob's by a RayCluster.
+bool made_for(std::string_view asked, std::string_view name, std::string_view owner) {
+  constexpr std::pair<std::string_view, std::string_view> kMakers[] = {
+      {"deployment", "ReplicaSet"}, {"jobset", "Job"},
+      {"cronjob", "Job"},           {"trainjob", "Job"},
+      {"rayjob", "RayCluster"},     {"rayservice", "RayCluster"},
+      {"rollout", "ReplicaSet"},    {"leaderworkerset", "StatefulSet"}};
+  if (lower(owner_kind(owner)) == asked && owner_name(owner) == name) return true;
+  for (const auto& [kind, maker] : kMakers) {
+    if (!asked.empty() && kind != asked) continue;
+    const std::string_view made = owner_name(owner);
+    if (owner_kind(owner) == maker && made.size() > name.size() + 1 && made.starts_with(name) &&
+        made[name.size()] == '-') {
+      return true;
+    }
+  }
+  return false;
+}
+
 class UnitFinder {
  public:
   UnitFinder(const objects::Inputs& inputs, const ObjectSource* source, const Subject& subject)
@@ -37,7 +69,9 @@ class UnitFinder {
     if (kind.empty() || kind == "podgroup" || kind == "workload") find_gangs();
     if (kind.empty() || kind == "pod") find_pods();
     if (units_.empty() && (kind.empty() || kind == "workload")) find_any_owner();
+    if (units_.empty() && !is_own_kind(kind)) find_made_for();
     if (units_.empty()) find_others();
+    if (units_.empty() && kind.empty()) find_made_for();
     if (units_.size() == 1) return std::move(units_.begin()->second);
     if (units_.empty()) return not_found();
     std::string list;
@@ -80,6 +114,15 @@ class UnitFinder {
   void find_any_owner() {
     for (const PodSpec& pod : inputs_.pods) {
       if (pod.owner.empty() || !named(pod.ns, owner_name(pod.owner))) continue;
+      take_pod(pod, owner_kind(pod.owner), "");
+    }
+  }
+
+  void find_made_for() {
+    for (const PodSpec& pod : inputs_.pods) {
+      const bool here = subject_.ns.empty() || pod.ns == subject_.ns;
+      if (!here || pod.owner.empty()) continue;
+      if (!made_for(subject_.kind, subject_.name, pod.owner)) continue;
       take_pod(pod, owner_kind(pod.owner), "");
     }
   }
@@ -191,6 +234,11 @@ class UnitFinder {
 
   void settle(Unit& unit) {
     if (unit.pending.empty() && !unit.running.empty()) unit.state = Unit::State::kRunning;
+    // Nobody places what is being deleted.
+    const bool leaves =
+        !unit.pending.empty() && std::all_of(unit.pending.begin(), unit.pending.end(),
+                                             [](const PodSpec* pod) { return pod->terminating; });
+    if (leaves && unit.running.empty()) unit.state = Unit::State::kEnded;
     add_objects(unit);
     if (unit.state == Unit::State::kRunning) look_for_refusal(unit);
   }
@@ -374,6 +422,38 @@ Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source
   return Error(Code::kNotFound,
                found.error().message() + "; there is a " +
                    text::terminal_safe(other->kind + ' ' + other->ns + '/' + other->name));
+}
+
+std::string meant_name(const objects::Inputs& inputs, const Subject& subject) {
+  std::set<std::string> here, elsewhere;
+  const auto add = [&](std::string_view ns, std::string_view name) {
+    if (here.size() + elsewhere.size() > 20'000) return;
+    const bool there = !subject.ns.empty() && ns != subject.ns;
+    if (!there) here.insert(std::string(name));
+    if (there && name == subject.name) {
+      elsewhere.insert(std::string(ns) + '/' + std::string(name));
+    }
+  };
+  const std::string& kind = subject.kind;
+  const bool any = kind.empty();
+  for (const PodSpec& pod : inputs.pods) {
+    if (any || kind == "pod") add(pod.ns, pod.name);
+    if (pod.owner.empty()) continue;
+    const bool of_kind = kind == "job" ? owner_kind(pod.owner) == "Job" : !is_own_kind(kind);
+    if (any || of_kind) add(pod.ns, owner_name(pod.owner));
+  }
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (any || kind == "workload") add(spec.ns, spec.name);
+    if ((any || kind == "job") && spec.owner.starts_with("Job/")) {
+      add(spec.ns, owner_name(spec.owner));
+    }
+  }
+  for (const model::GangSpec& gang : inputs.gangs) {
+    if (any || kind == "podgroup") add(gang.ns, gang.name);
+  }
+  if (!elsewhere.empty()) return *elsewhere.begin();
+  const std::string near = nearest(subject.name, {here.begin(), here.end()});
+  return near.empty() || subject.ns.empty() ? near : subject.ns + '/' + near;
 }
 
 }  // namespace berth::explain

@@ -13,7 +13,8 @@
 
 namespace berth::explain {
 
-// As people ask. kind: "pod", "job", "workload", "podgroup", or empty for anything of that name.
+// As people ask. kind: "pod", "job", "workload", "podgroup", or empty for anything of that name; a
+// kind that makes pods in small letters ("deployment", "rayjob"): those it made.
 struct Subject {
   std::string kind;
   std::string ns;  // empty: any
@@ -56,5 +57,9 @@ struct Unit {
 // Not found, or several of that name: an error that says so.
 Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,
                        const Subject& subject);
+
+// Of a name that nothing has: the one that was meant, "train" or "team/train"; else empty. It names
+// what is in the inputs, so it is for those who may list them.
+std::string meant_name(const objects::Inputs& inputs, const Subject& subject);
 
 }  // namespace berth::explain

@@ -77,8 +77,8 @@ class Inquiry {
         break;
       case Unit::State::kEnded:
         answer_.standing = Standing::kRunning;
-        answer_.line = unit_.full() + " has ended";
-        answer_.start.because = "it has ended";
+        answer_.line = unit_.full() + (unit_.pending.empty() ? " has ended" : " is being deleted");
+        answer_.start.because = unit_.pending.empty() ? "it has ended" : "it is being deleted";
         break;
       case Unit::State::kSuspended:
         blame(Reason::kSuspended, "spec.suspend is true, so it has no pods", false);
@@ -130,6 +130,9 @@ class Inquiry {
                        ? fmt::format("{} runs on {}", unit_.full(), first.node_name)
                        : fmt::format("{} runs: {}", unit_.full(),
                                      show_count(static_cast<int>(unit_.running.size()), "pod"));
+    const bool leaves = std::all_of(unit_.running.begin(), unit_.running.end(),
+                                    [](const PodSpec* pod) { return pod->terminating; });
+    if (leaves) answer_.line += ", and is being deleted";
     if (first.started_ns > 0) answer_.since_ns = first.started_ns;
   }
 
@@ -152,13 +155,14 @@ class Inquiry {
   }
 
   void pending() {
-    const TrialOutcome outcome = outcome_of(trials_.decision(), unit_, pending_names(unit_));
+    TrialOutcome outcome = outcome_of(trials_.decision(), unit_, pending_names(unit_));
     const PodSpec* sample = unit_.sample();
     if (sample != nullptr && sample->created_ns > 0) answer_.since_ns = sample->created_ns;
     if (unit_.queued != nullptr && unit_.queued->created_ns > 0) {
       answer_.since_ns = unit_.queued->created_ns;
     }
     if (outcome.starts) return starts(outcome);
+    outcome.no = told_of_its_like(outcome.no);
     if (outcome.no.reason == Reason::kNone) return undecided();
     if (sample == nullptr) return blame(outcome.no.reason, outcome.no.message, false);
     look_.builder = trials_.after();
@@ -174,6 +178,34 @@ class Inquiry {
     } else {
       answer_.start.because = "not without a change";
     }
+  }
+
+  // A "no" for one workload holds for all of its queue that ask for the same, and they are not
+  // looked at: what was said of the first is true of this one.
+  Outcome told_of_its_like(const Outcome& no) const {
+    if (unit_.queued == nullptr || no.reason != Reason::kPendingEvaluation) return no;
+    for (const Outcome& other : trials_.decision().outcomes) {
+      const bool told = other.queued && other.queue == no.queue &&
+                        other.verdict != model::Verdict::kPlaced && other.reason != no.reason &&
+                        other.reason != Reason::kNone;
+      if (!told) continue;
+      for (const model::WorkloadSpec& spec : trials_.inputs().queues.workloads) {
+        if (spec.ns + '/' + spec.name != other.workload || !asks_the_same(spec)) continue;
+        Outcome out = other;
+        out.workload = no.workload;
+        out.position = no.position;
+        return out;
+      }
+    }
+    return no;
+  }
+
+  bool asks_the_same(const model::WorkloadSpec& spec) const {
+    const auto& mine = unit_.queued->pod_sets;
+    return std::equal(mine.begin(), mine.end(), spec.pod_sets.begin(), spec.pod_sets.end(),
+                      [](const model::PodSetSpec& a, const model::PodSetSpec& b) {
+                        return a.count == b.count && a.requests == b.requests;
+                      });
   }
 
   void starts(const TrialOutcome& outcome) {
@@ -264,7 +296,11 @@ class Inquiry {
     return out;
   }
 
-  static std::string message_for(const Refined& refined, const Outcome& no, const Look& look) {
+  std::string message_for(const Refined& refined, const Outcome& no, const Look& look) const {
+    const bool size =
+        refined.reason == Reason::kNeverFits || refined.reason == Reason::kInsufficientResource;
+    std::string absent = size ? absent_resource(trials_.inputs(), look.sample) : "";
+    if (!absent.empty()) return absent;
     if (!refined.by_nodes) return no.message;
     return message_of(*look.picture, *look.state, look.sample, refined.reason,
                       refined.reason == no.reason ? no.message : "");

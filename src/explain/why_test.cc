@@ -104,6 +104,58 @@ TEST(Why, AThingOfAnotherKindIsNamed) {
             "no job named nobody in namespace team");
 }
 
+TEST(Why, ANameThatWasMeantIsFound) {
+  objects::Inputs inputs;
+  inputs.pods = {small_pod("train", 1), small_pod("serve-6f-x", 1)};
+  inputs.pods[1].owner = "ReplicaSet/serve-6f";
+  EXPECT_EQ(meant_name(inputs, {"pod", "team", "trian"}), "team/train");
+  EXPECT_EQ(meant_name(inputs, {"", "", "trian"}), "train");
+  EXPECT_EQ(meant_name(inputs, {"pod", "tema", "train"}), "team/train") << "in another namespace";
+  EXPECT_EQ(meant_name(inputs, {"job", "team", "trian"}), "") << "a pod is no job";
+  EXPECT_EQ(meant_name(inputs, {"pod", "team", "etl"}), "");
+}
+
+// A Deployment's pods are made by a ReplicaSet of another name.
+TEST(Why, PodsAreFoundByWhatMadeThem) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 1)};
+  inputs.pods = {small_pod("a", 1, "n0"), small_pod("serve-6f-x", 1), small_pod("ps-0", 1)};
+  inputs.pods[1].owner = "ReplicaSet/serve-6f";
+  inputs.pods[2].owner = "PyTorchJob/ps";
+  Examiner examiner(inputs, {});
+  const auto reason = [&](const Subject& subject) {
+    const Result<Answer> answer = examiner.why(subject);
+    return answer.ok() ? answer->reason : model::Reason::kNone;
+  };
+  EXPECT_EQ(reason({"deployment", "team", "serve"}), model::Reason::kInsufficientGpus);
+  EXPECT_EQ(reason({"", "", "serve"}), model::Reason::kInsufficientGpus);
+  EXPECT_EQ(reason({"pytorchjob", "team", "ps"}), model::Reason::kInsufficientGpus);
+  EXPECT_EQ(reason({"deployment", "team", "serv"}), model::Reason::kNone);
+  EXPECT_EQ(reason({"rayjob", "team", "serve"}), model::Reason::kNone);
+}
+
+TEST(Why, WhatIsBeingDeletedDoesNotWait) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("a", 2, "n0"), small_pod("want", 9)};
+  inputs.pods[0].terminating = inputs.pods[1].terminating = true;
+  EXPECT_EQ(answer_of(inputs, "a").line, "team/a runs on n0, and is being deleted");
+  EXPECT_EQ(answer_of(inputs, "want").line, "team/want is being deleted");
+  EXPECT_EQ(answer_of(inputs, "want").standing, Standing::kRunning);
+}
+
+TEST(Why, AResourceThatNobodyOffersIsNamed) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("want", 0)};
+  inputs.pods[0].gpu = {};
+  inputs.pods[0].gpus_by_container.clear();
+  inputs.pods[0].requests["nvidia.com/gpus"] = 2;
+  const Answer answer = answer_of(inputs, "want");
+  EXPECT_EQ(answer.message, "no node offers nvidia.com/gpus; what nodes offer: nvidia.com/gpu");
+  EXPECT_TRUE(has_fix(answer, "other-resource"));
+}
+
 TEST(Why, WhatRunsRunsAndWhatFitsIsToBeDecided) {
   objects::Inputs inputs;
   inputs.nodes = {small_node("n0", 8)};

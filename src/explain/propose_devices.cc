@@ -1,0 +1,270 @@
+// Fixes of what kind of device is asked for: resources that no node offers, MIG profiles, shares.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <map>
+#include <set>
+
+#include "explain/fixes.h"
+#include "explain/nearest.h"
+#include "explain/words.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::GpuDemandSpec;
+using model::PodSpec;
+
+constexpr const char* kWholeGpu = "nvidia.com/gpu";
+constexpr const char* kSharedGpu = "nvidia.com/gpu.shared";
+constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
+
+// What nodes offer beside cpu and memory, and the most of it on one.
+std::map<std::string, std::int64_t> offered(const Situation& s) {
+  std::map<std::string, std::int64_t> out;
+  for (const model::NodeSpec& node : s.inputs().nodes) {
+    for (const auto& [resource, amount] : node.allocatable) {
+      if (resource.find('/') == std::string::npos || amount <= 0) continue;
+      std::int64_t& most = out[resource];
+      most = std::max(most, amount);
+    }
+    const auto gpus = static_cast<std::int64_t>(node.gpus.size());
+    const bool mig = std::any_of(
+        node.allocatable.begin(), node.allocatable.end(),
+        [](const auto& each) { return each.first.starts_with(kMigPrefix) && each.second > 0; });
+    if (gpus == 0 || mig) continue;
+    std::int64_t& most = out[node.shares_per_gpu > 1 ? kSharedGpu : kWholeGpu];
+    most = std::max(most, gpus * node.shares_per_gpu);
+  }
+  return out;
+}
+
+std::string asked_device(const GpuDemandSpec& demand) {
+  switch (demand.kind) {
+    case GpuDemandSpec::Kind::kMig:
+      return demand.mig;
+    case GpuDemandSpec::Kind::kShared:
+      return kSharedGpu;
+    case GpuDemandSpec::Kind::kWhole:
+      return kWholeGpu;
+    default:
+      return "";
+  }
+}
+
+// "nvidia.com/mig-3g.40gb": 40; 0: no profile.
+int gigabytes_of(const std::string& resource) {
+  if (!resource.starts_with(kMigPrefix)) return 0;
+  const std::size_t dot = resource.find('.', kMigPrefix.size());
+  int out = 0;
+  for (std::size_t i = dot + 1; dot != std::string::npos && i < resource.size(); ++i) {
+    if (resource[i] < '0' || resource[i] > '9' || out > 10'000) break;
+    out = out * 10 + (resource[i] - '0');
+  }
+  return out;
+}
+
+GpuDemandSpec demand_of(const std::string& resource, int count) {
+  GpuDemandSpec out{.kind = GpuDemandSpec::Kind::kWhole, .count = count};
+  if (resource == kSharedGpu) out.kind = GpuDemandSpec::Kind::kShared;
+  if (resource.starts_with(kMigPrefix)) {
+    out.kind = GpuDemandSpec::Kind::kMig;
+    out.mig = resource;
+  }
+  return out;
+}
+
+bool is_gpu(const std::string& resource) {
+  return resource == kWholeGpu || resource == kSharedGpu || resource.starts_with(kMigPrefix);
+}
+
+using AmountEdit = std::function<std::string(const std::string& now)>;
+
+// Every container that asks for from asks for to; an empty amount takes it away.
+void rename_resource(Tree& spec, const std::string& from, const std::string& to,
+                     const AmountEdit& amount) {
+  for (const char* list : {"containers", "initContainers"}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) {
+      Tree* resources = container.find("resources");
+      for (const char* which : {"limits", "requests"}) {
+        Tree* amounts = resources == nullptr ? nullptr : resources->find(which);
+        const Tree* now = amounts == nullptr ? nullptr : amounts->find(from);
+        if (now == nullptr) continue;
+        const std::string value = amount(now->string());
+        amounts->erase(from);
+        if (!value.empty()) (*amounts)[to] = Tree::of_text(value);
+      }
+    }
+  }
+}
+
+std::string same_amount(const std::string& now) { return now; }
+std::string no_amount(const std::string& /*now*/) { return ""; }
+
+// The model's side of a renamed resource.
+void ask_for(PodSpec& pod, const std::string& from, const std::string& to) {
+  std::int64_t count = 0;
+  if (asked_device(pod.gpu) == from) {
+    count = pod.gpu.count;
+    pod.gpu = {};
+    pod.gpus_by_container.clear();
+  } else {
+    const auto it = pod.requests.find(from);
+    if (it == pod.requests.end()) return;
+    count = it->second;
+    pod.requests.erase(it);
+  }
+  if (to.empty()) return;
+  if (!is_gpu(to)) {
+    pod.requests[to] += count;
+    return;
+  }
+  pod.gpu = demand_of(to, static_cast<int>(std::min<std::int64_t>(count, 1'000'000)));
+  if (to == kWholeGpu) pod.gpus_by_container = {pod.gpu.count};
+}
+
+void other_resource(const Situation& s, const std::string& from, const std::string& to,
+                    int disturbance, Proposals& out) {
+  out.push_back({.title = to.empty() ? "ask for no " + from
+                                     : fmt::format("ask for {} instead of {}", to, from),
+                 .kind = to.empty() ? "fewer-resources" : "other-resource",
+                 .disturbance = disturbance,
+                 .apply = [&s, from, to](Draft& draft) {
+                   return edit_pods(
+                       s, draft, [&](PodSpec& pod) { ask_for(pod, from, to); },
+                       [&](Tree&, Tree& spec) {
+                         rename_resource(spec, from, to, to.empty() ? no_amount : same_amount);
+                       });
+                 }});
+}
+
+// A device that no node offers: another profile, the next larger first; shares or whole GPUs.
+void absent_device(const Situation& s, const std::map<std::string, std::int64_t>& there,
+                   Proposals& out) {
+  const std::string asked = asked_device(s.sample.gpu);
+  if (asked.empty() || there.contains(asked)) return;
+  std::vector<std::pair<int, std::string>> larger, smaller;
+  for (const auto& [resource, most] : there) {
+    if (!is_gpu(resource) || most < s.sample.gpu.count) continue;
+    const int size = gigabytes_of(resource), wanted = gigabytes_of(asked);
+    if (size == 0) {
+      larger.emplace_back(1'000'000, resource);
+    } else if (size >= wanted) {
+      larger.emplace_back(size, resource);
+    } else {
+      smaller.emplace_back(-size, resource);
+    }
+  }
+  std::sort(larger.begin(), larger.end());
+  std::sort(smaller.begin(), smaller.end());
+  for (const auto& [size, resource] : larger) other_resource(s, asked, resource, 1, out);
+  for (const auto& [size, resource] : smaller) other_resource(s, asked, resource, 2, out);
+}
+
+// A resource that no node offers, by its name: one that is written like it, or a GPU.
+void absent_resources(const Situation& s, const std::map<std::string, std::int64_t>& there,
+                      Proposals& out) {
+  std::vector<std::string> names;
+  for (const auto& [resource, most] : there) names.push_back(resource);
+  for (const auto& [resource, amount] : s.sample.requests) {
+    if (resource.find('/') == std::string::npos || there.contains(resource)) continue;
+    std::string meant = nearest(resource, names);
+    const bool like_gpu = resource.find("gpu") != std::string::npos ||
+                          resource.find("GPU") != std::string::npos ||
+                          resource.starts_with("nvidia.com/");
+    if (meant.empty() && like_gpu) {
+      meant = there.contains(kWholeGpu) ? kWholeGpu : there.contains(kSharedGpu) ? kSharedGpu : "";
+    }
+    if (!meant.empty()) other_resource(s, resource, meant, 1, out);
+  }
+}
+
+// Fewer slices or shares than are asked for.
+void fewer_slices(const Situation& s, const std::map<std::string, std::int64_t>& there,
+                  Proposals& out) {
+  const bool slices = s.sample.gpu.kind == GpuDemandSpec::Kind::kMig ||
+                      s.sample.gpu.kind == GpuDemandSpec::Kind::kShared;
+  if (!slices || s.sample.gpu.count < 2) return;
+  const std::string asked = asked_device(s.sample.gpu);
+  std::set<int, std::greater<>> sizes;
+  const auto most = there.find(asked);
+  if (most != there.end() && most->second < s.sample.gpu.count) {
+    sizes.insert(static_cast<int>(most->second));
+  }
+  for (int size = s.sample.gpu.count / 2; size > 0; size /= 2) sizes.insert(size);
+  for (const int each : sizes) {
+    out.push_back(
+        {.title = fmt::format("ask for {} {} a pod instead of {}", each, asked, s.sample.gpu.count),
+         .kind = "fewer-gpus",
+         .disturbance = 2,
+         .apply = [&s, each, asked](Draft& draft) {
+           return edit_pods(
+               s, draft, [&](PodSpec& pod) { pod.gpu.count = each; },
+               [&](Tree&, Tree& spec) {
+                 bool given = false;  // the first container gets them
+                 rename_resource(spec, asked, asked, [&](const std::string&) {
+                   const std::string value = given ? "" : std::to_string(each);
+                   given = true;
+                   return value;
+                 });
+               });
+         }});
+  }
+}
+
+// GPUs in several containers: a part of each.
+void fewer_in_containers(const Situation& s, Proposals& out) {
+  const std::vector<int>& now = s.sample.gpus_by_container;
+  if (s.sample.gpu.kind != GpuDemandSpec::Kind::kWhole || now.size() < 2) return;
+  for (int part = 2; part <= 8; part *= 2) {
+    int all = 0;
+    for (const int gpus : now) all += std::max(1, gpus / part);
+    if (all >= s.sample.gpu.count) break;
+    out.push_back(
+        {.title = fmt::format("ask for {} a pod instead of {}, in {} containers",
+                              show_count(all, "GPU"), s.sample.gpu.count, now.size()),
+         .kind = "fewer-gpus",
+         .disturbance = 2,
+         .apply = [&s, part](Draft& draft) {
+           return edit_pods(
+               s, draft,
+               [&](PodSpec& pod) {
+                 pod.gpu.count = 0;
+                 for (int& gpus : pod.gpus_by_container) {
+                   gpus = std::max(1, gpus / part);
+                   pod.gpu.count += gpus;
+                 }
+               },
+               [&](Tree&, Tree& spec) {
+                 rename_resource(spec, kWholeGpu, kWholeGpu, [&](const std::string& text) {
+                   const bool plain = !text.empty() && text.size() < 7 &&
+                                      text.find_first_not_of("0123456789") == std::string::npos;
+                   return plain ? std::to_string(std::max(1, std::stoi(text) / part)) : text;
+                 });
+               });
+         }});
+  }
+}
+
+// Resources that its queue does not count, and that are no GPUs: it may do without.
+void uncounted_resources(const Situation& s, Proposals& out) {
+  if (s.reason != model::Reason::kNoMatchingFlavor) return;
+  for (const auto& [resource, amount] : s.sample.requests) {
+    if (resource.find('/') != std::string::npos) other_resource(s, resource, "", 2, out);
+  }
+}
+
+}  // namespace
+
+void propose_devices(const Situation& s, Proposals& out) {
+  const std::map<std::string, std::int64_t> there = offered(s);
+  absent_device(s, there, out);
+  absent_resources(s, there, out);
+  fewer_slices(s, there, out);
+  fewer_in_containers(s, out);
+  uncounted_resources(s, out);
+}
+
+}  // namespace berth::explain
