@@ -60,6 +60,8 @@ Status read_line(const std::string& key, const std::string& text, std::string& b
     out.health = split(text, ", ");
   } else if (key == "fix") {
     out.fix = text;
+  } else if (key == "start") {
+    out.start = text;
   } else if (key == "now") {
     out.now = text;
   } else if (key.starts_with("cure ")) {

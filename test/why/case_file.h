@@ -25,6 +25,7 @@ struct Case {
   std::vector<std::string> also, maybe, not_named;
   std::vector<std::string> health;  // "gpu-1/3"; empty: not asked
   std::string fix;                  // "yes" or a kind; empty: not asked
+  std::string start;                // when it would start, or "unknown"; empty: not asked
   std::string now = "2026-01-01T12:00:00Z";
   std::vector<std::pair<std::string, std::string>> cures;  // reason and line
   Objects objects;

@@ -146,6 +146,15 @@ void check_health(const Case& one, const text::Value& answer, Lines& lines) {
     lines.push_back("health: want " + joined(one.health) + ", got " + joined(got));
 }
 
+void check_start(const Case& one, const text::Value& answer, Lines& lines) {
+  if (one.start.empty()) return;
+  const std::string at = text_at(answer, {"start", "at"});
+  const std::string got = at.empty() ? "unknown" : at;
+  if (got == one.start) return;
+  lines.push_back("start: want " + one.start + ", got " + got + ": " +
+                  text_at(answer, {"start", "because"}));
+}
+
 bool check_cause(const Case& one, const text::Value& answer, int code, Lines& lines) {
   const std::size_t before = lines.size();
   const std::string verdict = text_at(answer, {"verdict"});
@@ -160,6 +169,7 @@ bool check_cause(const Case& one, const text::Value& answer, int code, Lines& li
   if (!one.fine()) check_also(one, answer, lines);
   check_words(one, answer, lines);
   check_health(one, answer, lines);
+  check_start(one, answer, lines);
   return right;
 }
 

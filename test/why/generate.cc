@@ -33,7 +33,8 @@ struct Draft {
   int pods = 1, gpus = 1;
   std::vector<RandomNode> targets, others;
   std::string cpu = "4";
-  bool tolerates = true, gated = false, stopped = false;
+  bool tolerates = true, gated = false, stopped = false, suspended = false, spot = false;
+  std::string queue = "main";  // that the Job names
   std::string selector, affinity, model, claim, port;
   int min_member = 0, quota = 1000;
   std::vector<std::string> extra;  // objects as JSON
@@ -116,10 +117,11 @@ std::string job_json(const Draft& d) {
   const std::string pods = std::to_string(d.pods);
   const bool queued = d.form == Form::kQueued;
   return R"({"apiVersion":"batch/v1","kind":"Job","metadata":{"name":"train","namespace":"team")" +
-         std::string(queued ? R"(,"labels":{"kueue.x-k8s.io/queue-name":"main"})" : "") +
-         R"(},"spec":{"suspend":)" + (queued ? "true" : "false") + R"(,"parallelism":)" + pods +
-         R"(,"completions":)" + pods + R"(,"template":{"metadata":{)" + annotations_json(d) +
-         R"(},"spec":)" + pod_spec_json(d) + R"(,"restartPolicy":"Never"}}}})";
+         (queued ? R"(,"labels":{"kueue.x-k8s.io/queue-name":")" + d.queue + "\"}" : "") +
+         R"(},"spec":{"suspend":)" + (queued || d.suspended ? "true" : "false") +
+         R"(,"parallelism":)" + pods + R"(,"completions":)" + pods +
+         R"(,"template":{"metadata":{)" + annotations_json(d) + R"(},"spec":)" + pod_spec_json(d) +
+         R"(,"restartPolicy":"Never"}}}})";
 }
 
 void add_subject(Draft& d) {
@@ -154,7 +156,8 @@ std::string cluster_queue_json(const std::string& name, int gpus, bool stopped) 
 void add_queue(Draft& d) {
   Objects& objects = d.out.objects;
   objects.add_json(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ResourceFlavor",)"
-                   R"("metadata":{"name":"default"}})");
+                   R"("metadata":{"name":"default"},"spec":{"nodeTaints":[)" +
+                   (d.spot ? taint("spot", "true") : "") + "]}}");
   objects.add_json(cluster_queue_json("team", d.quota, d.stopped));
   objects.add_json(cluster_queue_json("other", 0, true));  // somebody else's, of no help
   objects.add_json(R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"LocalQueue","metadata":)"
@@ -317,7 +320,10 @@ std::vector<Cause> gate_causes() {
               R"("status":{"phase":"Pending"}})");
        }},
       {"GangIncomplete", "waiting", "gang", "gate",
-       [](const Draft& d) { return d.form == Form::kGang; },
+       [](const Draft& d) {  // the member that is missing would have room
+         const int room = most_gpus(d) / d.gpus * count_of_targets(d);
+         return d.form == Form::kGang && room > d.pods;
+       },
        [](Draft& d) {
          d.min_member = d.pods + 1;
          cure(d, "GangIncomplete",
@@ -341,10 +347,35 @@ std::vector<Cause> gate_causes() {
   };
 }
 
+std::vector<Cause> object_causes() {
+  return {
+      {"Suspended", "waiting", "gate", "gate", [](const Draft& d) { return d.form == Form::kJob; },
+       [](Draft& d) {
+         d.suspended = true;
+         cure(d, "Suspended",
+              R"(patch Job/team/train [{"op":"replace","path":"/spec/suspend","value":false}])");
+       }},
+      {"Misconfigured", "misconfigured", "gate", "name", queued,
+       [](Draft& d) {
+         d.queue = "mian";
+         cure(d, "Misconfigured",
+              R"(patch Job/team/train [{"op":"replace","path":)"
+              R"("/metadata/labels/kueue.x-k8s.io~1queue-name","value":"main"}])");
+       }},
+      {"NoMatchingFlavor", "misconfigured", "quota", "flavor", queued,
+       [](Draft& d) {
+         d.spot = true;
+         cure(d, "NoMatchingFlavor",
+              R"(patch ResourceFlavor/default [{"op":"replace","path":"/spec/nodeTaints",)"
+              R"("value":[]}])");
+       }},
+  };
+}
+
 const std::vector<Cause>& all_causes() {
   static const std::vector<Cause> causes = [] {
     std::vector<Cause> out = rule_causes();
-    for (const auto& more : {node_causes(), gate_causes()}) {
+    for (const auto& more : {node_causes(), gate_causes(), object_causes()}) {
       out.insert(out.end(), more.begin(), more.end());
     }
     return out;
@@ -409,6 +440,8 @@ void inject(Draft& d) {
     d.out.stages.emplace_back(cause.stage);
   }
   if (groups.size() > 1) d.out.also = d.out.reasons;
+  // A workload that tolerates nothing and has another cause is as near to the full nodes of others.
+  for (RandomNode& node : d.others) node.cordoned |= !d.tolerates && groups.size() > 1;
 }
 
 }  // namespace
