@@ -12,20 +12,6 @@ namespace {
 
 constexpr const char* kNoGpuVersion = "berth.dev/why-no-gpu/v1";
 constexpr std::size_t kCheckHang = 24;  // "  failed  runtime-class "
-constexpr std::size_t kLongestWord = kColumns - kCheckHang;
-
-// Long words (images, paths, messages without blanks) are cut in the middle.
-std::string short_words(std::string_view text) {
-  std::string out;
-  for (std::size_t at = 0; at < text.size();) {
-    const std::size_t end = std::min(text.find(' ', at), text.size());
-    const std::string_view word = text.substr(at, end - at);
-    out += width_of(word) > kLongestWord ? fit(word, kLongestWord) : text::terminal_safe(word);
-    if (end < text.size()) out += ' ';
-    at = end + 1;
-  }
-  return out;
-}
 
 }  // namespace
 
@@ -66,14 +52,15 @@ std::string no_gpu_json(const NoGpuAnswer& answer) {
 
 std::string no_gpu_table(const NoGpuAnswer& answer) {
   std::string out;
-  wrap("", 2, short_words(answer.line), out);
+  wrap("", 2, text::terminal_safe(answer.line), out);
   out += '\n';
   for (const GpuCheck& check : answer.checks) {
     wrap(fmt::format("  {:<8}{:<14}", name(check.state), check.id), kCheckHang,
-         short_words(check.saw), out);
+         text::terminal_safe(check.saw), out);
     const bool says = check.state != CheckState::kOk && !check.fix.empty();
     if (says) {
-      wrap(std::string(kCheckHang, ' ') + "-> ", kCheckHang + 3, short_words(check.fix), out);
+      wrap(std::string(kCheckHang, ' ') + "-> ", kCheckHang + 3, text::terminal_safe(check.fix),
+           out);
     }
   }
   return out;

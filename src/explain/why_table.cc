@@ -189,7 +189,8 @@ std::string why_table(const Answer& a) {
     row("partial", "you may not see the " + clean(hidden) + ": they are left out", out);
   }
   if (a.reason != model::Reason::kNone) row("docs", anchor_of(a.reason), out);
-  if (!a.evidence.replay.empty()) row("replay", glued(clean(a.evidence.replay)), out);
+  // To be pasted: in one line, however long.
+  if (!a.evidence.replay.empty()) out += "  replay   " + clean(a.evidence.replay) + '\n';
   return out;
 }
 

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <cctype>
 
+#include "text/columns.h"
 #include "text/escape.h"
 #include "text/quantity.h"
 
@@ -114,11 +115,7 @@ std::string constraint_key(model::Constraint constraint) {
   return out;
 }
 
-std::size_t width_of(std::string_view text) {
-  return static_cast<std::size_t>(std::count_if(text.begin(), text.end(), [](char c) {
-    return (static_cast<unsigned char>(c) & 0xC0) != 0x80;
-  }));
-}
+std::size_t width_of(std::string_view text) { return text::columns_of(text); }
 
 std::string padded(std::string text, std::size_t width) {
   const std::size_t now = width_of(text);

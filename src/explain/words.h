@@ -20,7 +20,7 @@ std::string short_model(std::string_view product);         // "NVIDIA-H100-80GB-
 std::string short_key(std::string_view label);             // "topology.kubernetes.io/rack": "rack"
 std::string constraint_key(model::Constraint constraint);  // "GPU model": "gpuModel", for JSON
 
-std::size_t width_of(std::string_view text);  // code points
+std::size_t width_of(std::string_view text);  // columns of a terminal
 // Cut in the middle and made safe to print; then filled up with blanks.
 std::string fit(std::string_view text, std::size_t width);
 std::string padded(std::string text, std::size_t width);

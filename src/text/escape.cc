@@ -1,8 +1,7 @@
 #include "text/escape.h"
 
-#include <vector>
-
 #include "base/utf8.h"
+#include "text/columns.h"
 
 namespace berth::text {
 
@@ -63,19 +62,12 @@ std::string terminal_safe(std::string_view text) {
 }
 
 std::string elide_middle(std::string_view text, std::size_t width) {
-  if (text.size() <= width) return std::string(text);  // no more characters than bytes
-  std::vector<std::size_t> starts;
-  for (std::size_t i = 0; i < text.size(); i += decode_utf8(text.substr(i)).size) {
-    starts.push_back(i);
-  }
-  if (starts.size() <= width) return std::string(text);
+  if (columns_of(text) <= width) return std::string(text);
   if (width == 0) return {};
   const std::size_t head = width / 2;
-  const std::size_t tail = width - 1 - head;
-  std::string out(text.substr(0, starts[head]));
+  std::string out(first_columns(text, head));
   out += "\u2026";
-  if (tail > 0) out += text.substr(starts[starts.size() - tail]);
-  return out;
+  return out.append(last_columns(text, width - 1 - head));
 }
 
 }  // namespace berth::text

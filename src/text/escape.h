@@ -13,8 +13,8 @@ namespace berth::text {
 // changes nothing.
 std::string terminal_safe(std::string_view text);
 
-// At most width characters (code points): the middle gives way to one "…", so that both ends of a
-// long name can be read. Give it valid UTF-8: invalid bytes count as a character each and are kept.
+// At most width columns of a terminal (text/columns.h): the middle gives way to one "…", so that
+// both ends of a long name can be read. Invalid bytes count as a character each and are kept.
 std::string elide_middle(std::string_view text, std::size_t width);
 
 }  // namespace berth::text
