@@ -225,16 +225,19 @@ Result<ExecPlugin> exec_plugin(const FileExec& from, const std::string& folder) 
   return exec;
 }
 
+Result<std::string> server_url(const std::string& given) {
+  std::string out = given;
+  while (out.ends_with('/')) out.pop_back();
+  if (out.starts_with("https://") || out.starts_with("http://")) return out;
+  if (out.empty() || out.find("://") != std::string::npos) {
+    return invalid("server: found \"" + given + "\", want https://HOST:PORT");
+  }
+  return "https://" + out;
+}
+
 Status take_cluster(const FileNamed<FileCluster>& from, Config& config) {
   const FileCluster& cluster = from.value;
-  config.server = cluster.server;
-  while (config.server.ends_with('/')) config.server.pop_back();
-  if (!config.server.starts_with("https://") && !config.server.starts_with("http://")) {
-    if (config.server.find("://") != std::string::npos || config.server.empty()) {
-      return invalid("server: found \"" + cluster.server + "\", want https://HOST:PORT");
-    }
-    config.server = "https://" + config.server;
-  }
+  BERTH_TRY(config.server, server_url(cluster.server));
   config.ca_file = beside(from.folder, cluster.ca);
   BERTH_TRY(config.ca_data, decoded(cluster.ca_data, "certificate-authority-data"));
   config.insecure = cluster.insecure;
@@ -282,31 +285,85 @@ Status take_user(const FileNamed<FileUser>& from, const FileCluster& cluster, Co
   return {};
 }
 
-Result<Config> choose(const KubeconfigFile& file, const std::string& context_name) {
-  const std::string name = context_name.empty() ? file.current_context : context_name;
-  if (name.empty()) return invalid("current-context: found nothing, and no context was told");
-  const auto* context = find_named(file.contexts, name);
-  if (!context) return Error(Code::kNotFound, "no context \"" + name + "\"");
-  const auto* cluster = find_named(file.clusters, context->value.cluster);
-  if (!cluster) {
-    return Error(Code::kNotFound,
-                 "context \"" + name + "\": no cluster \"" + context->value.cluster + "\"");
+// "; there are: a, b": at most a few.
+template <class T>
+std::string names_in(const std::vector<FileNamed<T>>& all) {
+  constexpr std::size_t kMost = 5;
+  std::string out;
+  for (std::size_t i = 0; i < all.size() && i < kMost; ++i) {
+    out += (i == 0 ? "; there are: " : ", ") + all[i].name;
   }
-  Config config;
-  if (!context->value.ns.empty()) config.ns = context->value.ns;
-  if (auto done = take_cluster(*cluster, config); !done.ok()) {
-    return std::move(done.error()).context("cluster \"" + cluster->name + "\"");
+  if (all.size() > kMost) out += ", +" + std::to_string(all.size() - kMost) + " more";
+  return out.empty() ? "; there are none" : out;
+}
+
+// What flags say goes before what files say.
+Result<Config> with_choice(Config config, const ConfigChoice& choice) {
+  if (!choice.server.empty()) {
+    BERTH_TRY(config.server, server_url(choice.server));
   }
-  if (context->value.user.empty()) return config;
-  const auto* user = find_named(file.users, context->value.user);
-  if (!user) {
-    return Error(Code::kNotFound,
-                 "context \"" + name + "\": no user \"" + context->value.user + "\"");
+  if (!choice.ca_file.empty()) {
+    config.ca_file = choice.ca_file;
+    config.ca_data.clear();
   }
-  if (auto done = take_user(*user, cluster->value, config); !done.ok()) {
-    return std::move(done.error()).context("user \"" + user->name + "\"");
+  if (!choice.tls_server_name.empty()) config.tls_server_name = choice.tls_server_name;
+  if (choice.insecure) {
+    config.insecure = true;
+    config.ca_file.clear();
+    config.ca_data.clear();
+  }
+  if (!choice.token.empty()) {
+    config.token = choice.token;
+    config.token_file.clear();
+    config.username.clear();
+    config.password.clear();
+    config.exec.reset();
+  }
+  if (!choice.as.empty()) {
+    config.impersonate_user = choice.as;
+    config.impersonate_groups = choice.as_groups;
+  } else if (!choice.as_groups.empty()) {
+    return invalid("--as-group: found without --as");
   }
   return config;
+}
+
+Result<Config> choose(const KubeconfigFile& file, const ConfigChoice& choice) {
+  const std::string name = choice.context.empty() ? file.current_context : choice.context;
+  const bool told = !choice.cluster.empty() || !choice.server.empty();
+  if (name.empty() && !told) {
+    return invalid("current-context: found nothing, and no context was told");
+  }
+  const auto* context = find_named(file.contexts, name);
+  if (!context && (!name.empty() && !(told && choice.context.empty()))) {
+    return Error(Code::kNotFound, "no context \"" + name + "\"" + names_in(file.contexts));
+  }
+  Config config;
+  if (context && !context->value.ns.empty()) config.ns = context->value.ns;
+  const std::string of = context ? "context \"" + name + "\": " : "";
+  const std::string cluster_name =
+      !choice.cluster.empty() ? choice.cluster : (context ? context->value.cluster : "");
+  const auto* cluster = find_named(file.clusters, cluster_name);
+  if (!cluster && (choice.server.empty() || !choice.cluster.empty())) {
+    return Error(Code::kNotFound,
+                 of + "no cluster \"" + cluster_name + "\"" + names_in(file.clusters));
+  }
+  if (cluster) {
+    if (auto done = take_cluster(*cluster, config); !done.ok()) {
+      return std::move(done.error()).context("cluster \"" + cluster->name + "\"");
+    }
+  }
+  const std::string user_name =
+      !choice.user.empty() ? choice.user : (context ? context->value.user : "");
+  if (user_name.empty()) return with_choice(std::move(config), choice);
+  const auto* user = find_named(file.users, user_name);
+  if (!user)
+    return Error(Code::kNotFound, of + "no user \"" + user_name + "\"" + names_in(file.users));
+  const FileCluster none;
+  if (auto done = take_user(*user, cluster ? cluster->value : none, config); !done.ok()) {
+    return std::move(done.error()).context("user \"" + user->name + "\"");
+  }
+  return with_choice(std::move(config), choice);
 }
 
 std::string trimmed(std::string text) {
@@ -319,6 +376,45 @@ const std::string& variable(const Environment& environment, const char* name) {
   static const std::string none;
   auto found = environment.find(name);
   return found == environment.end() ? none : found->second;
+}
+
+struct Merged {
+  KubeconfigFile file;
+  std::string names;  // of the files, as KUBECONFIG has them
+  bool any = false;   // one of them exists
+};
+
+Result<Merged> merge_files(const std::vector<std::string>& files, const FileReader& read) {
+  Merged out;
+  for (const std::string& path : files) {
+    if (path.empty()) continue;
+    out.names += (out.names.empty() ? "" : ":") + path;
+    auto text = read(path);
+    if (!text.ok() && text.error().code() == Code::kNotFound) continue;
+    if (!text.ok()) return std::move(text).error();
+    out.any = true;
+    auto file = parse_kubeconfig(*text, path);
+    if (!file.ok()) return std::move(file).context(path).error();
+    if (out.file.current_context.empty()) out.file.current_context = file->current_context;
+    const std::string folder = folder_of(path);
+    merge_named(out.file.clusters, std::move(file->clusters), folder);
+    merge_named(out.file.users, std::move(file->users), folder);
+    merge_named(out.file.contexts, std::move(file->contexts), folder);
+  }
+  return out;
+}
+
+std::vector<std::string> files_of(const ConfigChoice& choice, const Environment& environment) {
+  if (!choice.kubeconfig.empty()) return {choice.kubeconfig};
+  const std::string& list = variable(environment, "KUBECONFIG");
+  if (list.empty()) return {variable(environment, "HOME") + "/.kube/config"};
+  std::vector<std::string> files;
+  for (std::size_t from = 0; from <= list.size();) {
+    std::size_t colon = std::min(list.find(':', from), list.size());
+    files.push_back(list.substr(from, colon - from));
+    from = colon + 1;
+  }
+  return files;
 }
 
 }  // namespace
@@ -372,46 +468,50 @@ Result<Config> in_cluster_config(const Environment& environment, const FileReade
 
 Result<Config> kubeconfig(const std::vector<std::string>& files, const std::string& context,
                           const FileReader& read) {
-  KubeconfigFile merged;
-  std::string names;
-  bool any = false;
-  for (const std::string& path : files) {
-    if (path.empty()) continue;
-    names += (names.empty() ? "" : ":") + path;
-    auto text = read(path);
-    if (!text.ok() && text.error().code() == Code::kNotFound) continue;
-    if (!text.ok()) return std::move(text).error();
-    any = true;
-    auto file = parse_kubeconfig(*text, path);
-    if (!file.ok()) return std::move(file).context(path).error();
-    if (merged.current_context.empty()) merged.current_context = file->current_context;
-    const std::string folder = folder_of(path);
-    merge_named(merged.clusters, std::move(file->clusters), folder);
-    merge_named(merged.users, std::move(file->users), folder);
-    merge_named(merged.contexts, std::move(file->contexts), folder);
+  ConfigChoice choice;
+  choice.context = context;
+  return kubeconfig(files, choice, read);
+}
+
+Result<Config> kubeconfig(const std::vector<std::string>& files, const ConfigChoice& choice,
+                          const FileReader& read) {
+  BERTH_TRY(const Merged merged, merge_files(files, read));
+  if (!merged.any && (choice.server.empty() || !choice.kubeconfig.empty())) {
+    return Error(Code::kNotFound, "no kubeconfig: " + merged.names + " does not exist");
   }
-  if (!any) return Error(Code::kNotFound, "no kubeconfig: " + names + " does not exist");
-  return choose(merged, context).context(names);
+  return choose(merged.file, choice).context(merged.names);
 }
 
 Result<Config> find_config(const std::string& told_file, const std::string& context,
                            const Environment& environment, const FileReader& read) {
-  if (!told_file.empty()) return kubeconfig({told_file}, context, read);
-  if (const std::string& list = variable(environment, "KUBECONFIG"); !list.empty()) {
-    std::vector<std::string> files;
-    for (std::size_t from = 0; from <= list.size();) {
-      std::size_t colon = std::min(list.find(':', from), list.size());
-      files.push_back(list.substr(from, colon - from));
-      from = colon + 1;
-    }
-    return kubeconfig(files, context, read);
-  }
-  if (context.empty()) {
+  ConfigChoice choice;
+  choice.kubeconfig = told_file;
+  choice.context = context;
+  return find_config(choice, environment, read);
+}
+
+Result<Config> find_config(const ConfigChoice& choice, const Environment& environment,
+                           const FileReader& read) {
+  const bool told = !choice.kubeconfig.empty() || !variable(environment, "KUBECONFIG").empty();
+  const bool of_file = !choice.context.empty() || !choice.cluster.empty() || !choice.user.empty() ||
+                       !choice.server.empty();
+  if (!told && !of_file) {
     auto inside = in_cluster_config(environment, read);
-    if (inside.ok() || inside.error().code() != Code::kNotFound) return inside;
+    if (inside.ok()) return with_choice(std::move(*inside), choice);
+    if (inside.error().code() != Code::kNotFound) return inside;
   }
-  const std::string& home = variable(environment, "HOME");
-  return kubeconfig({home + "/.kube/config"}, context, read);
+  return kubeconfig(files_of(choice, environment), choice, read);
+}
+
+ConfigNames config_names(const ConfigChoice& choice, const Environment& environment,
+                         const FileReader& read) {
+  ConfigNames out;
+  const Result<Merged> merged = merge_files(files_of(choice, environment), read);
+  if (!merged.ok()) return out;
+  for (const auto& one : merged->file.contexts) out.contexts.push_back(one.name);
+  for (const auto& one : merged->file.clusters) out.clusters.push_back(one.name);
+  for (const auto& one : merged->file.users) out.users.push_back(one.name);
+  return out;
 }
 
 }  // namespace berth::kube

@@ -51,20 +51,42 @@ struct Config {
   std::optional<ExecPlugin> exec;
 };
 
+// What kubectl's flags choose and set; what is empty is as the files say.
+struct ConfigChoice {
+  std::string kubeconfig;              // the file
+  std::string context, cluster, user;  // names in it
+  std::string server, token, ca_file, tls_server_name;
+  std::string as;  // impersonated
+  std::vector<std::string> as_groups;
+  bool insecure = false;
+};
+
 // KUBERNETES_SERVICE_HOST and _PORT, and the service account's files. kNotFound: not in a pod.
 Result<Config> in_cluster_config(
     const Environment& environment, const FileReader& read = read_small_file,
     const std::string& account = "/var/run/secrets/kubernetes.io/serviceaccount");
 
 // Several files merged, the first to say something wins. Files that do not exist are skipped, but
-// at least one has to. context: empty for the current one.
+// at least one has to, unless the choice says where the server is. A token of the choice replaces
+// the user's other secrets but for a client certificate.
+Result<Config> kubeconfig(const std::vector<std::string>& files, const ConfigChoice& choice,
+                          const FileReader& read = read_small_file);
 Result<Config> kubeconfig(const std::vector<std::string>& files, const std::string& context = {},
                           const FileReader& read = read_small_file);
 
-// What a program uses: the file it was told; else KUBECONFIG; else the pod's account; else
-// $HOME/.kube/config.
+// What a program uses: the file it was told; else KUBECONFIG; else the pod's account, unless the
+// choice names something of a file; else $HOME/.kube/config.
+Result<Config> find_config(const ConfigChoice& choice, const Environment& environment,
+                           const FileReader& read = read_small_file);
 Result<Config> find_config(const std::string& told_file, const std::string& context,
                            const Environment& environment,
                            const FileReader& read = read_small_file);
+
+// What may be chosen among; nothing where no file can be read.
+struct ConfigNames {
+  std::vector<std::string> contexts, clusters, users;
+};
+ConfigNames config_names(const ConfigChoice& choice, const Environment& environment,
+                         const FileReader& read = read_small_file);
 
 }  // namespace berth::kube

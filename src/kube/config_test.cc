@@ -162,6 +162,61 @@ TEST(Kubeconfig, says_what_is_wrong_and_where) {
   EXPECT_EQ(kubeconfig({"f"}, "", none.reader()).error().code(), Code::kNotFound);
 }
 
+TEST(Kubeconfig, flags_go_before_what_the_file_says) {
+  Files f;
+  f.files["f"] =
+      "clusters:\n"
+      "- {name: a, cluster: {server: 'https://a:1', certificate-authority-data: QQ==}}\n"
+      "- {name: b, cluster: {server: 'https://b:2'}}\n"
+      "users:\n"
+      "- {name: me, user: {token: mine}}\n"
+      "- {name: you, user: {username: u, password: p}}\n"
+      "contexts: [{name: x, context: {cluster: a, user: me, namespace: team}}]\n"
+      "current-context: x\n";
+  const auto with = [&](auto set) {
+    ConfigChoice choice;
+    choice.kubeconfig = "f";
+    set(choice);
+    return find_config(choice, {}, f.reader());
+  };
+  EXPECT_EQ(with([](ConfigChoice& c) { c.cluster = "b"; })->server, "https://b:2");
+  EXPECT_EQ(with([](ConfigChoice& c) { c.cluster = "b"; })->token, "mine");
+  EXPECT_EQ(with([](ConfigChoice& c) { c.user = "you"; })->username, "u");
+  const auto other = with([](ConfigChoice& c) { c.server = "c:3/"; });
+  EXPECT_EQ(other->server, "https://c:3");
+  EXPECT_EQ(other->ns, "team");
+  const auto token = with([](ConfigChoice& c) {
+    c.user = "you";
+    c.token = "t";
+  });
+  EXPECT_EQ(token->token, "t");
+  EXPECT_EQ(token->username, "");
+  const auto as = with([](ConfigChoice& c) {
+    c.as = "anna";
+    c.as_groups = {"g"};
+    c.insecure = true;
+  });
+  EXPECT_EQ(as->impersonate_user, "anna");
+  EXPECT_EQ(as->impersonate_groups, std::vector<std::string>{"g"});
+  EXPECT_TRUE(as->insecure && as->ca_data.empty());
+  for (const auto& [got, says] : std::vector<std::pair<Result<Config>, std::string>>{
+           {with([](ConfigChoice& c) { c.cluster = "z"; }), "no cluster \"z\""},
+           {with([](ConfigChoice& c) { c.user = "z"; }), "no user \"z\""},
+           {with([](ConfigChoice& c) { c.server = "ftp://x"; }), "want https://HOST:PORT"},
+           {with([](ConfigChoice& c) { c.as_groups = {"g"}; }), "--as-group"}}) {
+    ASSERT_FALSE(got.ok()) << says;
+    EXPECT_NE(got.error().to_string().find(says), std::string::npos) << got.error().to_string();
+  }
+  // A server is enough, without any file.
+  ConfigChoice alone;
+  alone.server = "https://d:4";
+  alone.token = "t";
+  EXPECT_EQ(find_config(alone, {{"HOME", "/nowhere"}}, f.reader())->server, "https://d:4");
+  ConfigChoice file;
+  file.kubeconfig = "f";
+  EXPECT_EQ(config_names(file, {}, f.reader()).clusters, (std::vector<std::string>{"a", "b"}));
+}
+
 TEST(Config, from_inside_a_pod) {
   FakeFiles f;
   const std::string account = "/var/run/secrets/kubernetes.io/serviceaccount";
