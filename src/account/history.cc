@@ -113,15 +113,17 @@ std::optional<std::string_view> label(std::string_view labels, std::string_view 
 }  // namespace
 
 std::vector<int> busy_of_metrics(std::string_view page) {
-  constexpr std::string_view kName = "DCGM_FI_DEV_GPU_UTIL{";
-  constexpr double kFull = 100;
+  return gauge_of_metrics(page, "DCGM_FI_DEV_GPU_UTIL", 100);
+}
+
+std::vector<int> gauge_of_metrics(std::string_view page, std::string_view name, int most) {
   std::vector<int> out;
   while (!page.empty()) {
     const std::size_t end = std::min(page.find('\n'), page.size());
     std::string_view line = page.substr(0, end);
     page.remove_prefix(std::min(end + 1, page.size()));
-    if (!line.starts_with(kName)) continue;
-    line.remove_prefix(kName.size());
+    if (!line.starts_with(name) || line.substr(name.size(), 1) != "{") continue;
+    line.remove_prefix(name.size() + 1);
     const std::size_t close = line.rfind('}');
     if (close == std::string_view::npos) continue;
     const std::string_view labels = line.substr(0, close);
@@ -134,7 +136,7 @@ std::vector<int> busy_of_metrics(std::string_view page) {
     number.remove_prefix(std::min(number.find_first_not_of(' '), number.size()));
     double value = -1;
     const auto read = std::from_chars(number.data(), number.data() + number.size(), value);
-    if (read.ec != std::errc() || !(value >= 0) || value > kFull) continue;
+    if (read.ec != std::errc() || !(value >= 0) || value > most) continue;
     if (out.size() <= index) out.resize(index + 1, -1);
     out[index] = std::max(out[index], static_cast<int>(std::lround(value)));
   }

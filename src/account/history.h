@@ -89,10 +89,11 @@ class FleetTrend {
   std::deque<Sum> sums_;
 };
 
-// Per cent by GPU index, of a page of metrics with DCGM's names: the busiest of the lines of a GPU.
-// -1: the page does not say. Lines of MIG instances are left out: they are parts of a GPU. At most
-// kMostGpus.
+// A gauge of DCGM's by GPU index, of a page of metrics: the largest of the lines of a GPU. -1: the
+// page does not say, or it is not in 0..most. Lines of MIG instances are left out: they are parts of
+// a GPU. At most kMostGpus.
 inline constexpr std::size_t kMostGpus = 64;
-std::vector<int> busy_of_metrics(std::string_view page);
+std::vector<int> gauge_of_metrics(std::string_view page, std::string_view name, int most);
+std::vector<int> busy_of_metrics(std::string_view page);  // per cent
 
 }  // namespace berth::account

@@ -100,5 +100,13 @@ TEST(BusyOfMetrics, LeavesNonsenseOut) {
   }
 }
 
+TEST(Metrics, OtherGaugesAreReadAlike) {
+  const std::string page =
+      "DCGM_FI_DEV_FB_USED{gpu=\"1\"} 512\nDCGM_FI_DEV_FB_USED_PERCENT{gpu=\"0\"} 3\n"
+      "DCGM_FI_DEV_FB_USED{gpu=\"2\"} 99999\n";
+  EXPECT_EQ(gauge_of_metrics(page, "DCGM_FI_DEV_FB_USED", 1000), (std::vector<int>{-1, 512}));
+  EXPECT_TRUE(gauge_of_metrics(page, "DCGM_FI_DEV_FB_FREE", 1000).empty());
+}
+
 }  // namespace
 }  // namespace berth::account

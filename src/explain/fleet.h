@@ -46,6 +46,8 @@ struct FleetGpu {
   int nvlink_clique = -1;
   int mig_slots = 0, mig_used = 0;
   std::vector<std::string> pods;  // "ns/name", by name
+  // What its agent measures, for those who asked it: make_fleet() does not. -1: not known.
+  int busy_percent = -1, memory_used_mib = -1, memory_mib = -1;
 };
 
 struct FleetHolder {

@@ -68,6 +68,17 @@ void write_gpu(JsonWriter& out, const FleetGpu& gpu) {
   out.field("migSlots", gpu.mig_slots);
   out.field("migUsed", gpu.mig_used);
   fleet_names(out, "pods", gpu.pods);
+  const auto measured = [&out](std::string_view key, int value) {
+    out.key(key);
+    if (value < 0) {
+      out.null();
+    } else {
+      out.value(value);
+    }
+  };
+  measured("busyPercent", gpu.busy_percent);
+  measured("memoryUsedMib", gpu.memory_used_mib);
+  measured("memoryMib", gpu.memory_mib);
   out.end_object();
 }
 
