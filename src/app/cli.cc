@@ -2,10 +2,15 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
+#include <numeric>
 #include <ostream>
 #include <sstream>
 
 #include "app/command_table.h"
+#include "app/complete.h"
+#include "app/kubectl_flags.h"
+#include "explain/wrap.h"
+#include "objects/readers.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -17,6 +22,86 @@ std::string names_of(const std::vector<CLI::App*>& commands) {
   for (const CLI::App* command : commands) {
     if (command->get_group().empty()) continue;  // not for people
     out += (out.empty() ? "" : ", ") + command->get_name();
+  }
+  return out;
+}
+
+// How many letters are to be changed, added or left out between two words.
+std::size_t letters_between(std::string_view a, std::string_view b) {
+  std::vector<std::size_t> row(b.size() + 1);
+  std::iota(row.begin(), row.end(), std::size_t{0});
+  for (std::size_t i = 0; i < a.size(); ++i) {
+    std::size_t before = row[0];  // of the row above, one to the left
+    row[0] = i + 1;
+    for (std::size_t j = 0; j < b.size(); ++j) {
+      const std::size_t above = row[j + 1];
+      row[j + 1] = std::min({above + 1, row[j] + 1, before + (a[i] == b[j] ? 0 : 1)});
+      before = above;
+    }
+  }
+  return row.back();
+}
+
+// "; did you mean status?", where a word is near.
+std::string meant(std::string_view word, const std::vector<std::string>& known) {
+  constexpr std::size_t kLongest = 40, kFarthest = 2;
+  if (word.size() > kLongest) return "";
+  const std::string* best = nullptr;
+  std::size_t least = kFarthest + 1;
+  for (const std::string& one : known) {
+    const std::size_t far = letters_between(word, one);
+    if (far < least && far < word.size() / 2 + 1) {
+      least = far;
+      best = &one;
+    }
+  }
+  return best == nullptr ? "" : "; did you mean " + *best + '?';
+}
+
+// The first option that the command does not have.
+std::string option_meant(const CLI::App& command, const std::vector<std::string>& arguments) {
+  std::vector<std::string> known;
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+  }
+  for (const std::string& argument : arguments) {
+    const std::string name = argument.substr(0, argument.find('='));
+    if (name == "--") return "";
+    if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
+      continue;
+    }
+    return meant(name, known);
+  }
+  return "";
+}
+
+std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
+
+std::vector<CompletionCommand> known_to_shells(const std::vector<CLI::App*>& commands) {
+  std::vector<CompletionCommand> out;
+  for (const CLI::App* command : commands) {
+    if (command->get_group().empty()) continue;
+    CompletionCommand known{command->get_name(), first_line(command->get_description()), {}};
+    for (const CLI::Option* option : command->get_options()) {
+      const std::string type = option->get_type_name();
+      CompletionCommand::Option one{"", first_line(option->get_description())};
+      one.value = option->get_type_size_max() > 0;
+      one.file = type == "FILE" || type == "PATH" || type == "DIR";
+      if (type.find('|') != std::string::npos) {
+        for (const std::string_view value : objects::split(type, "|")) {
+          one.values.emplace_back(value);
+        }
+      }
+      for (const std::string& name : option->get_lnames()) {
+        one.shown = "--" + name;
+        known.options.push_back(one);
+      }
+      for (const std::string& name : option->get_snames()) {
+        one.shown = "-" + name;
+        known.options.push_back(one);
+      }
+    }
+    out.push_back(std::move(known));
   }
   return out;
 }
@@ -47,7 +132,8 @@ std::string as_called(const std::string& text, const std::string& program,
 
 }  // namespace
 
-int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
+int run_command(const std::vector<std::string>& given, Terminal& terminal) {
+  const std::vector<std::string> arguments = command_first(given);
   CLI::App app("berth: a GPU platform for Kubernetes", terminal.program);
   app.set_version_flag("--version", std::string("berth ") + BERTH_VERSION);
   app.require_subcommand(1);
@@ -61,12 +147,26 @@ int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
   add_view_commands(app, context);
   const bool named = !arguments.empty() && !arguments[0].starts_with('-');
   const auto commands = app.get_subcommands([](const CLI::App*) { return true; });
-  if (named && std::none_of(commands.begin(), commands.end(), [&](const CLI::App* command) {
-        return command->get_name() == arguments[0];
-      })) {
-    terminal.err << "berth: found command " << text::terminal_safe(arguments[0])
-                 << ", want one of: " << names_of(commands) << "; see " << terminal.program
-                 << " --help\n";
+  if (named && arguments[0] == kCompleteCommand) {
+    terminal.out << completion_lines(complete({arguments.begin() + 1, arguments.end()},
+                                              known_to_shells(commands),
+                                              names_of_cluster(terminal)));
+    return 0;
+  }
+  const auto command = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* one) {
+    return named && one->get_name() == arguments[0];
+  });
+  if (arguments.empty() || (named && command == commands.end())) {
+    std::vector<std::string> names;
+    for (const CLI::App* one : commands) {
+      if (!one->get_group().empty()) names.push_back(one->get_name());
+    }
+    const std::string found =
+        named ? "found command " + text::terminal_safe(arguments[0]) + meant(arguments[0], names)
+              : "found no command";
+    std::string text;
+    explain::wrap("", 2, "berth: " + found + "; there are: " + names_of(commands), text);
+    terminal.err << text << "berth: see " << terminal.program << " --help\n";
     return kExitUsage;
   }
   try {
@@ -78,7 +178,8 @@ int run_command(const std::vector<std::string>& arguments, Terminal& terminal) {
     terminal.out << as_called(text.str(), terminal.program, commands);
     return 0;
   } catch (const CLI::ParseError& error) {
-    terminal.err << "berth: " << text::terminal_safe(error.what()) << '\n'
+    terminal.err << "berth: " << text::terminal_safe(error.what())
+                 << (command == commands.end() ? "" : option_meant(**command, arguments)) << '\n'
                  << "berth: see " << terminal.program << ' ' << (named ? arguments[0] + " " : "")
                  << "--help\n";
     return kExitUsage;

@@ -1,8 +1,9 @@
 // The command line: reads arguments, calls the commands, returns the exit code.
 //
-// Everything it touches is passed in, so that tests run whole commands. Exit codes: docs/plan.md.
+// Everything it touches is passed in, so that tests run whole commands. Exit codes: docs/cli.md.
 #pragma once
 
+#include <functional>
 #include <iosfwd>
 #include <map>
 #include <string>
@@ -23,8 +24,12 @@ struct Terminal {
   const WallClock& wall;
   const MonotonicClock& monotonic;
   std::map<std::string, std::string> environment = {};  // kubeconfig paths and the like
-  std::string program = "berth";  // how people call it; "kubectl berth" as a plugin
+  std::string program = "berth";   // how people call it; "kubectl berth" as a plugin
+  std::function<int()> rows = {};  // of the window that out is shown in; 0: not known
 };
+
+// Exit codes that all commands share; the rest: docs/cli.md.
+inline constexpr int kExitNothing = 1;  // not reached, not readable, not there
 
 // arguments: without the program's name.
 int run_command(const std::vector<std::string>& arguments, Terminal& terminal);

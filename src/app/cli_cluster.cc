@@ -76,10 +76,7 @@ void add_run_options(CLI::App& run, RunOptions& args) {
   run.add_option("--seconds", args.job.seconds, "how long simulated nodes let it run")
       ->type_name("N")
       ->check(CLI::Range(0, 1'000'000));
-  run.add_option("--kubeconfig", args.kubeconfig,
-                 "the cluster (default $KUBECONFIG, ~/.kube/config)")
-      ->type_name("FILE");
-  run.add_option("--context", args.context, "of the kubeconfig")->type_name("NAME");
+  add_choice_options(run, args.cluster);
   run.add_flag("--detach", args.detach, "submit only");
   run.add_option("command", args.job.command, "what to run, after --")->type_name("CMD...");
 }

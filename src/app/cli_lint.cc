@@ -40,7 +40,7 @@ void add_lint_commands(CLI::App& app, CommandContext& context) {
                    "input")
       ->type_name("FILE");
   lint->add_option("-o,--output", args->output, "how to print findings (default text)")
-      ->type_name("text|json|yaml");
+      ->type_name("text|json|yaml|csv");
   lint->add_flag("--strict", args->strict, "warnings count for the exit code too");
   lint->add_flag("--rules", args->rules, "list every rule and why it matters");
   lint->add_option("--max-input", args->max_input, "refuse more input than this (default 256Mi)")

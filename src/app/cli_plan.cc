@@ -27,7 +27,7 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
   plan.add_option("--cycles", args.cycles, "decision cycles to run (default until-stable)")
       ->type_name("N|until-stable");
   plan.add_option("-o,--output", args.output, "how to print the plan (default table)")
-      ->type_name("table|json|yaml");
+      ->type_name("table|json|yaml|csv");
   plan.add_option("--explain", args.explain, "why one workload waits, or where it goes")
       ->type_name("WORKLOAD");
   plan.add_option(

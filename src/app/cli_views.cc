@@ -4,13 +4,14 @@
 
 #include "app/cluster_view.h"
 #include "app/command_table.h"
+#include "app/complete.h"
 #include "app/fit_command.h"
 #include "app/fleet_command.h"
 #include "app/preempted_command.h"
 #include "app/queue_command.h"
 #include "app/snapshot_command.h"
 #include "app/version_command.h"
-#include "objects/readers.h"
+#include "text/rfc3339.h"
 
 namespace berth::app {
 
@@ -21,11 +22,7 @@ constexpr const char* kPlainCodes =
     "command line is wrong.\n";
 
 void add_cluster_options(CLI::App& command, ViewOptions& options) {
-  command
-      .add_option("--kubeconfig", options.kubeconfig,
-                  "the cluster (default $KUBECONFIG, ~/.kube/config)")
-      ->type_name("FILE");
-  command.add_option("--context", options.context, "of the kubeconfig")->type_name("NAME");
+  add_choice_options(command, options);
   command.add_option("-n,--namespace", options.ns, "default: the context's")->type_name("NS");
 }
 
@@ -33,10 +30,7 @@ void add_show_options(CLI::App& command, ViewArguments& arguments) {
   add_view_options(command, arguments.view);
   command.add_option("-o,--output", arguments.output, "how to print it (default table)")
       ->type_name("table|json|yaml|csv");
-  command.add_flag("-w,--watch", arguments.watch, "again and again, until Ctrl-C");
-  command.add_option("--every", arguments.every_s, "seconds between two looks (default 2)")
-      ->type_name("N")
-      ->check(CLI::Range(1, 3600));
+  add_watch_options(command, arguments.watch, arguments.every_s);
 }
 
 void add_snapshot_command(CLI::App& app, CommandContext& context) {
@@ -169,32 +163,13 @@ void add_version_command(CLI::App& app, CommandContext& context) {
   version->callback([args, &context] { context.code = version_command(*args, context.terminal); });
 }
 
-std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
-
-CompletionCommand completion_of(const CLI::App& command) {
-  CompletionCommand out{command.get_name(), first_line(command.get_description()), {}};
-  for (const CLI::Option* option : command.get_options()) {
-    const std::string type = option->get_type_name();
-    std::vector<std::string> values;
-    if (type.find('|') != std::string::npos) {
-      for (const std::string_view value : objects::split(type, "|")) values.emplace_back(value);
-    }
-    const bool file = type == "FILE" || type == "PATH";
-    const std::string help = first_line(option->get_description());
-    for (const std::string& name : option->get_lnames()) {
-      out.options.push_back({"--" + name, help, values, file});
-    }
-    for (const std::string& name : option->get_snames()) {
-      out.options.push_back({"-" + name, help, values, file});
-    }
-  }
-  return out;
-}
-
 void add_completion_command(CLI::App& app, CommandContext& context) {
-  CLI::App* completion =
-      app.add_subcommand("completion", "a script that completes commands and options in a shell");
+  CLI::App* completion = app.add_subcommand(
+      "completion", "a script that completes commands, options and names in a shell");
   completion->footer(
+      "Exit code: 0 written, 2 the command line is wrong.\n"
+      "Names of pods, jobs, queues and namespaces are asked of the cluster, two seconds at most.\n"
+      "kubectl completes `kubectl berth` by itself where kubectl_complete-berth is in PATH.\n"
       "Examples:\n"
       "  source <(berth completion bash)\n"
       "  berth completion fish | source\n");
@@ -202,18 +177,48 @@ void add_completion_command(CLI::App& app, CommandContext& context) {
   completion->add_option("shell", *shell, "bash, zsh or fish")
       ->required()
       ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  completion->callback([shell, &app, &context] {
-    std::vector<CompletionCommand> commands;
-    for (const CLI::App* command : app.get_subcommands([](const CLI::App*) { return true; })) {
-      if (!command->get_group().empty()) commands.push_back(completion_of(*command));
-    }
-    const Result<std::string> script = completion_script(*shell, commands);
+  completion->callback([shell, &context] {
+    const Result<std::string> script = completion_script(*shell);
     context.code = script.ok() ? 0 : kExitUsage;
     if (script.ok()) context.terminal.out << *script;
   });
 }
 
 }  // namespace
+
+void add_choice_options(CLI::App& command, kube::ConfigChoice& choice) {
+  command
+      .add_option("--kubeconfig", choice.kubeconfig,
+                  "the cluster (default $KUBECONFIG, ~/.kube/config)")
+      ->type_name("FILE");
+  command.add_option("--context", choice.context, "of the kubeconfig")->type_name("NAME");
+  const auto as_kubectl = [&command](const char* name, auto& value, const char* help) {
+    return command.add_option(name, value, help)->group("As of kubectl");
+  };
+  as_kubectl("--cluster", choice.cluster, "of the kubeconfig")->type_name("NAME");
+  as_kubectl("--user", choice.user, "of the kubeconfig")->type_name("NAME");
+  as_kubectl("-s,--server", choice.server, "address of the API server")->type_name("URL");
+  as_kubectl("--token", choice.token, "bearer token")->type_name("TOKEN");
+  as_kubectl("--as", choice.as, "act as this user")->type_name("USER");
+  as_kubectl("--as-group", choice.as_groups, "and as of these groups")
+      ->type_name("GROUP")
+      ->allow_extra_args(false);
+  as_kubectl("--certificate-authority", choice.ca_file, "whose certificates the server has")
+      ->type_name("FILE");
+  as_kubectl("--tls-server-name", choice.tls_server_name, "name in the server's certificate")
+      ->type_name("NAME");
+  command
+      .add_flag("--insecure-skip-tls-verify", choice.insecure,
+                "do not look at the server's certificate")
+      ->group("As of kubectl");
+}
+
+void add_watch_options(CLI::App& command, bool& on, int& every_s) {
+  command.add_flag("-w,--watch", on, "again and again, until Ctrl-C; in a pipe: what changed");
+  command.add_option("--every", every_s, "seconds between two looks (default 2)")
+      ->type_name("N")
+      ->check(CLI::Range(1, 3600));
+}
 
 void add_view_options(CLI::App& command, ViewOptions& options) {
   command
@@ -225,7 +230,11 @@ void add_view_options(CLI::App& command, ViewOptions& options) {
   add_cluster_options(command, options);
   command.add_flag("-A,--all-namespaces", options.all_namespaces, "show those of all namespaces");
   command.add_option("--now", options.now, "the time it is (default: the clock's, the snapshot's)")
-      ->type_name("RFC3339");
+      ->type_name("RFC3339")
+      ->check([](const std::string& given) {
+        const Result<std::int64_t> time = text::parse_rfc3339(given);
+        return time.ok() ? std::string() : time.error().to_string();
+      });
   command
       .add_option("--scheduler-name", options.scheduler_names,
                   "pods of these are berth's (default berth)")

@@ -2,6 +2,7 @@
 #include <memory>
 
 #include "app/command_table.h"
+#include "app/watch.h"
 #include "app/why_command.h"
 #include "app/why_no_gpu_command.h"
 
@@ -17,6 +18,7 @@ constexpr const char* kWhyFooter =
     "Examples:\n"
     "  berth why job vision/resnet\n"
     "  berth why pod train-0 -n team -o json\n"
+    "  berth why job vision/resnet --watch\n"
     "  berth why vision/resnet -f examples/team-cluster\n";
 
 constexpr const char* kNoGpuFooter =
@@ -73,7 +75,13 @@ void add_why_command(CLI::App& app, CommandContext& context) {
       ->type_name("FILE");
   why->add_flag("--no-controller", args->no_controller,
                 "look at what you may list, without asking it");
-  why->callback([args, &context] { context.code = why_command(*args, context.terminal); });
+  const auto watch = std::make_shared<WatchOptions>();
+  add_watch_options(*why, watch->on, watch->every_s);
+  why->callback([args, watch, &context] {
+    watch->between = args->output == "table" ? "\n" : args->output == "yaml" ? "---\n" : "";
+    context.code = watched(*watch, context.terminal,
+                           [&args](Terminal& terminal) { return why_command(*args, terminal); });
+  });
   add_no_gpu_command(app, context);
 }
 

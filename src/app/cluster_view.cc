@@ -221,8 +221,7 @@ Result<ClusterView> look_at_files(const ViewOptions& options, Terminal& terminal
 }
 
 Result<kube::Config> config_for(const ViewOptions& options, const Terminal& terminal) {
-  Result<kube::Config> config =
-      kube::find_config(options.kubeconfig, options.context, terminal.environment);
+  Result<kube::Config> config = kube::find_config(options, terminal.environment);
   if (config.ok()) return config;
   return Error(config.error().code(),
                config.error().to_string() +

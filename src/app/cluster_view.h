@@ -17,15 +17,16 @@
 
 #include "app/cli.h"
 #include "base/result.h"
+#include "kube/config.h"
 #include "objects/manifest.h"
 #include "text/value.h"
 
 namespace berth::app {
 
-struct ViewOptions {
-  std::vector<std::string> files;   // empty: the cluster
-  std::string kubeconfig, context;  // empty: $KUBECONFIG, ~/.kube/config; in the cluster
-  std::string ns;                   // empty: the context's, else "default"
+// Which cluster: kube/config.h.
+struct ViewOptions : kube::ConfigChoice {
+  std::vector<std::string> files;  // empty: the cluster
+  std::string ns;                  // empty: the context's, else "default"
   bool all_namespaces = false;
   std::string now;  // RFC 3339; empty: when the snapshot was taken, else the clock
   std::vector<std::string> scheduler_names = {"berth"};  // whose unbound pods count in a cluster

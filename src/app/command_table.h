@@ -7,6 +7,9 @@
 namespace CLI {
 class App;
 }
+namespace berth::kube {
+struct ConfigChoice;
+}
 
 namespace berth::app {
 
@@ -23,9 +26,15 @@ void add_replay_command(CLI::App& app, CommandContext& context);
 void add_why_command(CLI::App& app, CommandContext& context);
 void add_view_commands(CLI::App& app, CommandContext& context);  // status, queue, gpus, ...
 
+// --kubeconfig, --context and the other flags of kubectl that choose a cluster (kubectl_flags.h).
+void add_choice_options(CLI::App& command, kube::ConfigChoice& choice);
+
 // -f, -n, -A, --kubeconfig, --context, --now, --scheduler-name: of every command that looks at a
 // cluster.
 struct ViewOptions;
 void add_view_options(CLI::App& command, ViewOptions& options);
+
+// -w, --every.
+void add_watch_options(CLI::App& command, bool& on, int& every_s);
 
 }  // namespace berth::app

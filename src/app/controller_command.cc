@@ -11,6 +11,7 @@
 
 #include "app/agent_loads.h"
 #include "app/files.h"
+#include "app/host_port.h"
 #include "app/log_lines.h"
 #include "app/page_access.h"
 #include "app/page_facts.h"

@@ -204,6 +204,7 @@ struct EmbeddedCluster::State {
                                        exchange = std::move(to)]() mutable {
                               if (watch.expired()) return;
                               if (ask_controller(asked, exchange)) return;
+                              if (ask_agent(asked, exchange)) return;
                               api->handle(std::move(asked), std::move(exchange));
                             });
                           },
@@ -226,6 +227,30 @@ struct EmbeddedCluster::State {
     const auto given = text::find_header(request.headers, "Authorization");
     if (!given || *given != "Bearer " + identity.token) return false;  // the API server says no
     page->answer_why("/api/why?" + request.target.substr(kProxy.size()), exchange);
+    return true;
+  }
+
+  // berth gpus asks a node's agent by the proxy of the node. Here its readings are at hand.
+  bool ask_agent(const text::HttpRequest& request,
+                 const std::shared_ptr<serve::Exchange>& exchange) {
+    constexpr std::string_view kNodes = "/api/v1/nodes/", kMetrics = ":9400/proxy/metrics";
+    const std::string_view target = request.target;
+    if (nodes == nullptr || request.method != "GET" || !target.starts_with(kNodes) ||
+        !target.ends_with(kMetrics) || target.size() < kNodes.size() + kMetrics.size()) {
+      return false;
+    }
+    const auto given = text::find_header(request.headers, "Authorization");
+    if (!given || *given != "Bearer " + identity.token) return false;
+    const auto loads = nodes->loads();
+    const auto found =
+        loads.find(target.substr(kNodes.size(), target.size() - kNodes.size() - kMetrics.size()));
+    if (found == loads.end()) return false;
+    std::string metrics_page;
+    for (std::size_t i = 0; i < found->second.size(); ++i) {
+      if (found->second[i] < 0) continue;
+      metrics_page += fmt::format("DCGM_FI_DEV_GPU_UTIL{{gpu=\"{}\"}} {}\n", i, found->second[i]);
+    }
+    exchange->respond({200, {{"Content-Type", "text/plain"}}, std::move(metrics_page)});
     return true;
   }
 

@@ -420,11 +420,11 @@ std::string verdict_of(const FitAnswer& answer) {
 
 std::string fit_text(const FitArguments& arguments, const FitAnswer& answer,
                      const ClusterView& view, const Paint& paint) {
-  const std::string ask = text::terminal_safe(ask_words(arguments, answer));
+  const std::string ask = ask_words(arguments, answer);
   const Trial& now = answer.now;
   std::string out;
   if (now.placed) {
-    out = paint.green("now") + ": " + ask + '\n';
+    out = paint.green("now") + ": " + wrapped(ask, 5) + '\n';
     out += "  where    " + wrapped(places_words(now.placements), 11) + '\n';
     if (!now.victims.empty()) {
       std::string names;
@@ -433,8 +433,8 @@ std::string fit_text(const FitArguments& arguments, const FitAnswer& answer,
     }
     return out;
   }
-  out = (now.never ? paint.red("never") : paint.yellow("not now")) + ": " + ask + " (" +
-        std::string(model::name(now.reason)) + ")\n";
+  out = (now.never ? paint.red("never") : paint.yellow("not now")) + ": " +
+        wrapped(ask + " (" + std::string(model::name(now.reason)) + ')', now.never ? 7 : 9) + '\n';
   out += "  because  " + wrapped(now.message, 11) + '\n';
   if (!now.help.empty()) out += "  helps    " + wrapped(now.help, 11) + '\n';
   if (now.never) return out;

@@ -6,6 +6,7 @@
 #include <map>
 
 #include "app/doctor.h"
+#include "app/gpu_loads.h"
 #include "explain/fleet.h"
 #include "explain/queue_view.h"
 #include "explain/words.h"
@@ -238,61 +239,138 @@ std::string holders_of(const FleetNode& node) {
   return out;
 }
 
-std::string cells_of(const FleetNode& node, const Paint& paint) {
-  std::string out;
-  for (const FleetGpu& gpu : node.gpus) out += painted(gpu.state, cell_of(gpu.state), paint);
+// Of the GPUs whose agents answered; -1: none did.
+struct NodeLoad {
+  int busy = -1, memory = -1;  // per cent
+};
+
+NodeLoad load_of(const FleetNode& node) {
+  std::int64_t busy = 0, measured = 0, used = 0, all = 0;
+  for (const FleetGpu& gpu : node.gpus) {
+    if (gpu.busy_percent >= 0) {
+      busy += gpu.busy_percent;
+      ++measured;
+    }
+    if (gpu.memory_mib > 0) {
+      used += gpu.memory_used_mib;
+      all += gpu.memory_mib;
+    }
+  }
+  constexpr std::int64_t kWhole = 100;
+  NodeLoad out;
+  if (measured > 0) out.busy = static_cast<int>(busy / measured);
+  if (all > 0) out.memory = static_cast<int>(used * kWhole / all);
   return out;
 }
 
-std::string device_line(const FleetGpu& gpu, const Paint& paint) {
-  std::string what;
-  for (const std::string& pod : gpu.pods) {
-    what += (what.empty() ? "" : ", ") + text::terminal_safe(pod);
+std::string percent(int value) { return value < 0 ? "-" : fmt::format("{} %", value); }
+
+std::string cells_of(const FleetNode& node, std::size_t from, std::size_t count,
+                     const Paint& paint) {
+  std::string out;
+  for (std::size_t i = from; i < from + count; ++i) {
+    out += painted(node.gpus[i].state, cell_of(node.gpus[i].state), paint);
   }
-  if (gpu.mig_slots > 0)
-    what = fmt::format("{} of {} slices; {}", gpu.mig_used, gpu.mig_slots, what);
+  return out;
+}
+
+std::string kind_of(const FleetNode& node) {
+  return fmt::format("{} x{}", explain::short_model(node.model), node.gpus.size());
+}
+
+std::string device_line(const FleetGpu& gpu, const Paint& paint) {
+  std::vector<std::string> parts;
+  if (!gpu.why.empty()) parts.push_back(gpu.why);
+  if (gpu.busy_percent >= 0) parts.push_back(fmt::format("{} % busy", gpu.busy_percent));
+  if (gpu.memory_mib > 0) {
+    constexpr int kMibPerGib = 1024, kHalf = kMibPerGib / 2;
+    parts.push_back(fmt::format("{} of {} GiB", (gpu.memory_used_mib + kHalf) / kMibPerGib,
+                                (gpu.memory_mib + kHalf) / kMibPerGib));
+  }
   const bool part = gpu.used_milli > 0 && gpu.used_milli < model::kMilliPerGpu;
-  if (part && gpu.mig_slots == 0) what = show_milli(gpu.used_milli) + " of it; " + what;
-  if (!gpu.why.empty()) what = text::terminal_safe(gpu.why) + (what.empty() ? "" : "; " + what);
-  const std::string start = fmt::format("      {:>2}  ", gpu.index);
-  std::string line =
-      start + painted(gpu.state, fmt::format("{:<9}", explain::name(gpu.state)), paint);
-  if (!what.empty()) line += "  " + text::elide_middle(what, kScreenWidth - 21);
+  if (gpu.mig_slots > 0) {
+    parts.push_back(fmt::format("{} of {} slices", gpu.mig_used, gpu.mig_slots));
+  } else if (part) {
+    parts.push_back(show_milli(gpu.used_milli) + " of it");
+  }
+  std::string pods;
+  for (const std::string& pod : gpu.pods) pods += (pods.empty() ? "" : ", ") + pod;
+  if (!pods.empty()) parts.push_back(std::move(pods));
+  std::string what;
+  for (const std::string& one : parts) what += (what.empty() ? "" : "; ") + one;
+  constexpr std::size_t kIndent = 21;
+  std::string line = fmt::format("      {:>2}  ", gpu.index) +
+                     painted(gpu.state, fmt::format("{:<9}", explain::name(gpu.state)), paint);
+  if (!what.empty()) {
+    line += "  " + text::elide_middle(text::terminal_safe(what), kScreenWidth - kIndent);
+  }
   while (line.ends_with(' ')) line.pop_back();
   return line + '\n';
 }
 
-std::string tree_text(const GpusArguments& arguments, const Fleet& fleet, const Paint& paint) {
+// Columns of the tree, wide enough for all nodes.
+struct TreeWidths {
   std::size_t name = 4, kind = 4, cells = 1;
+};
+
+TreeWidths tree_widths(const Fleet& fleet) {
+  constexpr std::size_t kMostName = 24, kMostKind = 16;
+  TreeWidths out;
   for (const FleetNode& node : fleet.nodes) {
     if (node.gpus.empty()) continue;
-    name = std::max(name, explain::width_of(text::terminal_safe(node.name)));
-    kind = std::max(kind, explain::width_of(explain::short_model(node.model)) + 3);
-    cells = std::max(cells, node.gpus.size());
+    out.name = std::max(out.name, explain::width_of(text::terminal_safe(node.name)));
+    out.kind = std::max(out.kind, explain::width_of(kind_of(node)));
+    out.cells = std::max(out.cells, node.gpus.size());
   }
-  name = std::min<std::size_t>(name, 24);
-  kind = std::min<std::size_t>(kind, 16);
+  out.name = std::min(out.name, kMostName);
+  out.kind = std::min(out.kind, kMostKind);
+  return out;
+}
+
+// "  n0  H100 x8  ■■■■■■□□  web/api x5, web/embed-0        64 % busy": what is known of the load
+// stands at the right; more cells than a line has room for go on below.
+std::string tree_line(const FleetNode& node, const TreeWidths& widths, bool loads,
+                      const Paint& paint) {
+  constexpr std::size_t kMostCells = 16, kLoadWidth = 12;
+  const std::size_t cells = std::min(widths.cells, kMostCells);
+  const std::size_t used = 2 + widths.name + 2 + widths.kind + 2 + cells + 2;
+  const std::size_t room = kScreenWidth - used - (loads ? kLoadWidth : 0);
+  std::string who = holders_of(node);
+  if (!node.ready || node.cordoned) who = node_state(node) + (who.empty() ? "" : "; " + who);
+  who = explain::fit(who, room);
+  if (loads) {
+    const int busy = load_of(node).busy;
+    who += explain::padded_left(busy < 0 ? "-" : fmt::format("{} % busy", busy), kLoadWidth);
+  }
+  const std::string start =
+      "  " + explain::fit(node.name, widths.name) + "  " + explain::fit(kind_of(node), widths.kind);
+  std::string out;
+  for (std::size_t from = 0; from < node.gpus.size(); from += kMostCells) {
+    const std::size_t count = std::min(kMostCells, node.gpus.size() - from);
+    std::string line = from == 0 ? start : std::string(2 + widths.name + 2 + widths.kind, ' ');
+    line += "  " + cells_of(node, from, count, paint);
+    if (from == 0) line += std::string(cells - count + 2, ' ') + who;
+    while (line.ends_with(' ')) line.pop_back();
+    out += line + '\n';
+  }
+  return out;
+}
+
+std::string tree_text(const GpusArguments& arguments, const Fleet& fleet, bool loads,
+                      const Paint& paint) {
+  const TreeWidths widths = tree_widths(fleet);
   std::string out;
   for (const auto& group :
        fleet.racks.empty() ? std::vector<explain::FleetGroup>{{"", fleet.total}} : fleet.racks) {
     if (!fleet.racks.empty()) {
-      out += (group.name.empty() ? std::string("(no rack)") : text::terminal_safe(group.name)) +
-             "  " + show_count(group.tally.discovered(), "GPU") +
-             fmt::format(", {} used", group.tally.used) + '\n';
+      const std::string count = "  " + show_count(group.tally.discovered(), "GPU") +
+                                fmt::format(", {} used", group.tally.used);
+      const std::string name = group.name.empty() ? "(no rack)" : text::terminal_safe(group.name);
+      out += text::elide_middle(name, kScreenWidth - explain::width_of(count)) + count + '\n';
     }
     for (const FleetNode& node : fleet.nodes) {
       if (node.gpus.empty() || (!fleet.racks.empty() && node.rack != group.name)) continue;
-      std::string line =
-          "  " + explain::fit(node.name, name) + "  " +
-          explain::fit(fmt::format("{} x{}", explain::short_model(node.model), node.gpus.size()),
-                       kind) +
-          "  " + cells_of(node, paint) + std::string(cells - node.gpus.size() + 2, ' ');
-      const std::size_t used = 2 + name + 2 + kind + 2 + cells + 2;
-      std::string who = holders_of(node);
-      if (!node.ready || node.cordoned) who = node_state(node) + (who.empty() ? "" : "; " + who);
-      line += text::elide_middle(who, kScreenWidth > used + 10 ? kScreenWidth - used : 10);
-      while (line.ends_with(' ')) line.pop_back();
-      out += line + '\n';
+      out += tree_line(node, widths, loads, paint);
       if (!arguments.devices) continue;
       for (const FleetGpu& gpu : node.gpus) out += device_line(gpu, paint);
     }
@@ -300,24 +378,34 @@ std::string tree_text(const GpusArguments& arguments, const Fleet& fleet, const 
   return out + states_line(fleet.total) + '\n';
 }
 
-Sheet nodes_sheet(const Fleet& fleet) {
+Sheet nodes_sheet(const Fleet& fleet, bool loads) {
   Sheet sheet{{{"NODE", false, true, 12},
                {"MODEL", false, true, 6},
                {"RACK", false, true, 6},
                {"GPUS", true},
                {"USED", true},
                {"FREE", true},
-               {"BAD", true},
-               {"STATE", false, true, 10},
-               {"PODS", false, true, 10}},
+               {"BAD", true}},
               {}};
+  if (loads) {
+    sheet.columns.push_back({"BUSY", true});
+    sheet.columns.push_back({"MEM", true});
+  }
+  sheet.columns.push_back({"STATE", false, true, 7});
+  sheet.columns.push_back({"PODS", false, true, 8});
   for (const FleetNode& node : fleet.nodes) {
     if (node.gpus.empty()) continue;
     const GpuTally& t = node.tally;
-    sheet.rows.push_back(
-        {node.name, explain::short_model(node.model), node.rack, std::to_string(t.discovered()),
-         std::to_string(t.used), std::to_string(t.free),
-         std::to_string(t.unhealthy + t.reserved + t.unknown), node_state(node), holders_of(node)});
+    std::vector<std::string> row = {node.name, explain::short_model(node.model), node.rack};
+    for (const int n : {t.discovered(), t.used, t.free, t.unhealthy + t.reserved + t.unknown}) {
+      row.push_back(std::to_string(n));
+    }
+    if (loads) {
+      const NodeLoad load = load_of(node);
+      row.insert(row.end(), {percent(load.busy), percent(load.memory)});
+    }
+    row.insert(row.end(), {node_state(node), holders_of(node)});
+    sheet.rows.push_back(std::move(row));
   }
   return sheet;
 }
@@ -334,8 +422,12 @@ Sheet devices_sheet(const Fleet& fleet) {
                {"RACK"},
                {"POOL"},
                {"PODS"},
-               {"WHY"}},
+               {"WHY"},
+               {"BUSY PERCENT"},
+               {"MEMORY USED MIB"},
+               {"MEMORY MIB"}},
               {}};
+  const auto measured = [](int value) { return value < 0 ? "" : std::to_string(value); };
   for (const FleetNode& node : fleet.nodes) {
     for (const FleetGpu& gpu : node.gpus) {
       std::string pods;
@@ -343,7 +435,8 @@ Sheet devices_sheet(const Fleet& fleet) {
       sheet.rows.push_back({node.name, std::to_string(gpu.index), gpu.model, gpu.uuid,
                             std::string(explain::name(gpu.state)), std::to_string(gpu.used_milli),
                             std::to_string(gpu.mig_slots), std::to_string(gpu.mig_used), node.rack,
-                            node.pool, pods, gpu.why});
+                            node.pool, pods, gpu.why, measured(gpu.busy_percent),
+                            measured(gpu.memory_used_mib), measured(gpu.memory_mib)});
     }
   }
   return sheet;
@@ -427,14 +520,16 @@ int status_command(const ViewArguments& arguments, Terminal& terminal) {
 int gpus_command(const GpusArguments& arguments, Terminal& terminal) {
   return show_view(arguments.show, terminal,
                    [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
-                     const Seen seen = see(view);
+                     Seen seen = see(view);
+                     ask_loads(arguments.show.view, view, terminal, seen.fleet);
+                     const bool loads = !view.saved;
                      const auto table = [&]() -> std::string {
                        if (seen.fleet.total.discovered() == 0) return "no GPUs found\n";
                        if (arguments.tree || arguments.devices) {
-                         return tree_text(arguments, seen.fleet, style.paint);
+                         return tree_text(arguments, seen.fleet, loads, style.paint);
                        }
-                       return table_text(nodes_sheet(seen.fleet)) + states_line(seen.fleet.total) +
-                              '\n';
+                       return table_text(nodes_sheet(seen.fleet, loads)) +
+                              states_line(seen.fleet.total) + '\n';
                      };
                      return render(
                          style, 0, table, [&] { return explain::fleet_json(seen.fleet, 2); },

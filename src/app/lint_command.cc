@@ -5,20 +5,22 @@
 #include <fstream>
 #include <istream>
 #include <iterator>
+#include <optional>
 #include <ostream>
 #include <set>
 
+#include "app/busy.h"
 #include "app/files.h"
 #include "app/input.h"
 #include "app/line_diff.h"
+#include "app/sheet.h"
 #include "app/user_crds.h"
+#include "explain/wrap.h"
 #include "lint/lint.h"
 #include "sim/schema/manifest_check.h"
 #include "text/escape.h"
-#include "text/json.h"
 #include "text/json_writer.h"
 #include "text/quantity.h"
-#include "text/yaml_emit.h"
 
 namespace berth::app {
 
@@ -129,21 +131,26 @@ class LintInput {
 
 std::string lint_safe(std::string_view text) { return text::terminal_safe(text); }
 
-void print_place(std::ostream& out, const std::string& file, int line) {
-  out << lint_safe(file);
-  if (line > 0) out << ':' << line;
-  out << ": ";
+// "file:7: ", as editors and people read it.
+std::string place_text(const std::string& file, int line) {
+  return lint_safe(file) + (line > 0 ? ':' + std::to_string(line) : "") + ": ";
+}
+
+void print_lines(std::ostream& out, const std::string& text, std::string head = {}) {
+  std::string lines;
+  explain::wrap(std::move(head), 4, text, lines);
+  out << lines;
 }
 
 void print_finding(std::ostream& out, const Finding& finding, std::string_view said = {}) {
-  print_place(out, finding.file, finding.line);
-  out << (said.empty() ? lint::name(finding.severity) : std::string(said)) << ": "
-      << lint_safe(finding.what) << " [" << finding.rule << "]\n";
-  if (!finding.object.empty()) {
-    out << "    in " << lint_safe(finding.object);
-    if (!finding.field.empty()) out << ", " << lint_safe(finding.field);
-    out << '\n';
-  }
+  print_lines(out, place_text(finding.file, finding.line) +
+                       (said.empty() ? lint::name(finding.severity) : std::string(said)) + ": " +
+                       lint_safe(finding.what) + " [" + std::string(finding.rule) + ']');
+  if (finding.object.empty()) return;
+  print_lines(out,
+              "in " + lint_safe(finding.object) +
+                  (finding.field.empty() ? "" : ", " + lint_safe(finding.field)),
+              "    ");
 }
 
 std::size_t count_of(const std::vector<Finding>& findings, Severity severity) {
@@ -162,12 +169,12 @@ std::string counted(std::size_t count, const char* what) {
 
 void print_text(const lint::Report& report, std::ostream& out) {
   for (const lint::Unreadable& one : report.unreadable) {
-    print_place(out, one.file, one.line);
-    out << "unreadable: " << lint_safe(one.message) << '\n';
+    print_lines(out, place_text(one.file, one.line) + "unreadable: " + lint_safe(one.message));
   }
   for (const Finding& finding : report.findings) {
     print_finding(out, finding);
-    out << "    why: " << lint_safe(finding.why) << "\n    fix: " << lint_safe(finding.fix) << '\n';
+    print_lines(out, "why: " + lint_safe(finding.why), "    ");
+    print_lines(out, "fix: " + lint_safe(finding.fix), "    ");
   }
   const std::size_t notes = count_of(report.findings, Severity::kNote);
   out << counted(report.files, "file") << ": " << counted(errors_in(report.findings), "error")
@@ -176,6 +183,28 @@ void print_text(const lint::Report& report, std::ostream& out) {
   if (!report.unreadable.empty()) out << ", " << report.unreadable.size() << " unreadable";
   if (report.cut) out << "; more findings than are shown";
   out << '\n';
+}
+
+Sheet findings_sheet(const lint::Report& report) {
+  Sheet sheet{{{"FILE"},
+               {"LINE"},
+               {"SEVERITY"},
+               {"RULE"},
+               {"OBJECT"},
+               {"FIELD"},
+               {"WHAT"},
+               {"WHY"},
+               {"FIX"}},
+              {}};
+  for (const lint::Unreadable& one : report.unreadable) {
+    sheet.rows.push_back(
+        {one.file, std::to_string(one.line), "unreadable", "", "", "", one.message, "", ""});
+  }
+  for (const Finding& f : report.findings) {
+    sheet.rows.push_back({f.file, std::to_string(f.line), std::string(lint::name(f.severity)),
+                          std::string(f.rule), f.object, f.field, f.what, f.why, f.fix});
+  }
+  return sheet;
 }
 
 void write_finding(text::JsonWriter& json, const Finding& finding) {
@@ -223,22 +252,22 @@ std::string report_json(const lint::Report& report) {
   return std::move(json).take() + "\n";
 }
 
-std::string as_yaml(const std::string& json) {
-  const auto parsed = text::parse_json(json, {.limits = {.max_bytes = std::size_t{1} << 30}});
-  if (!parsed.ok()) return json;  // JSON is YAML
-  std::string out;
-  for (const text::Member& member : parsed->root().members()) {
-    out += text::yaml_block_member(member.key, member.value, 0) + "\n";
-  }
-  return out;
-}
-
 void print_rules(const std::string& output, std::ostream& out) {
   if (output == "text") {
     for (const lint::Rule& rule : lint::rules()) {
-      out << rule.id << " (" << lint::name(rule.severity) << ")\n    " << rule.what
-          << ".\n    why: " << rule.why << '\n';
+      out << rule.id << " (" << lint::name(rule.severity) << ")\n";
+      print_lines(out, std::string(rule.what) + '.', "    ");
+      print_lines(out, "why: " + std::string(rule.why), "    ");
     }
+    return;
+  }
+  if (output == "csv") {
+    Sheet sheet{{{"ID"}, {"SEVERITY"}, {"WHAT"}, {"WHY"}}, {}};
+    for (const lint::Rule& rule : lint::rules()) {
+      sheet.rows.push_back({std::string(rule.id), std::string(lint::name(rule.severity)),
+                            std::string(rule.what), std::string(rule.why)});
+    }
+    out << csv_text(sheet);
     return;
   }
   text::JsonWriter json({.indent = 2});
@@ -256,7 +285,7 @@ void print_rules(const std::string& output, std::ostream& out) {
   json.end_array();
   json.end_object();
   const std::string text = std::move(json).take() + "\n";
-  out << (output == "json" ? text : as_yaml(text));
+  out << (output == "json" ? text : yaml_of(text));
 }
 
 // As a whole or not at all; a file that is there keeps its rights, and a link stays a link.
@@ -292,8 +321,10 @@ int usage(Terminal& terminal, const std::string& message, const char* command) {
 }  // namespace
 
 int lint_command(const LintArguments& args, Terminal& terminal) {
-  if (args.output != "text" && args.output != "json" && args.output != "yaml") {
-    return usage(terminal, "found --output " + args.output + ", want text, json or yaml", "lint");
+  constexpr std::string_view kOutputs[] = {"text", "json", "yaml", "csv"};
+  if (std::find(std::begin(kOutputs), std::end(kOutputs), args.output) == std::end(kOutputs)) {
+    return usage(terminal, "found --output " + args.output + ", want text, json, yaml or csv",
+                 "lint");
   }
   if (args.rules) {
     print_rules(args.output, terminal.out);
@@ -312,14 +343,18 @@ int lint_command(const LintArguments& args, Terminal& terminal) {
   }
   LintInput input(static_cast<std::uint64_t>(limit->value()), terminal);
   for (const std::string& path : args.paths) input.add(path);
+  std::optional<Busy> busy(std::in_place, "checking", terminal);
   lint::Report report = lint::lint(input.files_, schemas->get());
+  busy.reset();
   report.unreadable.insert(report.unreadable.begin(), input.unreadable_.begin(),
                            input.unreadable_.end());
   if (args.output == "text") {
     print_text(report, terminal.out);
+  } else if (args.output == "csv") {
+    terminal.out << csv_text(findings_sheet(report));
   } else {
     const std::string json = report_json(report);
-    terminal.out << (args.output == "json" ? json : as_yaml(json));
+    terminal.out << (args.output == "json" ? json : yaml_of(json));
   }
   if (!report.unreadable.empty()) return kExitUnreadable;
   const std::size_t warnings =
@@ -378,7 +413,7 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   }
   for (const lint::Finding& finding : made->left) {
     print_finding(terminal.err, finding, std::string("left, ") + lint::name(finding.severity));
-    terminal.err << "    fix: " << lint_safe(finding.fix) << '\n';
+    print_lines(terminal.err, "fix: " + lint_safe(finding.fix), "    ");
   }
   return errors_in(made->left) > 0 ? kExitFindings : 0;
 }

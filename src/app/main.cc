@@ -1,10 +1,14 @@
+#include <sys/ioctl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <iostream>
 #include <map>
 #include <string>
+#include <vector>
 
 #include "app/cli.h"
+#include "app/complete.h"
 #include "base/crash_point.h"
 #include "base/system_clock.h"
 
@@ -20,11 +24,14 @@ std::map<std::string, std::string> environment_of(char** entries) {
   return out;
 }
 
-// Under the name of a kubectl plugin it is one.
-std::string program_of(const std::string& called) {
+int window_rows() {
+  winsize size = {};
+  return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
+}
+
+std::string name_of(const std::string& called) {
   const std::size_t slash = called.rfind('/');
-  const std::string name = slash == std::string::npos ? called : called.substr(slash + 1);
-  return name == "kubectl-berth" || name == "kubectl_berth" ? "kubectl berth" : "berth";
+  return slash == std::string::npos ? called : called.substr(slash + 1);
 }
 
 }  // namespace
@@ -34,6 +41,12 @@ int main(int argc, char** argv) {
   std::cin.tie(nullptr);
   const berth::SystemWallClock wall;
   const berth::SystemMonotonicClock monotonic;
+  // Under the name of a kubectl plugin it is one, and kubectl asks it for completions by another.
+  const std::string name = name_of(argc > 0 ? argv[0] : "");
+  const bool completes = name == "kubectl_complete-berth";
+  const bool plugin = completes || name == "kubectl-berth" || name == "kubectl_berth";
+  std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);
+  if (completes) arguments.insert(arguments.begin(), berth::app::kCompleteCommand);
   berth::app::Terminal terminal{.in = std::cin,
                                 .out = std::cout,
                                 .err = std::cerr,
@@ -42,7 +55,8 @@ int main(int argc, char** argv) {
                                 .wall = wall,
                                 .monotonic = monotonic,
                                 .environment = environment_of(environ),
-                                .program = program_of(argc > 0 ? argv[0] : "")};
+                                .program = plugin ? "kubectl berth" : "berth",
+                                .rows = window_rows};
   // For tests alone: where to die as of kill -9.
   if (const auto at = terminal.environment.find("BERTH_CRASH_AT");
       at != terminal.environment.end()) {
@@ -51,7 +65,7 @@ int main(int argc, char** argv) {
       return 2;
     }
   }
-  const int code = berth::app::run_command({argv + 1, argv + argc}, terminal);
+  const int code = berth::app::run_command(arguments, terminal);
   std::cout.flush();
   if (!std::cout) {
     std::cerr << "berth: the output could not be written\n";

@@ -2,10 +2,12 @@
 
 #include <charconv>
 #include <istream>
+#include <optional>
 #include <ostream>
 
-#include "app/explain.h"
+#include "app/busy.h"
 #include "app/input.h"
+#include "app/plan_explain.h"
 #include "app/plan_json.h"
 #include "app/plan_table.h"
 #include "app/shell_word.h"
@@ -26,9 +28,10 @@ struct Settings {
 Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal) {
   Settings settings;
   settings.input.paths = args.paths;
-  if (args.output != "table" && args.output != "json" && args.output != "yaml") {
+  if (args.output != "table" && args.output != "json" && args.output != "yaml" &&
+      args.output != "csv") {
     return invalid("--output: found \"" + text::terminal_safe(args.output) +
-                   "\", want table, json or yaml");
+                   "\", want table, json, yaml or csv");
   }
   if (args.explain && args.explain->empty()) {
     return invalid("--explain: found \"\", want the name of a workload, as in the table");
@@ -93,17 +96,6 @@ void print_troubles(const PlanResult& plan, std::ostream& err) {
   err << "berth: nothing was planned: half of a cluster would give a wrong plan\n";
 }
 
-int print_explanation(const PlanArguments& args, const PlanResult& plan,
-                      const objects::Inputs& inputs, Terminal& terminal) {
-  const Result<const Workload*> workload = find_workload(plan, inputs, *args.explain);
-  if (!workload.ok()) {
-    terminal.err << "berth: --explain: " << workload.error().to_string() << '\n';
-    return kExitUsage;
-  }
-  terminal.out << explain(plan, **workload);
-  return exit_code(plan);
-}
-
 }  // namespace
 
 int plan_command(const PlanArguments& args, Terminal& terminal) {
@@ -115,16 +107,33 @@ int plan_command(const PlanArguments& args, Terminal& terminal) {
   Progress progress(terminal.err_is_terminal ? &terminal.err : nullptr, terminal.monotonic);
   Input input = read_input(settings->input, terminal.in, progress);
   const bool readable = input.unreadable.empty();
+  progress.finish();
+  std::optional<Busy> busy(std::in_place, "planning", terminal);
   const std::int64_t before_ns = terminal.monotonic.ticks_ns();
   const PlanResult plan = readable ? make_plan(input.inputs, settings->plan)
                                    : unreadable_plan(std::move(input.unreadable));
   const std::int64_t took_ns = terminal.monotonic.ticks_ns() - before_ns;
+  if (!readable || !args.explain) busy.reset();
   if (!readable) print_troubles(plan, terminal.err);
-  if (readable && args.explain) return print_explanation(args, plan, input.inputs, terminal);
+  if (readable && args.explain) {
+    const Result<std::string> text =
+        explain_in_plan(plan, input.inputs, settings->plan, *args.explain,
+                        command_line(args) + " --explain " + shell_word(*args.explain));
+    busy.reset();
+    if (!text.ok()) {
+      terminal.err << "berth: --explain: " << text::terminal_safe(text.error().to_string())
+                   << "; the names are in the table: run without --explain\n";
+      return kExitUsage;
+    }
+    terminal.out << *text;
+    return exit_code(plan);
+  }
   if (args.output == "json") {
     terminal.out << plan_json(plan);
   } else if (args.output == "yaml") {
     terminal.out << plan_yaml(plan);
+  } else if (args.output == "csv") {
+    terminal.out << csv_text(plan_sheet(plan));
   } else {
     TableOptions options;
     options.command = command_line(args);

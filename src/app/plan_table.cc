@@ -5,7 +5,9 @@
 #include <algorithm>
 #include <set>
 
+#include "app/sheet.h"
 #include "app/words.h"
+#include "explain/wrap.h"
 #include "model/amounts.h"
 #include "text/escape.h"
 
@@ -13,85 +15,25 @@ namespace berth::app {
 
 namespace {
 
-constexpr std::size_t kScreen = 80;
-constexpr std::size_t kGap = 2;
 constexpr std::size_t kMaxNameWidth = 27;
-constexpr std::size_t kMinNameWidth = 12;
 
-struct Row {
-  std::string name, gpus, third, fourth;
-};
-
-// Four columns in 80 characters.
-class Table {
+// A list of four columns: a name, a number, something short, a sentence. Nothing where it is empty.
+class PlanList {
  public:
-  Table(Row heads, std::size_t third_max) : heads_(std::move(heads)), third_max_(third_max) {}
-  void add(Row row) { rows_.push_back(std::move(row)); }
-  bool empty() const { return rows_.empty(); }
-
+  PlanList(const char* name, const char* number, const char* third, std::size_t third_most,
+           const char* fourth)
+      : sheet_{{{name, false, true, 12, false, kMaxNameWidth},
+                {number, true},
+                {third, false, true, 8, false, third_most},
+                {fourth, false, false, 12, true}},
+               {}} {}
+  void add(std::vector<std::string> row) { sheet_.rows.push_back(std::move(row)); }
   void print(std::size_t max_rows, std::string& out) const {
-    if (rows_.empty()) return;
-    const std::size_t shown = std::min(rows_.size(), max_rows);
-    std::size_t name = width_of(heads_.name), gpus = width_of(heads_.gpus);
-    std::size_t third = width_of(heads_.third);
-    for (std::size_t i = 0; i < shown; ++i) {
-      name = std::max(name, width_of(rows_[i].name));
-      gpus = std::max(gpus, width_of(rows_[i].gpus));
-      third = std::max(third, width_of(rows_[i].third));
-    }
-    name = std::clamp(name, kMinNameWidth, kMaxNameWidth);
-    third = std::min(third, third_max_);
-    const std::size_t fourth = kScreen - name - gpus - third - 3 * kGap;
-    out += '\n';
-    line(heads_, {name, gpus, third, fourth}, out);
-    for (std::size_t i = 0; i < shown; ++i) line(rows_[i], {name, gpus, third, fourth}, out);
-    if (shown < rows_.size()) {
-      out += fmt::format("+{} more (see -o json)\n", rows_.size() - shown);
-    }
+    if (!sheet_.rows.empty()) out += '\n' + table_text(sheet_, max_rows, "-o json");
   }
 
  private:
-  struct Widths {
-    std::size_t name, gpus, third, fourth;
-  };
-  // The last column goes on below itself where it is too long; a word is never cut.
-  static void line(const Row& row, const Widths& w, std::string& out) {
-    const std::string start = fit(row.name, w.name) + "  " + padded_left(row.gpus, w.gpus) + "  " +
-                              fit(row.third, w.third) + "  ";
-    std::string text = start;
-    std::string rest = text::terminal_safe(row.fourth);
-    while (true) {
-      std::size_t cut = rest.size();
-      if (width_of(rest) > w.fourth) {
-        cut = rest.find_last_of(' ', bytes_of(rest, w.fourth));
-        if (cut == std::string::npos || cut == 0) {
-          rest = text::elide_middle(rest, w.fourth);
-          cut = rest.size();
-        }
-      }
-      text += rest.substr(0, cut);
-      while (!text.empty() && text.back() == ' ') text.pop_back();
-      out += text + '\n';
-      if (cut >= rest.size()) return;
-      rest = rest.substr(cut + 1);
-      text = std::string(width_of(start), ' ');
-    }
-  }
-
-  // Of the first n code points.
-  static std::size_t bytes_of(std::string_view text, std::size_t n) {
-    std::size_t at = 0;
-    while (at < text.size() && n > 0) {
-      ++at;
-      while (at < text.size() && (static_cast<unsigned char>(text[at]) & 0xC0) == 0x80) ++at;
-      --n;
-    }
-    return at;
-  }
-
-  Row heads_;
-  std::size_t third_max_;
-  std::vector<Row> rows_;
+  Sheet sheet_;
 };
 
 std::string pods_of(const Workload& workload, int pods) {
@@ -128,8 +70,12 @@ std::string places(const PlanResult& plan, const Workload& workload, std::size_t
   for (auto& [node, place] : nodes) {
     std::sort(place.gpus.begin(), place.gpus.end());
     place.gpus.erase(std::unique(place.gpus.begin(), place.gpus.end()), place.gpus.end());
-    std::string part = text::elide_middle(text::terminal_safe(node), 16);
-    if (!place.gpus.empty()) part += ": " + show_ranges(place.gpus);
+    const std::string gpus = place.gpus.empty() ? "" : ": " + show_ranges(place.gpus);
+    constexpr std::size_t kMostName = 16, kLeastName = 4;  // the numbers stay
+    const std::size_t room = width > width_of(gpus) ? width - width_of(gpus) : 0;
+    const std::string part =
+        text::elide_middle(text::terminal_safe(node), std::clamp(room, kLeastName, kMostName)) +
+        gpus;
     const std::size_t left = nodes.size() - shown - 1;
     const std::size_t rest = left == 0 ? 0 : 3 + width_of("+" + std::to_string(left));
     const std::size_t now = out.empty() ? 0 : width_of(out) + 3;
@@ -193,7 +139,7 @@ std::string cluster_line(const PlanResult& plan) {
 
 void print_placed(const PlanResult& plan, std::size_t max_rows, std::string& out) {
   constexpr std::size_t kWhere = 26;
-  Table table({"PLACED", "GPUS", "WHERE", "HOW"}, kWhere);
+  PlanList table("PLACED", "GPUS", "WHERE", kWhere, "HOW");
   for (const Workload& workload : plan.workloads) {
     if (workload.placements.empty() || workload.was_running) continue;
     const int pods = static_cast<int>(workload.placements.size());
@@ -205,7 +151,7 @@ void print_placed(const PlanResult& plan, std::size_t max_rows, std::string& out
 
 // Let in by quota: where the pods go is for another scheduler to say.
 void print_admitted(const PlanResult& plan, std::size_t max_rows, std::string& out) {
-  Table table({"ADMITTED", "GPUS", "QUEUE", "HOW"}, 22);
+  PlanList table("ADMITTED", "GPUS", "QUEUE", 22, "HOW");
   for (const Workload& workload : plan.workloads) {
     if (workload.kind != Workload::Kind::kQueued || !workload.placed()) continue;
     if (!workload.placements.empty()) continue;
@@ -220,7 +166,7 @@ void print_admitted(const PlanResult& plan, std::size_t max_rows, std::string& o
 }
 
 void print_evicted(const PlanResult& plan, std::size_t max_rows, std::string& out) {
-  Table table({"EVICTED", "PODS", "QUEUE", "WHY"}, 16);
+  PlanList table("EVICTED", "PODS", "QUEUE", 16, "WHY");
   for (const model::Eviction& victim : plan.decision.evictions) {
     const std::string why = victim.by.empty()
                                 ? victim.reason + ": " + victim.message
@@ -231,7 +177,7 @@ void print_evicted(const PlanResult& plan, std::size_t max_rows, std::string& ou
 }
 
 void print_queues(const PlanResult& plan, std::size_t max_rows, std::string& out) {
-  Table table({"QUEUE", "WAIT", "COHORT", "USED OF NOMINAL"}, 16);
+  PlanList table("QUEUE", "WAIT", "COHORT", 16, "USED OF NOMINAL");
   for (const model::QueueUse& queue : plan.decision.queues) {
     std::string use = queue.inactive.empty() ? "" : "inactive, " + queue.inactive + "; ";
     for (const auto& cell : queue.cells) {
@@ -254,7 +200,7 @@ void print_preempted(const PlanResult& plan, std::size_t max_rows, std::string& 
     if (!placement.gpus.empty()) where += ": " + show_ranges(placement.gpus);
     next[placement.pod] = where;
   }
-  Table table({"PREEMPTED", "GPUS", "FROM", "FOR"}, 16);
+  PlanList table("PREEMPTED", "GPUS", "FROM", 16, "FOR");
   for (std::size_t i = 0; i < plan.decision.preemptions.size(); ++i) {
     const model::Preemption& victim = plan.decision.preemptions[i];
     const auto it = next.find(victim.pod);
@@ -267,7 +213,7 @@ void print_preempted(const PlanResult& plan, std::size_t max_rows, std::string& 
 }
 
 void print_waiting(const PlanResult& plan, std::size_t max_rows, std::string& out) {
-  Table table({"WAITING", "GPUS", "REASON", "WHAT WOULD HELP"}, 28);
+  PlanList table("WAITING", "GPUS", "REASON", 28, "WHAT WOULD HELP");
   for (const Workload& workload : plan.workloads) {
     if (workload.was_running) continue;
     // One row for each reason, with the first one's words.
@@ -289,35 +235,13 @@ void print_waiting(const PlanResult& plan, std::size_t max_rows, std::string& ou
   table.print(max_rows, out);
 }
 
-// A sentence to act on is never cut: it wraps at blanks. A word that is too long for a line stands
-// whole on its own, so that a path can be copied; only an absurd one is elided.
-void print_wrapped(const std::string& sentence, std::size_t indent, std::string& out) {
-  constexpr int kMargin = 4;
-  constexpr std::size_t kLongestWord = 300;
-  std::string line(indent, ' ');
-  bool empty = true;
-  for (std::size_t at = 0; at < sentence.size();) {
-    const std::size_t end = std::min(sentence.find(' ', at), sentence.size());
-    const std::string word = text::elide_middle(sentence.substr(at, end - at), kLongestWord);
-    if (!empty && line.size() + 1 + word.size() > static_cast<std::size_t>(kScreen)) {
-      out += line + '\n';
-      line.assign(kMargin, ' ');
-      empty = true;
-    }
-    line += (empty ? "" : " ") + word;
-    empty = false;
-    at = end + 1;
-  }
-  out += line + '\n';
-}
-
 void print_notes(const char* title, const std::vector<objects::Note>& notes, std::size_t count,
                  std::size_t max_shown, std::string& out) {
   if (notes.empty()) return;
   out += fmt::format("\n{} ({})\n", title, std::max(count, notes.size()));
   const std::size_t shown = std::min(notes.size(), max_shown);
   for (std::size_t i = 0; i < shown; ++i) {
-    print_wrapped(text::terminal_safe(note_line(notes[i])), 2, out);
+    explain::wrap("  ", 4, text::terminal_safe(note_line(notes[i])), out);
   }
   const std::size_t total = std::max(count, notes.size());
   if (shown < total) out += fmt::format("  +{} more (see -o json)\n", total - shown);
@@ -378,11 +302,44 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
     const std::string option = "--explain " + text::terminal_safe(waiting->name);
     const std::string whole =
         "Why exactly:  " + text::terminal_safe(options.command) + ' ' + option;
-    out += (width_of(whole) <= kScreen ? whole : "Why exactly, add:  " + option) + '\n';
+    out += (width_of(whole) <= kScreenWidth ? whole : "Why exactly, add:  " + option) + '\n';
   }
 }
 
 }  // namespace
+
+Sheet plan_sheet(const PlanResult& plan) {
+  Sheet sheet{{{"WORKLOAD"},
+               {"STATE"},
+               {"PODS"},
+               {"GPUS"},
+               {"QUEUE"},
+               {"PRIORITY"},
+               {"REASON"},
+               {"WHERE"},
+               {"HELP"}},
+              {}};
+  for (const Workload& workload : plan.workloads) {
+    const auto add = [&](std::string state, std::string reason, std::string where,
+                         std::string help) {
+      sheet.rows.push_back({workload.name, std::move(state), std::to_string(workload.pods),
+                            show_milli(workload.asked_milli), workload.queue,
+                            std::to_string(workload.priority), std::move(reason), std::move(where),
+                            std::move(help)});
+    };
+    if (!workload.placements.empty()) {
+      add("placed", "", places(plan, workload, std::string::npos), "");
+    } else if (workload.placed()) {
+      add("admitted", "", "", "");
+    }
+    for (std::size_t w = 0; w < workload.waiting.size(); ++w) {
+      const model::Outcome& outcome = plan.decision.outcomes[workload.waiting[w]];
+      const bool never = outcome.verdict == model::Verdict::kNever;
+      add(never ? "never" : "waits", std::string(name(outcome.reason)), "", workload.help[w]);
+    }
+  }
+  return sheet;
+}
 
 std::string note_line(const objects::Note& note) {
   std::string out = note.source;
@@ -407,7 +364,9 @@ std::string plan_table(const PlanResult& plan, const TableOptions& options) {
   if (options.decision_ns) {
     const std::string took =
         fmt::format("{:.1f} ms", static_cast<double>(*options.decision_ns) / 1e6);
-    head = padded(std::move(head), kScreen - width_of(took) - 1) + ' ' + took;
+    if (width_of(head) + 2 + width_of(took) <= kScreenWidth) {
+      head = padded(std::move(head), kScreenWidth - width_of(took)) + took;
+    }
   }
   out += head + '\n';
   print_placed(plan, options.max_rows, out);
@@ -426,7 +385,7 @@ std::string plan_table(const PlanResult& plan, const TableOptions& options) {
         show_count(static_cast<std::int64_t>(std::max(plan.counts.ignored, plan.ignored.size())),
                    "object") +
             " not read: " + kinds_of(plan.ignored));
-    print_wrapped(text::terminal_safe(line), 0, out);
+    explain::wrap("", 4, text::terminal_safe(line), out);
   }
   print_summary(plan, options, out);
   return out;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "app/plan.h"
+#include "app/sheet.h"
 
 namespace berth::app {
 
@@ -16,6 +17,9 @@ struct TableOptions {
 };
 
 std::string plan_table(const PlanResult& plan, const TableOptions& options);
+
+// A line for each workload and, of those that wait, for each reason (docs/plan.md).
+Sheet plan_sheet(const PlanResult& plan);
 
 // "a.yaml: document 2: line 7: Pod x/y: spec.z: found ..." with only the parts that are known.
 std::string note_line(const objects::Note& note);

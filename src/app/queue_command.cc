@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "app/shell_word.h"
 #include "explain/queue_view.h"
 #include "explain/words.h"
 #include "model/amounts.h"
@@ -97,9 +98,11 @@ std::string cells_text(const QueueRow& row) {
 std::string one_text(const QueueRow& row, const QueueView& view) {
   std::string locals;
   for (const std::string& local : row.local_queues) locals += (locals.empty() ? "" : ", ") + local;
-  std::string out = text::terminal_safe(row.name);
-  out += row.cohort.empty() ? ", on its own" : ", cohort " + text::terminal_safe(row.cohort);
-  out += fmt::format("; {} admitted, {} waiting\n", row.admitted, row.waiting.size());
+  std::string out = wrapped(fmt::format("{}, {}; {} admitted, {} waiting", row.name,
+                                        row.cohort.empty() ? "on its own" : "cohort " + row.cohort,
+                                        row.admitted, row.waiting.size()),
+                            0) +
+                    '\n';
   if (!row.inactive.empty()) out += wrapped("admits nothing: " + row.inactive, 2) + '\n';
   out += wrapped(locals.empty() ? "no LocalQueue leads to it" : "local queues " + locals, 2) + '\n';
   out += '\n' + cells_text(row);
@@ -121,7 +124,8 @@ std::string all_text(const QueueView& view, const ViewStyle& style) {
   const auto waits = std::find_if(view.queues.begin(), view.queues.end(),
                                   [](const QueueRow& row) { return !row.waiting.empty(); });
   if (waits != view.queues.end()) {
-    out += "\nWho waits:  " + style.program + " queue " + text::terminal_safe(waits->name) + '\n';
+    out += "\nWho waits:  " + style.program + " queue " +
+           text::terminal_safe(shell_word(waits->name)) + '\n';
   }
   return out;
 }

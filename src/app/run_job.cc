@@ -111,12 +111,11 @@ int run_job_command(const RunOptions& given, Terminal& terminal) {
   if (options.job.name.empty()) {
     options.job.name = job_name(options.job.command, terminal.wall.now_ns());
   }
-  const Result<kube::Config> config =
-      kube::find_config(options.kubeconfig, options.context, terminal.environment);
+  const Result<kube::Config> config = kube::find_config(options.cluster, terminal.environment);
   if (!config.ok()) {
     terminal.err << "berth: " << text::terminal_safe(config.error().to_string()) << '\n'
                  << "berth: --kubeconfig says which cluster; berth up starts one\n";
-    return 2;
+    return 1;
   }
   return JobRun(options, *config, terminal).run();
 }

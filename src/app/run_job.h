@@ -6,12 +6,13 @@
 
 #include "app/cli.h"
 #include "app/job_manifest.h"
+#include "kube/config.h"
 
 namespace berth::app {
 
 struct RunOptions {
   JobAsk job;
-  std::string kubeconfig, context;
+  kube::ConfigChoice cluster;
   bool detach = false;  // do not follow
 };
 

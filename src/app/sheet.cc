@@ -4,6 +4,8 @@
 #include <cctype>
 
 #include "explain/words.h"
+#include "explain/wrap.h"
+#include "text/columns.h"
 #include "text/escape.h"
 #include "text/json.h"
 #include "text/value.h"
@@ -14,46 +16,69 @@ namespace {
 
 constexpr std::size_t kSheetGap = 2;
 
+// Takes a column at a time from the widest that may give until the line is short enough.
+template <typename Least>
+void shrink(std::vector<std::size_t>& widths, const Least& least) {
+  std::size_t total = kSheetGap * (widths.size() - 1);
+  for (const std::size_t width : widths) total += width;
+  for (; total > kScreenWidth; --total) {
+    std::size_t widest = widths.size();
+    for (std::size_t c = 0; c < widths.size(); ++c) {
+      if (widths[c] <= least(c)) continue;
+      if (widest == widths.size() || widths[c] > widths[widest]) widest = c;
+    }
+    if (widest == widths.size()) return;
+    --widths[widest];
+  }
+}
+
 std::vector<std::size_t> column_widths(const Sheet& sheet, std::size_t rows) {
   std::vector<std::size_t> widths;
   for (std::size_t c = 0; c < sheet.columns.size(); ++c) {
-    std::size_t width = explain::width_of(sheet.columns[c].head);
+    const SheetColumn& column = sheet.columns[c];
+    std::size_t width = explain::width_of(column.head);
     for (std::size_t r = 0; r < rows; ++r) {
       width = std::max(width, explain::width_of(text::terminal_safe(sheet.rows[r][c])));
     }
-    widths.push_back(width);
+    widths.push_back(std::min(width, std::max(column.at_most, explain::width_of(column.head))));
   }
-  const auto total = [&widths] {
-    std::size_t sum = kSheetGap * (widths.size() - 1);
-    for (const std::size_t width : widths) sum += width;
-    return sum;
+  const auto least = [&](std::size_t c) {
+    return std::max(sheet.columns[c].at_least, explain::width_of(sheet.columns[c].head));
   };
-  while (total() > kScreenWidth) {
-    std::size_t widest = widths.size();
-    for (std::size_t c = 0; c < widths.size(); ++c) {
-      const SheetColumn& column = sheet.columns[c];
-      const std::size_t least = std::max(column.at_least, explain::width_of(column.head));
-      if (!column.gives || widths[c] <= least) continue;
-      if (widest == widths.size() || widths[c] > widths[widest]) widest = c;
-    }
-    if (widest == widths.size()) break;
-    --widths[widest];
-  }
+  constexpr std::size_t kNothing = kScreenWidth * 1000, kStub = 3;
+  shrink(widths, [&](std::size_t c) { return sheet.columns[c].wraps ? least(c) : kNothing; });
+  shrink(widths, [&](std::size_t c) { return sheet.columns[c].gives ? least(c) : kNothing; });
+  shrink(widths, [&](std::size_t c) { return sheet.columns[c].right ? kNothing : kStub; });
   return widths;
 }
 
 void table_line(const Sheet& sheet, const std::vector<std::size_t>& widths,
                 const std::vector<std::string>& cells, std::string& out) {
   std::string line;
+  std::size_t begun = 0;  // columns
+  const auto end_line = [&] {
+    while (!line.empty() && line.back() == ' ') line.pop_back();
+    out += line + '\n';
+  };
   for (std::size_t c = 0; c < cells.size(); ++c) {
     if (c > 0) line.append(kSheetGap, ' ');
-    const std::string cell =
-        text::elide_middle(text::terminal_safe(cells[c]), std::max<std::size_t>(1, widths[c]));
+    std::string cell = text::terminal_safe(cells[c]);
+    const std::size_t width = std::max<std::size_t>(1, widths[c]);
+    while (sheet.columns[c].wraps && explain::width_of(cell) > width) {
+      const std::string_view fits = text::first_columns(cell, width);
+      std::size_t cut = cell[fits.size()] == ' ' ? fits.size() : fits.rfind(' ');
+      if (cut == std::string_view::npos || cut == 0) cut = std::max<std::size_t>(1, fits.size());
+      line += cell.substr(0, cut);
+      end_line();
+      line.assign(begun + kSheetGap * c, ' ');
+      cell.erase(0, cell[cut] == ' ' ? cut + 1 : cut);
+    }
+    cell = text::elide_middle(cell, width);
     line += sheet.columns[c].right ? explain::padded_left(cell, widths[c])
                                    : explain::padded(cell, widths[c]);
+    begun += widths[c];
   }
-  while (!line.empty() && line.back() == ' ') line.pop_back();
-  out += line + '\n';
+  end_line();
 }
 
 std::string csv_cell(std::string_view text) {
@@ -106,7 +131,7 @@ void yaml_lines(const text::Value& v, std::size_t indent, bool in_item, std::str
 
 }  // namespace
 
-std::string table_text(const Sheet& sheet, std::size_t max_rows) {
+std::string table_text(const Sheet& sheet, std::size_t max_rows, std::string_view whole) {
   const std::size_t shown = std::min(sheet.rows.size(), max_rows);
   const std::vector<std::size_t> widths = column_widths(sheet, shown);
   std::vector<std::string> heads;
@@ -115,7 +140,8 @@ std::string table_text(const Sheet& sheet, std::size_t max_rows) {
   table_line(sheet, widths, heads, out);
   for (std::size_t r = 0; r < shown; ++r) table_line(sheet, widths, sheet.rows[r], out);
   if (shown < sheet.rows.size()) {
-    out += '+' + std::to_string(sheet.rows.size() - shown) + " more (see -o csv)\n";
+    out += '+' + std::to_string(sheet.rows.size() - shown) + " more (see " + std::string(whole) +
+           ")\n";
   }
   return out;
 }
@@ -158,24 +184,10 @@ std::string show_age(std::int64_t ns) {
   return in(kDay, "d");
 }
 
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width) {
-  std::string rest = text::terminal_safe(text);
+std::string wrapped(std::string_view text, std::size_t indent) {
   std::string out;
-  const std::size_t room = width > indent + 10 ? width - indent : 10;
-  while (explain::width_of(rest) > room) {
-    std::size_t cut = std::string::npos;  // the last blank that fits
-    std::size_t seen = 0;
-    for (std::size_t i = 0; i < rest.size() && seen <= room; ++i) {
-      if ((static_cast<unsigned char>(rest[i]) & 0xc0) != 0x80) ++seen;
-      if (rest[i] == ' ' && i > 0 && seen <= room + 1) cut = i;
-    }
-    if (cut == std::string::npos) break;
-    std::string line = rest.substr(0, cut);
-    while (line.ends_with(' ')) line.pop_back();
-    out += line + '\n' + std::string(indent, ' ');
-    rest = rest.substr(cut + 1);
-  }
-  return out + rest;
+  explain::wrap(std::string(indent, ' '), indent, text::terminal_safe(text), out);
+  return out.substr(indent, out.size() - indent - 1);
 }
 
 }  // namespace berth::app

@@ -1,7 +1,8 @@
 // Rows and columns for people (80 columns) and for spreadsheets (CSV).
 //
 // Cells are text from anywhere: both printers make them safe. A table never cuts numbers: where a
-// line would be too long the columns that may give way do, widest first, cut in the middle.
+// line would be too long a column that wraps goes on in the lines below, then the columns that may
+// give way do, widest first, cut in the middle, and in the end every column that is not a number.
 #pragma once
 
 #include <cstddef>
@@ -19,6 +20,8 @@ struct SheetColumn {
   bool right = false;  // numbers
   bool gives = false;  // may be cut, down to at_least
   std::size_t at_least = 8;
+  bool wraps = false;  // of the last column: it goes on below itself, at blanks
+  std::size_t at_most = kScreenWidth;
 };
 
 struct Sheet {
@@ -26,8 +29,9 @@ struct Sheet {
   std::vector<std::vector<std::string>> rows;
 };
 
-// With heads; at most max_rows rows, then "+N more (see -o csv)".
-std::string table_text(const Sheet& sheet, std::size_t max_rows = 1000);
+// With heads; at most max_rows rows, then "+N more (see -o csv)": whole says where the rest is.
+std::string table_text(const Sheet& sheet, std::size_t max_rows = 1000,
+                       std::string_view whole = "-o csv");
 std::string csv_text(const Sheet& sheet);  // RFC 4180, heads in lower case
 
 // JSON text as YAML in block style.
@@ -55,8 +59,8 @@ class Paint {
   bool on_;
 };
 
-// Text in lines, cut at blanks, that end before width: the first is printed behind indent columns
-// of the caller's, the others begin with as many blanks. Made safe.
-std::string wrapped(std::string_view text, std::size_t indent, std::size_t width = kScreenWidth);
+// Text in lines that end before kScreenWidth (explain/wrap.h): the first is printed behind indent
+// columns of the caller's, the others begin with as many blanks. Made safe.
+std::string wrapped(std::string_view text, std::size_t indent);
 
 }  // namespace berth::app

@@ -1,11 +1,10 @@
 #include "app/view_screen.h"
 
-#include <atomic>
-#include <memory>
+#include <optional>
 #include <ostream>
 
-#include "app/signals.h"
-#include "base/run_loop.h"
+#include "app/busy.h"
+#include "app/watch.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -57,56 +56,26 @@ void print_notes(const ClusterView& view, Terminal& terminal) {
   }
 }
 
-class ViewShow {
- public:
-  ViewShow(const ViewArguments& arguments, Terminal& terminal, const MakeScreen& make,
-           ViewStyle style)
-      : arguments_(arguments), terminal_(terminal), make_(make), style_(std::move(style)) {}
+int view_error(const Error& error, int code, Terminal& terminal) {
+  terminal.err << "berth: " << text::terminal_safe(error.to_string()) << '\n';
+  return code;
+}
 
-  int once(bool clear) {
-    const Result<ClusterView> view = look(arguments_.view, terminal_);
-    if (!view.ok()) return fail(view.error(), kExitUnreachable);
-    const Result<Screen> screen = make_(*view, style_);
-    if (!screen.ok()) {
-      return fail(screen.error(),
-                  screen.error().code() == Code::kInvalid ? kExitUsage : kExitUnreachable);
-    }
-    if (clear) terminal_.out << "\x1b[H\x1b[2J";
-    terminal_.out << screen->text << std::flush;
-    print_notes(*view, terminal_);
-    return screen->code;
+int show_once(const ViewArguments& arguments, const ViewStyle& style, const MakeScreen& make,
+              Terminal& terminal) {
+  const Result<ClusterView> view = look(arguments.view, terminal);
+  if (!view.ok()) return view_error(view.error(), kExitNothing, terminal);
+  std::optional<Busy> busy(std::in_place, "deciding", terminal);
+  const Result<Screen> screen = make(*view, style);
+  busy.reset();
+  if (!screen.ok()) {
+    const bool usage = screen.error().code() == Code::kInvalid;
+    return view_error(screen.error(), usage ? kExitUsage : kExitNothing, terminal);
   }
-
-  // Until Ctrl-C; a cluster that cannot be reached for a while is told and asked again.
-  int watch() {
-    std::atomic<bool> stopped = false;
-    RunLoop loop(terminal_.monotonic, terminal_.wall);
-    const StopSignals signals([&] {
-      stopped = true;
-      loop.post([&loop] { loop.stop(); });
-    });
-    int code = 0;
-    while (!stopped) {
-      code = once(terminal_.out_is_terminal);
-      if (code == kExitUsage || stopped) break;
-      if (!terminal_.out_is_terminal && style_.format == ViewFormat::kTable) terminal_.out << '\n';
-      loop.after(std::int64_t{arguments_.every_s} * 1'000'000'000, [&loop] { loop.stop(); });
-      loop.run();
-    }
-    return code;
-  }
-
- private:
-  int fail(const Error& error, int code) {
-    terminal_.err << "berth: " << text::terminal_safe(error.to_string()) << '\n';
-    return code;
-  }
-
-  const ViewArguments& arguments_;
-  Terminal& terminal_;
-  const MakeScreen& make_;
-  ViewStyle style_;
-};
+  terminal.out << screen->text << std::flush;
+  print_notes(*view, terminal);
+  return screen->code;
+}
 
 }  // namespace
 
@@ -116,8 +85,12 @@ int show_view(const ViewArguments& arguments, Terminal& terminal, const MakeScre
     terminal.err << "berth: " << format.error().to_string() << '\n';
     return kExitUsage;
   }
-  ViewShow show(arguments, terminal, make, style_of(terminal, *format));
-  return arguments.watch ? show.watch() : show.once(false);
+  const ViewStyle style = style_of(terminal, *format);
+  WatchOptions watch{.on = arguments.watch, .every_s = arguments.every_s};
+  if (*format == ViewFormat::kYaml) watch.between = "---\n";
+  if (*format == ViewFormat::kJson || *format == ViewFormat::kCsv) watch.between = "";
+  return watched(watch, terminal,
+                 [&](Terminal& inner) { return show_once(arguments, style, make, inner); });
 }
 
 Screen render(const ViewStyle& style, int code, const std::function<std::string()>& table,

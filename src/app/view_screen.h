@@ -36,8 +36,6 @@ struct Screen {
 
 using MakeScreen = std::function<Result<Screen>(const ClusterView&, const ViewStyle&)>;
 
-inline constexpr int kExitUnreachable = 1;
-
 // Code::kInvalid of make is a wrong command line, every other error something that is not there.
 int show_view(const ViewArguments& arguments, Terminal& terminal, const MakeScreen& make);
 

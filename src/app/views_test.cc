@@ -499,6 +499,7 @@ TEST(Views, WrongUseIsCodeTwo) {
   EXPECT_EQ(view({"fit", "--topology", "row"}, two_nodes()).code, 2);
   EXPECT_EQ(view({"completion", "tcsh"}, "").code, 2);
   EXPECT_EQ(view({"status", "--every", "0"}, two_nodes()).code, 2);
+  EXPECT_EQ(view({"status", "--now", "soon"}, two_nodes()).code, 2);
 }
 
 TEST(Views, WhatCannotBeReadIsCodeOne) {
@@ -509,7 +510,70 @@ TEST(Views, WhatCannotBeReadIsCodeOne) {
   const Seen nobody = view({"status", "--kubeconfig", "/does/not/exist"}, "");
   EXPECT_EQ(nobody.code, 1);
   EXPECT_TRUE(holds(nobody.err, "-f reads files")) << nobody.err;
-  EXPECT_EQ(view({"status", "--now", "soon"}, two_nodes()).code, 1);
+}
+
+// docs/cli.md: the codes do not change.
+TEST(Codes, OfEveryCommand) {
+  const std::string none = "/does/not/exist";
+  struct Case {
+    std::vector<std::string> arguments;
+    int code;
+  };
+  std::vector<Case> cases = {
+      {{"plan", "-f", none}, 20},
+      {{"lint", none}, 20},
+      {{"convert", none}, 20},
+      {{"plan"}, 2},
+      {{"why"}, 2},
+      {{"why-no-gpu"}, 2},
+      {{"lint"}, 2},
+      {{"convert"}, 2},
+      {{"replay"}, 2},
+      {{"replay", none}, 2},
+      {{"completion"}, 2},
+      {{"completion", "bash"}, 0},
+      {{"version", "--client"}, 0},
+      {{"run", "--kubeconfig", none, "--", "x"}, 1},
+      {{"controller", "--kubeconfig", none}, 2},
+      {{"why", "x", "--no-controller", "--kubeconfig", none}, 1},
+      {{"why-no-gpu", "x", "--kubeconfig", none}, 1},
+      {{"why", "x", "-f", none}, 1},
+      {{"why-no-gpu", "x", "-f", none}, 1},
+      {{}, 2},
+      {{"frobnicate"}, 2},
+      {{"--help"}, 0},
+      {{"--version"}, 0},
+  };
+  for (const char* command : {"status", "gpus", "queue", "fit", "preempted", "doctor"}) {
+    cases.push_back({{command, "-f", none}, 1});
+    cases.push_back({{command, "--kubeconfig", none}, 1});
+    cases.push_back({{"--kubeconfig", none, command}, 1});
+    cases.push_back({{command, "-o", "xml"}, 2});
+  }
+  for (const char* command : {"snapshot", "version"}) {
+    cases.push_back({{command, "--kubeconfig", none}, 1});
+  }
+  for (const char* command : {"plan", "why", "why-no-gpu", "up", "run", "controller", "agent",
+                              "lint", "convert", "replay", "status", "gpus", "queue", "fit",
+                              "preempted", "doctor", "snapshot", "version", "completion"}) {
+    cases.push_back({{command, "--no-such-option"}, 2});
+    cases.push_back({{command, "--help"}, 0});
+  }
+  for (const Case& c : cases) {
+    std::string line;
+    for (const std::string& word : c.arguments) line += word + ' ';
+    const Seen seen = view(c.arguments, "");
+    EXPECT_EQ(seen.code, c.code) << line << "\n" << seen.err;
+    const bool said = seen.err.starts_with("berth") || seen.out.find(none) != std::string::npos;
+    EXPECT_TRUE(c.code == 0 || said) << line << "\n" << seen.err;
+  }
+  EXPECT_EQ(view({"queue", "nobody"}, two_nodes()).code, 1);
+  EXPECT_EQ(view({"why", "nobody"}, two_nodes()).code, 1);
+  EXPECT_EQ(view({"why", "t/a"}, two_nodes()).code, 0);
+  EXPECT_EQ(view({"plan"}, two_nodes()).code, 0);
+  EXPECT_EQ(view({"plan"}, two_nodes() + view_pod("c", 9)).code, 10);
+  EXPECT_EQ(view({"why", "t/c"}, two_nodes() + view_pod("c", 4)).code, 10);
+  EXPECT_EQ(view({"why", "t/c"}, two_nodes() + view_pod("c", 9)).code, 30);
 }
 
 TEST(Views, ColoursOnlyOnATerminalWithoutNoColor) {
@@ -553,24 +617,27 @@ TEST(Views, HelpNamesTheProgramAsPeopleCallIt) {
   const Seen help = view({"fit", "--help"}, "", {}, false, "kubectl berth");
   EXPECT_TRUE(holds(help.out, "kubectl berth fit --gpus 8")) << help.out;
   const Seen plain = view({"fit", "--help"}, "");
-  EXPECT_FALSE(holds(plain.out, "kubectl")) << plain.out;
+  EXPECT_FALSE(holds(plain.out, "kubectl berth")) << plain.out;
   EXPECT_TRUE(
       holds(view({"frobnicate"}, "", {}, false, "kubectl berth").err, "see kubectl berth --help"));
 }
 
-TEST(Views, CompletionKnowsEveryCommand) {
-  const Seen help = view({"--help"}, "");
+TEST(Views, CompletionAsksTheProgram) {
   for (const char* shell : {"bash", "zsh", "fish"}) {
     const Seen script = view({"completion", shell}, "");
     EXPECT_EQ(script.code, 0);
-    for (const char* word :
-         {"status", "queue", "doctor", "preempted", "snapshot", "version", "plan", "kubeconfig"}) {
-      EXPECT_TRUE(holds(script.out, word)) << shell << ' ' << word;
-    }
+    EXPECT_TRUE(holds(script.out, " __complete ")) << shell;
   }
+  const Seen commands = view({"__complete", ""}, "");
   for (const char* word : {"status", "queue", "gpus", "fit", "preempted", "doctor", "snapshot"}) {
-    EXPECT_TRUE(holds(help.out, word)) << word;
+    EXPECT_TRUE(holds(commands.out, std::string(word) + '\t')) << word;
+    EXPECT_TRUE(holds(view({"--help"}, "").out, word)) << word;
   }
+  EXPECT_FALSE(holds(commands.out, "agent-helper")) << "not for people";
+  EXPECT_TRUE(holds(view({"__complete", "gpus", "--dev"}, "").out, "--devices\t"));
+  EXPECT_EQ(view({"__complete", "gpus", "-o", "y"}, "").out, "yaml\n:4\n");
+  EXPECT_EQ(view({"__complete", "gpus", "--output=c"}, "").out, "--output=csv\n:4\n");
+  EXPECT_EQ(view({"__complete", "gpus", "-f", ""}, "").out, ":0\n");
 }
 
 TEST(Views, VersionWithoutAServer) {
@@ -651,7 +718,14 @@ TEST(Sheets, GiveWayWhereTheyMay) {
   EXPECT_TRUE(holds(csv_text({{{"A B"}}, {{"x,\"y\"\n"}}}), "a_b\r\n\"x,\"\"y\"\"\\n\"\r\n"));
   EXPECT_EQ(show_age(-5), "0 s");
   EXPECT_EQ(show_age(std::int64_t{7'200} * 1'000'000'000), "2 h");
-  EXPECT_EQ(wrapped("aaaa bbbb cccc", 2, 14), "aaaa bbbb\n  cccc");
+  EXPECT_EQ(wrapped(std::string(50, 'a') + ' ' + std::string(50, 'b'), 2),
+            std::string(50, 'a') + "\n  " + std::string(50, 'b'));
+  EXPECT_EQ(wrapped(std::string(90, 'a') + " 12", 2),
+            std::string(78, 'a') + "\n  " + std::string(12, 'a') + " 12");
+  Sheet wrapping{{{"A"}, {"B", false, false, 12, true}},
+                 {{std::string(60, 'a'), "one two three four five"}}};
+  EXPECT_TRUE(holds(table_text(wrapping), "one two three four\n" + std::string(62, ' ') + "five\n"))
+      << table_text(wrapping);
 }
 
 }  // namespace

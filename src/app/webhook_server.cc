@@ -1,7 +1,6 @@
 #include "app/webhook_server.h"
 
 #include <atomic>
-#include <charconv>
 #include <utility>
 
 #include "app/files.h"
@@ -67,24 +66,14 @@ class Reviewer {
   CounterFamily& conversions_;
 };
 
-}  // namespace
-
-Result<HostPort> parse_host_port(const std::string& text) {
-  const std::size_t colon = text.rfind(':');
-  HostPort out;
-  if (colon == std::string::npos) return invalid("found \"" + text + "\", want HOST:PORT");
-  out.host = text.substr(0, colon);
-  if (out.host.size() >= 2 && out.host.front() == '[' && out.host.back() == ']') {
-    out.host = out.host.substr(1, out.host.size() - 2);
-  }
-  if (out.host.empty()) out.host = "0.0.0.0";
-  const char* end = text.data() + text.size();
-  const auto [stop, code] = std::from_chars(text.data() + colon + 1, end, out.port);
-  if (code != std::errc() || stop != end) {
-    return invalid("found \"" + text + "\", want HOST:PORT with a port of 0..65535");
-  }
-  return out;
+serve::Handler reviewing(const std::string& scheduler_name, MetricsRegistry& metrics) {
+  return [reviewer = Reviewer(scheduler_name, metrics)](
+             const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
+    exchange->respond(reviewer.answer(request));
+  };
 }
+
+}  // namespace
 
 struct WebhookServer::State : std::enable_shared_from_this<State> {
   State(kube::Client& with, WebhookServerOptions how, const Logger& to, MetricsRegistry& into)
@@ -174,13 +163,8 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.port = options.port;
     http.tls = files;
     http.max_body_bytes = objects::kMostReviewBytes;
-    auto listening = serve::HttpServer::start(
-        http,
-        [reviewer = Reviewer(options.scheduler_name, metrics)](
-            const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
-          exchange->respond(reviewer.answer(request));
-        },
-        &metrics);
+    auto listening =
+        serve::HttpServer::start(http, reviewing(options.scheduler_name, metrics), &metrics);
     if (!listening.ok()) {
       const Error why = std::move(listening).error().context("webhook");
       done(why);

@@ -31,13 +31,6 @@ struct WebhookServerOptions {
   bool manage_all = false;
 };
 
-// "host:port", "[::1]:9443", ":9443".
-struct HostPort {
-  std::string host;
-  std::uint16_t port = 0;
-};
-Result<HostPort> parse_host_port(const std::string& text);
-
 class WebhookServer {
  public:
   WebhookServer(kube::Client& client, WebhookServerOptions options, const Logger& log,

@@ -6,6 +6,7 @@
 #include <ostream>
 #include <set>
 
+#include "app/busy.h"
 #include "app/sheet.h"
 #include "app/shell_word.h"
 #include "app/why_remote.h"
@@ -136,7 +137,9 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
     };
   }
   explain::Examiner examiner(view.inputs, std::move(options));
+  std::optional<Busy> busy(std::in_place, "trying what would help", terminal);
   Result<explain::Answer> answer = examiner.why(subject);
+  busy.reset();
   if (!answer.ok()) {
     terminal.err << "berth: " << answer.error().to_string() << '\n';
     return answer.error().code() == Code::kInvalid ? kExitUsage : kExitNotThere;
@@ -159,11 +162,12 @@ bool for_controller(const WhyArguments& args) {
 // nullopt: nobody could be asked.
 std::optional<int> ask_for_it(const WhyArguments& args, const ControllerPlace& place,
                               explain::Subject subject, Terminal& terminal) {
-  const Result<kube::Config> config =
-      kube::find_config(args.view.kubeconfig, args.view.context, terminal.environment);
+  const Result<kube::Config> config = kube::find_config(args.view, terminal.environment);
   if (!config.ok()) return std::nullopt;  // the view says so
   if (subject.ns.empty()) subject.ns = config->ns;
+  std::optional<Busy> busy(std::in_place, "asking the controller", terminal);
   const RemoteWhy got = ask_controller(*config, place, subject, args.output, terminal);
+  busy.reset();
   if (got.how == RemoteWhy::How::kAnswered) {
     terminal.out << got.text;
     return got.code;

@@ -152,7 +152,7 @@ Result<NoGpuSeen> gather(const NoGpuArguments& args, kube::Key pod, Terminal& te
     return from_files(args.view, pod, terminal);
   }
   Result<kube::Config> config =
-      kube::find_config(args.view.kubeconfig, args.view.context, terminal.environment);
+      kube::find_config(args.view, terminal.environment);
   if (!config.ok()) {
     return Error(config.error().code(),
                  config.error().to_string() + "; --kubeconfig says which cluster, -f reads files");

@@ -1,0 +1,99 @@
+#include "app/gpu_loads.h"
+
+#include <algorithm>
+
+#include "account/history.h"
+#include "base/run_loop.h"
+#include "kube/curl_transport.h"
+#include "objects/readers.h"
+#include "text/http.h"
+
+namespace berth::app {
+
+namespace {
+
+constexpr std::size_t kMostAsked = 2000;
+constexpr std::size_t kLongestMetrics = 4 * 1024 * 1024;
+
+std::string_view load_text(const ObjectFacts& pod, std::initializer_list<std::string_view> keys) {
+  const text::Value* found = objects::find_in(*pod.value, keys);
+  return found == nullptr ? std::string_view{} : found->string();
+}
+
+bool is_exporter(const ObjectFacts& pod) {
+  const std::string_view name = load_text(pod, {"metadata", "labels", "app.kubernetes.io/name"});
+  const std::string_view part =
+      load_text(pod, {"metadata", "labels", "app.kubernetes.io/component"});
+  return (name == "berth" && part == "agent") || name == "dcgm-exporter" ||
+         load_text(pod, {"metadata", "labels", "app"}) == "nvidia-dcgm-exporter";
+}
+
+}  // namespace
+
+std::map<std::string, std::string> load_targets(const ClusterView& view,
+                                                const explain::Fleet& fleet) {
+  const std::string port = std::to_string(kMetricsPort);
+  std::map<std::string, std::string> pods;
+  for (const ObjectFacts& pod : view.of_kind("Pod")) {
+    if (!is_exporter(pod) || load_text(pod, {"status", "phase"}) != "Running") continue;
+    const std::string_view node = load_text(pod, {"spec", "nodeName"});
+    if (node.empty()) continue;
+    pods.emplace(node, "/api/v1/namespaces/" + text::percent_encode(pod.ns) + "/pods/" +
+                           text::percent_encode(pod.name) + ':' + port + "/proxy/metrics");
+  }
+  std::map<std::string, std::string> out;
+  for (const explain::FleetNode& node : fleet.nodes) {
+    if (node.gpus.empty() || !node.ready || out.size() == kMostAsked) continue;
+    const auto pod = pods.find(node.name);
+    out.emplace(node.name, pod != pods.end() ? pod->second
+                                             : "/api/v1/nodes/" + text::percent_encode(node.name) +
+                                                   ':' + port + "/proxy/metrics");
+  }
+  return out;
+}
+
+void take_loads(std::string_view page, explain::FleetNode& node) {
+  constexpr int kMostMib = 16 * 1024 * 1024;
+  const std::vector<int> busy = account::busy_of_metrics(page);
+  const std::vector<int> used = account::gauge_of_metrics(page, "DCGM_FI_DEV_FB_USED", kMostMib);
+  const std::vector<int> left = account::gauge_of_metrics(page, "DCGM_FI_DEV_FB_FREE", kMostMib);
+  for (explain::FleetGpu& gpu : node.gpus) {
+    if (gpu.index < 0) continue;
+    const auto index = static_cast<std::size_t>(gpu.index);
+    if (index < busy.size()) gpu.busy_percent = busy[index];
+    if (index >= used.size() || index >= left.size() || used[index] < 0 || left[index] < 0)
+      continue;
+    gpu.memory_used_mib = used[index];
+    gpu.memory_mib = used[index] + left[index];
+  }
+}
+
+void ask_loads(const ViewOptions& options, const ClusterView& view, Terminal& terminal,
+               explain::Fleet& fleet) {
+  if (view.saved) return;
+  const Result<kube::Config> config = kube::find_config(options, terminal.environment);
+  const std::map<std::string, std::string> targets = load_targets(view, fleet);
+  if (!config.ok() || targets.empty()) return;
+  RunLoop loop(terminal.monotonic, terminal.wall);
+  kube::CurlTransport transport(loop, *config, terminal.environment,
+                                {.max_answer_bytes = kLongestMetrics});
+  std::size_t open = 0;
+  for (explain::FleetNode& node : fleet.nodes) {
+    const auto target = targets.find(node.name);
+    if (target == targets.end()) continue;
+    text::HttpRequest request;
+    request.method = "GET";
+    request.target = target->second;
+    request.headers = {{"Accept", "text/plain"}, {"User-Agent", "berth-cli"}};
+    ++open;
+    transport.send(std::move(request), {.timeout_ns = kLoadsNs},
+                   [&](const text::HttpResponse& answer, const kube::TransportError* error) {
+                     if (error == nullptr && answer.status == 200) take_loads(answer.body, node);
+                     if (--open == 0) loop.stop();
+                   });
+  }
+  loop.after(kLoadsNs, [&loop] { loop.stop(); });
+  loop.run();
+}
+
+}  // namespace berth::app

@@ -1,0 +1,29 @@
+// How busy the GPUs of a cluster are and how full their memory is, as their agents say now.
+//
+// Asked through the API server, so that it works wherever kubectl does: the agent's pod on each
+// node (berth's or dcgm-exporter's), else port 9400 of the node itself. All at once, and no longer
+// than kLoadsNs together: who has not answered by then, or may not be asked, is not known.
+#pragma once
+
+#include <cstdint>
+
+#include "app/cluster_view.h"
+#include "explain/fleet.h"
+
+namespace berth::app {
+
+inline constexpr std::int64_t kLoadsNs = 1'500'000'000;
+inline constexpr std::uint16_t kMetricsPort = 9400;
+
+// Fills in what the GPUs of the fleet do. Nothing for files and snapshots. Blocks.
+void ask_loads(const ViewOptions& options, const ClusterView& view, Terminal& terminal,
+               explain::Fleet& fleet);
+
+// Where each node's metrics are asked, by node.
+std::map<std::string, std::string> load_targets(const ClusterView& view,
+                                                const explain::Fleet& fleet);
+
+// A page of metrics, taken into the GPUs of a node.
+void take_loads(std::string_view page, explain::FleetNode& node);
+
+}  // namespace berth::app
