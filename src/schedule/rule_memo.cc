@@ -34,6 +34,15 @@ bool tolerated(const NodeRules& rules, const model::Taint& taint) {
 }
 
 const model::Taint kCordon{"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule};
+constexpr std::string_view kConditionTaints = "node.kubernetes.io/";
+
+// but: keys that begin with it do not count.
+bool taints_tolerated(const NodeInfo& node, const NodeRules& rules, std::string_view but = {}) {
+  return std::all_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
+    return taint.effect == model::TaintEffect::kPreferNoSchedule ||
+           (!but.empty() && taint.key.starts_with(but)) || tolerated(rules, taint);
+  });
+}
 
 bool uniform(const Inventory& inventory, const model::NodeSelectorTerm& term) {
   return term.fields.empty() &&
@@ -65,11 +74,10 @@ Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const N
   if (!lasting && node.unschedulable && !tolerated(rules, kCordon)) {
     out |= bit(Constraint::kUnschedulable);
   }
-  for (const auto& taint : node.taints) {
-    if (lasting && taint.key.starts_with("node.kubernetes.io/")) continue;
-    if (taint.effect != model::TaintEffect::kPreferNoSchedule && !tolerated(rules, taint)) {
-      out |= bit(Constraint::kTaints);
-    }
+  // The taints that come with a cordon or a lost node say the same thing once more.
+  const bool told = lasting || out != 0;
+  if (!taints_tolerated(node, rules, told ? kConditionTaints : "")) {
+    out |= bit(Constraint::kTaints);
   }
   for (const auto& [key, value] : rules.node_selector) {
     if (inventory.label(node, key) != std::optional<std::string_view>(value)) {
@@ -114,25 +122,29 @@ RuleResult RuleMemo::evaluate(const Inventory& inventory, const NodeRules& rules
                  .tolerated = model::NodeSet(n),
                  .preference = std::vector<std::int32_t>(n)};
   bool by_class = uniform(inventory, rules);
-  std::vector<std::pair<Blockers, std::int32_t>> classes;
+  struct Ruling {
+    Blockers blockers = 0;
+    std::int32_t preference = 0;
+    bool tolerated = false;
+  };
+  const auto rule_on = [&](const NodeInfo& node) {
+    return Ruling{rule_blockers(inventory, node, rules), rule_preference(inventory, node, rules),
+                  taints_tolerated(node, rules)};
+  };
+  std::vector<Ruling> classes;
   for (std::size_t c = 0; by_class && c < inventory.classes(); ++c) {
-    const NodeInfo& node = inventory.node(inventory.class_first(c));
-    classes.emplace_back(rule_blockers(inventory, node, rules),
-                         rule_preference(inventory, node, rules));
+    classes.push_back(rule_on(inventory.node(inventory.class_first(c))));
   }
   bool preferences = false;
   constexpr Blockers kAffinity = bit(Constraint::kNodeSelector) | bit(Constraint::kNodeAffinity);
   for (std::size_t i = 0; i < n; ++i) {
-    auto [blockers, preference] =
-        by_class ? classes[inventory.class_of(i)]
-                 : std::pair{rule_blockers(inventory, inventory.node(i), rules),
-                             rule_preference(inventory, inventory.node(i), rules)};
-    out.blockers[i] = blockers;
-    out.preference[i] = preference;
-    preferences |= preference != 0;
-    if (blockers == 0) out.allowed.set(i);
-    if ((blockers & kAffinity) == 0) out.affinity.set(i);
-    if ((blockers & bit(Constraint::kTaints)) == 0) out.tolerated.set(i);
+    const Ruling of = by_class ? classes[inventory.class_of(i)] : rule_on(inventory.node(i));
+    out.blockers[i] = of.blockers;
+    out.preference[i] = of.preference;
+    preferences |= of.preference != 0;
+    if (of.blockers == 0) out.allowed.set(i);
+    if ((of.blockers & kAffinity) == 0) out.affinity.set(i);
+    if (of.tolerated) out.tolerated.set(i);
   }
   if (!preferences) out.preference.clear();
   return out;

@@ -77,6 +77,9 @@ void wear(Random& random, NodeSpec& node) {
     node.taints.push_back({"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule});
   }
   node.ready = !random.chance(1, 20);
+  if (!node.ready && random.chance(1, 2)) {
+    node.taints.push_back({"node.kubernetes.io/not-ready", "", TaintEffect::kNoExecute});
+  }
 }
 
 }  // namespace

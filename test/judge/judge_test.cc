@@ -78,6 +78,14 @@ TEST(Constraints, ReadyAndCordon) {
   cordoned.unschedulable = true;
   expect_reason({down}, {a_pod("p")}, Verdict::kWait, Reason::kNodeNotReady);
   expect_reason({cordoned}, {a_pod("p")}, Verdict::kWait, Reason::kNodeUnschedulable);
+  // The taints that come with it are no reason of their own.
+  NodeSpec lost = down, drained = cordoned;
+  lost.taints = {{"node.kubernetes.io/not-ready", "", TaintEffect::kNoSchedule},
+                 {"node.kubernetes.io/unreachable", "", TaintEffect::kNoExecute}};
+  drained.name = "o";
+  drained.taints = {{"node.kubernetes.io/unschedulable", "", TaintEffect::kNoSchedule}};
+  expect_reason({lost, drained}, {a_pod("p")}, Verdict::kWait, Reason::kNodeNotReady);
+  expect_reason({drained}, {a_pod("p")}, Verdict::kWait, Reason::kNodeUnschedulable);
   PodSpec tolerant = a_pod("p");
   tolerant.tolerations = {{"node.kubernetes.io/unschedulable", model::Toleration::Op::kExists, "",
                            TaintEffect::kNoSchedule}};

@@ -105,8 +105,8 @@ bool tolerated(const PodSpec& pod, const model::Taint& taint) {
 
 bool taints_tolerated(const PodSpec& pod, const NodeSpec& node, std::string_view but) {
   return std::all_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
-    return taint.effect == TaintEffect::kPreferNoSchedule || (!but.empty() && taint.key == but) ||
-           tolerated(pod, taint);
+    return taint.effect == TaintEffect::kPreferNoSchedule ||
+           (!but.empty() && taint.key.starts_with(but)) || tolerated(pod, taint);
   });
 }
 

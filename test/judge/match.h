@@ -17,7 +17,7 @@ bool selected(const model::PodSpec& pod, const model::NodeSpec& node);
 bool affine(const model::PodSpec& pod, const model::NodeSpec& node);
 
 bool tolerated(const model::PodSpec& pod, const model::Taint& taint);
-// Every NoSchedule and NoExecute taint but those with the key `but`.
+// Every NoSchedule and NoExecute taint but those whose key begins with `but`.
 bool taints_tolerated(const model::PodSpec& pod, const model::NodeSpec& node,
                       std::string_view but = {});
 

@@ -17,6 +17,7 @@ using model::TaintEffect;
 namespace {
 
 constexpr const char* kCordon = "node.kubernetes.io/unschedulable";
+constexpr const char* kConditionTaints = "node.kubernetes.io/";
 
 Constraints when(bool rejected, Constraint constraint) { return rejected ? bit(constraint) : 0; }
 
@@ -168,10 +169,10 @@ Constraints View::rejects(int node) const {
 Constraints View::rejects_node(int node) const {
   const NodeSpec& spec = *state_.nodes[static_cast<std::size_t>(node)].spec;
   static const model::Taint cordon{.key = kCordon, .value = "", .effect = TaintEffect::kNoSchedule};
-  bool cordons = (ignored_ & bit(Constraint::kUnschedulable)) == 0;
-  return when(!spec.ready, Constraint::kNodeReady) |
-         when(spec.unschedulable && !tolerated(pod_, cordon), Constraint::kUnschedulable) |
-         when(!taints_tolerated(pod_, spec, cordons ? "" : kCordon), Constraint::kTaints) |
+  bool cordoned = spec.unschedulable && !tolerated(pod_, cordon);
+  const char* but = !spec.ready || cordoned ? kConditionTaints : "";
+  return when(!spec.ready, Constraint::kNodeReady) | when(cordoned, Constraint::kUnschedulable) |
+         when(!taints_tolerated(pod_, spec, but), Constraint::kTaints) |
          when(!selected(pod_, spec), Constraint::kNodeSelector) |
          when(!affine(pod_, spec), Constraint::kNodeAffinity) |
          when(!volumes_reachable(pod_, spec), Constraint::kVolumes) |
