@@ -239,6 +239,10 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
       spec.preempted_by = uid_in(c.message);
     } else if (c.type == "Requeued" && !on) {
       spec.not_requeued = reason;
+    } else if (c.type == kPlacedCondition && on) {
+      spec.seats.clear();
+      const std::string want = seats_in(c.message, spec.seats);
+      if (!want.empty()) d.error(v, "the condition " + c.type + " with another message", want);
     }
   }
   if (reserved == false) {

@@ -272,24 +272,8 @@ constexpr auto read_seat = object_of<kSeatFields>;
 void read_seats(const Value& v, W& out, Decoder& d) {
   const std::string* text = out.meta.annotation(kSeatsAnnotation);
   if (text == nullptr) return;
-  const auto document = text::parse_json(*text);
-  if (!document.ok() || !document->root().is_object()) {
-    return annotation_error(v, kSeatsAnnotation, "a JSON object of lists by pod set", d);
-  }
-  std::size_t seats = 0;
-  for (const text::Member& member : document->root().members()) {
-    std::vector<RawSeat> raw;
-    Decoder inner;
-    list_of<read_seat>(member.value, raw, inner);
-    seats += raw.size();
-    if (!inner.ok() || seats > static_cast<std::size_t>(kMaxJobPods)) {
-      return annotation_error(v, kSeatsAnnotation, "lists of {node, gpus} by pod set", d);
-    }
-    for (RawSeat& seat : raw) {
-      out.spec.seats.push_back(
-          {std::string(member.key), std::move(seat.node), std::move(seat.gpus)});
-    }
-  }
+  const std::string want = seats_in(*text, out.spec.seats);
+  if (!want.empty()) annotation_error(v, kSeatsAnnotation, want, d);
 }
 
 void read_workload_annotations(const Value& v, W& out, Decoder& d) {
@@ -344,6 +328,23 @@ std::string slices_wrong(const std::vector<TopologyAsk::Slice>& slices, int coun
     if (slices[i].size > outer || (i > 0 && outer % slices[i].size != 0)) {
       return i == 0 ? "at most the count " + std::to_string(count)
                     : "each size a divisor of the one before";
+    }
+  }
+  return {};
+}
+
+std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out) {
+  const auto document = text::parse_json(text);
+  if (!document.ok() || !document->root().is_object()) return "a JSON object of lists by pod set";
+  for (const text::Member& member : document->root().members()) {
+    std::vector<RawSeat> raw;
+    Decoder inner;
+    list_of<read_seat>(member.value, raw, inner);
+    if (!inner.ok() || out.size() + raw.size() > static_cast<std::size_t>(kMaxJobPods)) {
+      return "lists of {node, gpus} by pod set";
+    }
+    for (RawSeat& seat : raw) {
+      out.push_back({std::string(member.key), std::move(seat.node), std::move(seat.gpus)});
     }
   }
   return {};

@@ -8,13 +8,14 @@
 // every pod set once, negative usage. Annotations: priority-boost, admission-gated-by,
 // workload-slice-replacement-for (a larger slice of an elastic job),
 // workload-allowed-resource-flavors (with a Workload as controller: a variant of it),
-// berth.dev/seats (where the pods of a holder are to run), berth.dev/preemptions (when it was
-// preempted in the past hour). A workload holds quota where
+// berth.dev/seats (where the pods of a holder are to run; also the condition berth.dev/Placed),
+// berth.dev/preemptions (when it was preempted in the past hour). A workload holds quota where
 // status.admission is given and the condition QuotaReserved is not False.
 #pragma once
 
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "model/workload.h"
@@ -29,6 +30,9 @@ namespace berth::objects {
 
 inline constexpr std::size_t kMostPodSets = 18;
 inline constexpr std::string_view kSeatsAnnotation = "berth.dev/seats";
+// The same as a condition of its status, with the list as its message: it is written together with
+// the admission. It goes before the annotation, which stands where the list is too long for it.
+inline constexpr std::string_view kPlacedCondition = "berth.dev/Placed";
 inline constexpr std::string_view kPreemptionsAnnotation = "berth.dev/preemptions";
 inline constexpr std::size_t kMostPreemptions = 64;
 
@@ -54,6 +58,9 @@ void read_topology_assignment(const text::Value& v, KueueVersion version,
                               std::optional<model::TopologyAssignment>& out, text::Decoder& d);
 void write_topology_assignment(const model::TopologyAssignment& assignment, KueueVersion version,
                                text::JsonWriter& out);
+
+// Adds the seats of {"main": [{"node": "n1", "gpus": [0, 1]}, ...]}. "", or what is wanted instead.
+std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out);
 
 // "" or what is wrong with the sizes: want <this>.
 std::string slices_wrong(const std::vector<model::TopologyAsk::Slice>& slices, int count);

@@ -7,6 +7,7 @@
 #include "objects/object_shelves.h"
 #include "objects/queue_marks.h"
 #include "objects/resolver.h"
+#include "objects/waiting_lanes.h"
 
 namespace berth::objects {
 
@@ -15,6 +16,18 @@ using text::Value;
 namespace {
 
 using Names = std::set<std::string, std::less<>>;
+
+constexpr std::size_t kMostWaitingAlike = 2'000;  // that a decision of queues looks at
+
+// What is left of a workload that is not decided: whose pods it stands for.
+Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
+  Found<WorkloadObject> out{.origin = found.origin, .shown = found.shown, .object = {}};
+  out.object.meta.owners = found.object.meta.owners;
+  out.object.spec.ns = found.object.spec.ns;
+  out.object.spec.name = found.object.spec.name;
+  out.object.spec.finished = true;
+  return out;
+}
 
 }  // namespace
 
@@ -25,8 +38,13 @@ struct ObjectSet::State {
     friend bool operator==(const Holding&, const Holding&) = default;
   };
 
+  explicit State(ObjectSetOptions options_in)
+      : options(std::move(options_in)), lanes(options.seed) {}
+
   ObjectSetOptions options;
   Shelves shelves;
+  WaitingLanes lanes;
+  std::unordered_map<std::string, BodyHash> decided;  // hash_of_decided() by kind|key
   std::map<std::string, LivePod, std::less<>> pods;   // by ns/name
   std::map<std::string, Names, std::less<>> pods_on;  // by node
   std::map<std::string, Names, std::less<>> members;  // by ns/group
@@ -361,13 +379,27 @@ struct ObjectSet::State {
     digest -= mine;
     mine = object_digest(kind, key, v);
     digest += mine;
+    if (shelf == &shelves.workloads || shelf == &shelves.cluster_queues ||
+        shelf == &shelves.local_queues) {
+      const BodyHash hash = hash_of_decided(kind, v, options.seed);
+      const auto [it, fresh] = decided.try_emplace(digest_key, hash);
+      if (!fresh && it->second == hash) return Effect::kNone;
+      it->second = hash;
+    }
     Gathered one;
     read_object(v, version, kind, {.source = "cluster"}, one);
     before_change(kind, key, name, one);
     if (!shelf->take(key, one)) return Effect::kNone;
     after_change(kind, key, name);
+    if (shelf == &shelves.workloads) enter_lane(key, v);
     if (kind == "GpuNode" && gpu_facts_same) return Effect::kLater;
     return changed(version, kind, ns, name);
+  }
+
+  void enter_lane(const std::string& key, const Value& v) {
+    const auto it = shelves.workloads.objects.find(key);
+    if (it == shelves.workloads.objects.end()) return lanes.erase(key);
+    lanes.put(key, it->second.object, v);
   }
 
   bool gpu_facts_same = false;
@@ -416,8 +448,10 @@ struct ObjectSet::State {
     const auto mine = digests.find(std::string(kind) + '|' + key);
     if (mine != digests.end()) {
       digest -= mine->second;
+      decided.erase(mine->first);
       digests.erase(mine);
     }
+    if (shelf == &shelves.workloads) lanes.erase(key);
     gpu_facts_same = false;
     before_change(kind, key, std::string(name), Gathered());
     if (!shelf->erase(key)) return Effect::kNone;
@@ -425,6 +459,32 @@ struct ObjectSet::State {
   }
 
   // ---- resolving ----
+
+  // Evicted, and the pod that it was made for is deleted: nothing of it will come back, so it holds
+  // nothing, and its object goes the way of its pod.
+  bool left_for_good(const WorkloadObject& workload) const {
+    const std::vector<Owner>& owners = workload.meta.owners;
+    if (workload.spec.evicted.empty() || owners.size() != 1 || owners.front().kind != "Pod") {
+      return false;
+    }
+    const auto pod = pods.find(qualified(workload.spec.ns, owners.front().name));
+    return pod == pods.end() || pod->second.uid != owners.front().uid;
+  }
+
+  void give_pods(const PlaceOf& believed, Gathered& all) const {
+    all.pods.reserve(pods.size());
+    for (const auto& [key, pod] : pods) {
+      if (!pod.body->valid || (pod.foreign && pod.node.empty() && !in_queue(pod))) continue;
+      all.pods.push_back(found_pod(pod));
+      if (!believed || !pod.node.empty()) continue;
+      Place place = believed(key, pod);
+      if (place.node.empty()) continue;
+      model::PodSpec& spec = all.pods.back().object.spec;
+      spec.node_name = std::move(place.node);
+      spec.gpu_indices = std::move(place.gpus);
+      spec.gated = false;
+    }
+  }
 
   void add_node(const std::string& name, Gathered& to) const {
     const auto node = shelves.nodes.objects.find("|/" + name);
@@ -593,9 +653,8 @@ struct ObjectSet::State {
   }
 };
 
-ObjectSet::ObjectSet(ObjectSetOptions options) : state_(std::make_unique<State>()) {
-  state_->options = std::move(options);
-}
+ObjectSet::ObjectSet(ObjectSetOptions options)
+    : state_(std::make_unique<State>(std::move(options))) {}
 ObjectSet::~ObjectSet() = default;
 
 Effect ObjectSet::put(std::string_view version, std::string_view kind, const Value& object) {
@@ -612,30 +671,40 @@ Effect ObjectSet::remove(std::string_view version, std::string_view kind, std::s
 Inputs ObjectSet::inputs(const PlaceOf& believed) const {
   Gathered all;
   for (const Shelf* shelf : state_->shelves.all()) shelf->give(all);
-  all.pods.reserve(state_->pods.size());
-  for (const auto& [key, pod] : state_->pods) {
-    if (pod.body->valid && !(pod.foreign && pod.node.empty() && !state_->in_queue(pod))) {
-      all.pods.push_back(state_->found_pod(pod));
-      if (!believed || !pod.node.empty()) continue;
-      Place place = believed(key, pod);
-      if (place.node.empty()) continue;
-      model::PodSpec& spec = all.pods.back().object.spec;
-      spec.node_name = std::move(place.node);
-      spec.gpu_indices = std::move(place.gpus);
-      spec.gated = false;
-    }
-  }
+  state_->give_pods(believed, all);
   return resolve(std::move(all), {.live = true});
 }
 
-Inputs ObjectSet::queue_inputs(const PlaceOf& believed) const {
-  if (!state_->queues_idle()) return inputs(believed);
+Inputs ObjectSet::queue_inputs(const PlaceOf& believed, bool whole) const {
+  const bool idle = !whole && state_->queues_idle();
   Gathered all;
   const Shelves& shelves = state_->shelves;
   for (const Shelf* shelf : shelves.all()) {
-    if (shelf != &shelves.nodes && shelf != &shelves.gpu_nodes) shelf->give(all);
+    const bool of_nodes = shelf == &shelves.nodes || shelf == &shelves.gpu_nodes;
+    if (shelf != &shelves.workloads && !(idle && of_nodes)) shelf->give(all);
   }
+  const std::set<std::string_view> behind = state_->lanes.behind(kMostWaitingAlike);
+  all.workloads.reserve(shelves.workloads.objects.size());
+  for (const auto& [key, found] : shelves.workloads.objects) {
+    if (state_->left_for_good(found.object)) continue;
+    if (!found.object.spec.finished && !behind.contains(key)) {
+      all.workloads.push_back(found);
+    } else if (!found.object.meta.owners.empty()) {
+      all.workloads.push_back(slim(found));
+    }
+  }
+  if (!idle) state_->give_pods(believed, all);
   return resolve(std::move(all), {.live = true});
+}
+
+std::map<std::string, int> ObjectSet::waiting_behind() const {
+  std::map<std::string, int> out;
+  for (const std::string_view key : state_->lanes.behind(kMostWaitingAlike)) {
+    const auto it = state_->shelves.workloads.objects.find(std::string(key));
+    const model::WorkloadSpec& spec = it->second.object.spec;
+    ++out[qualified(spec.ns, spec.queue)];
+  }
+  return out;
 }
 
 ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {

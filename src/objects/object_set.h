@@ -97,8 +97,11 @@ class ObjectSet {
   using PlaceOf = std::function<Place(const std::string& key, const LivePod& pod)>;
   Inputs inputs(const PlaceOf& believed = {}) const;
   // The same for a decision of queues: where nothing waits in one or holds quota, without nodes and
-  // pods.
-  Inputs queue_inputs(const PlaceOf& believed = {}) const;
+  // pods (unless `whole`); of many workloads that wait and are alike only the first
+  // (waiting_lanes.h); none that was evicted and whose only pod is deleted.
+  Inputs queue_inputs(const PlaceOf& believed = {}, bool whole = false) const;
+  // By "ns/name" of LocalQueues: how many of them that leaves out.
+  std::map<std::string, int> waiting_behind() const;
   ObjectChanges take_changes(std::size_t max_pods);
   void touch_pod(const std::string& key);   // told again with the next changes
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell

@@ -189,6 +189,107 @@ TEST(ObjectSet, QueueInputsLeaveOutWhatIdleQueuesDoNotNeed) {
   EXPECT_EQ(busy.queues.workloads.size(), 1u);
 }
 
+struct WaitingWorld : World {
+  WaitingWorld() {
+    put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
+        "metadata: {name: q}\nspec: {namespaceSelector: {}, resourceGroups: []}\n");
+    put("kueue.x-k8s.io/v1beta2", "LocalQueue",
+        "metadata: {name: lq, namespace: d}\nspec: {clusterQueue: q}\n");
+  }
+  // The later its number the later it was made.
+  Effect workload(int number, const std::string& status = "{}", const std::string& cpu = "1",
+                  const std::string& meta = "") {
+    return put(
+        "kueue.x-k8s.io/v1beta2", "Workload",
+        fmt::format("metadata: {{name: w{0:05}, namespace: d, uid: u{0:05}, creationTimestamp: "
+                    "'2026-01-01T{1:02}:{2:02}:{3:02}Z', resourceVersion: '{4}'{5}}}\nspec: "
+                    "{{queueName: lq, podSets: [{{name: main, count: 1, template: {{spec: "
+                    "{{containers: [{{name: c, image: i, resources: {{requests: {{cpu: "
+                    "'{6}'}}}}}}]}}}}}}]}}\nstatus: {7}\n",
+                    number, number / 3600, number / 60 % 60, number % 60, ++version, meta, cpu,
+                    status));
+  }
+};
+
+TEST(ObjectSet, OfManyThatWaitAndAreAlikeADecisionSeesTheFirst) {
+  WaitingWorld w;
+  for (int i = 0; i < 2'500; ++i) w.workload(i);
+  w.workload(9'000, "{}", "2");
+  w.workload(9'001,
+             "{conditions: [{type: Evicted, status: 'True', reason: Preempted, message: m, "
+             "lastTransitionTime: '2026-01-02T00:00:00Z'}]}");
+  EXPECT_EQ(w.set.inputs().queues.workloads.size(), 2'502u);
+  const auto seen = w.set.queue_inputs().queues.workloads;
+  ASSERT_EQ(seen.size(), 1'002u) << "half of 2,000 for each of two lanes, and who was evicted";
+  EXPECT_EQ(seen.front().name, "w00000");
+  EXPECT_EQ(seen[999].name, "w00999");
+  EXPECT_EQ(seen[1'000].name, "w09000");
+  EXPECT_EQ(w.set.waiting_behind(), (std::map<std::string, int>{{"d/lq", 1'500}}));
+  for (int i = 0; i < 1'000; ++i) {
+    w.set.remove("kueue.x-k8s.io/v1beta2", "Workload", "d", fmt::format("w{:05}", i));
+  }
+  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "w01000");
+  EXPECT_TRUE(w.set.waiting_behind().empty()) << "they are few by now";
+}
+
+TEST(ObjectSet, PodsOfAWorkloadThatIsNotSeenAreNotQueuedAnew) {
+  WaitingWorld w;
+  const std::string owned =
+      ", ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u-p, controller: true}]";
+  for (int i = 0; i < 2'500; ++i) w.workload(i, "{}", "1", i == 2'499 ? owned : "");
+  w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
+  const Inputs inputs = w.set.queue_inputs();
+  EXPECT_EQ(inputs.queues.workloads.size(), 2'000u);
+  ASSERT_EQ(inputs.pods.size(), 1u);
+  EXPECT_TRUE(inputs.pods.front().queued) << "it starts with its workload";
+}
+
+// Evicted with its pod gone it holds nothing; a pod of the same name that comes later is another.
+TEST(ObjectSet, AnEvictedWorkloadEndsWithItsPod) {
+  WaitingWorld w;
+  const std::string owned =
+      ", ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u-p, controller: true}]";
+  const std::string evicted =
+      "{conditions: [{type: Evicted, status: 'True', reason: Preempted, message: m, "
+      "lastTransitionTime: '2026-01-02T00:00:00Z'}]}";
+  w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
+  w.workload(1, evicted, "1", owned);
+  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "w00001");
+  w.set.remove("v1", "Pod", "d", "p");
+  EXPECT_TRUE(w.set.queue_inputs().queues.workloads.empty());
+  w.put("v1", "Pod",
+        std::string("metadata: {name: p, namespace: d, uid: other, resourceVersion: '7', labels: "
+                    "{kueue.x-k8s.io/queue-name: lq}}\nspec: {schedulerName: berth, ") +
+            kOneGpu + "}\nstatus: {phase: Pending}\n");
+  ASSERT_EQ(w.set.queue_inputs().queues.workloads.size(), 1u);
+  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "p");
+}
+
+// Our own words about a wait come back with the watch: nothing has to be decided for them.
+TEST(ObjectSet, WhatIsOnlySaidOfAWaitChangesNothing) {
+  WaitingWorld w;
+  EXPECT_EQ(w.workload(1), Effect::kNow);
+  w.set.inputs_taken();
+  const std::string said =
+      "{conditions: [{type: QuotaReserved, status: 'False', reason: WaitingForQuota, message: m}]}";
+  EXPECT_EQ(w.workload(1, said), Effect::kNone);
+  EXPECT_FALSE(w.set.queues_changed());
+  EXPECT_EQ(
+      w.workload(1, "{conditions: [{type: Finished, status: 'True', reason: r, message: m}]}"),
+      Effect::kNow);
+  EXPECT_TRUE(w.set.queue_inputs().queues.workloads.empty());
+  w.set.inputs_taken();
+  const auto queue = [&w](const std::string& spec, const std::string& status) {
+    return w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
+                 "metadata: {name: q}\nspec: {namespaceSelector: {}" + spec +
+                     ", resourceGroups: []}\nstatus: {" + status + "}\n");
+  };
+  EXPECT_EQ(queue("", "pendingWorkloads: 3"), Effect::kNone);
+  EXPECT_FALSE(w.set.queues_changed());
+  EXPECT_EQ(queue(", cohortName: c", "pendingWorkloads: 3"), Effect::kNow);
+  EXPECT_TRUE(w.set.queues_changed());
+}
+
 class History {
  public:
   explicit History(std::uint64_t seed) : random_(seed) {}

@@ -106,11 +106,11 @@ struct Shelves {
   }
 };
 
-inline constexpr std::string_view kKueueGroup = "kueue.x-k8s.io";
+inline constexpr std::string_view kGroupOfKueue = "kueue.x-k8s.io";
 inline constexpr std::string_view kVolcanoGroup = "scheduling.volcano.sh";
 
 inline Shelf* queue_shelf(Shelves& s, std::string_view group, std::string_view kind) {
-  if (group == kKueueGroup) {
+  if (group == kGroupOfKueue) {
     if (kind == "ResourceFlavor") return &s.flavors;
     if (kind == "ClusterQueue") return &s.cluster_queues;
     if (kind == "LocalQueue") return &s.local_queues;
