@@ -43,13 +43,15 @@ std::vector<react::SickGpu> sick_gpus_of(const Value& gpu_node) {
 }  // namespace
 
 Casualties::Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-                       MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away)
+                       MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away,
+                       std::function<bool()> queues_are_ours)
     : loop_(loop),
       world_(world),
       notices_(notices),
       log_(log),
       react_(policy),
       send_away_(std::move(send_away)),
+      queues_are_ours_(std::move(queues_are_ours)),
       ended_metric_(
           metrics
               .counter({.name = "berth_controller_gpu_failures_total",
@@ -104,7 +106,7 @@ bool Casualties::ends(const std::string& pod, const objects::LivePod& live,
                       const react::Casualty& why, std::set<std::string>& wanted) {
   const std::string* wish = live.body->object.meta.annotation(kOnGpuFailure);
   if (wish != nullptr && *wish == "keep") return false;
-  const bool queued = world_.objects().in_queue(pod);
+  const bool queued = world_.objects().in_queue(pod) && queues_are_ours_();
   const std::string gang = queued ? std::string() : world_.gang_of(pod);
   if (live.owner().empty()) {
     notices_.event({"v1", "Pod", live.ns, live.name, live.uid}, "Warning", "GpuFailed", "Evicting",

@@ -2,9 +2,10 @@
 //
 // A workload of a queue is told to the World, and its queue evicts it: it holds its quota until its
 // pods are gone, and waits its turn again. Members of a gang, and single pods, are sent away; their
-// owner makes them again. A pod that nobody would make again stays, with an event that says so, and
-// so does one whose annotation berth.dev/on-gpu-failure is "keep". Pods of other schedulers are
-// left alone. On the loop's thread.
+// owner makes them again. So are those of queues that Kueue manages: their workload stays admitted
+// and keeps its quota for the pods that come. A pod that nobody would make again stays, with an
+// event that says so, and so does one whose annotation berth.dev/on-gpu-failure is "keep". Pods of
+// other schedulers are left alone. On the loop's thread.
 #pragma once
 
 #include <cstdint>
@@ -30,7 +31,8 @@ class Casualties {
                                       const std::string& message)>;
 
   Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-             MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away);
+             MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away,
+             std::function<bool()> queues_are_ours);
 
   void agent_changed(const std::string& node, const text::Value* gpu_node);  // null: it is gone
   // Acts on what is due. True: queues have something to decide.
@@ -48,6 +50,7 @@ class Casualties {
   const Logger& log_;
   react::SickGpus react_;
   SendAway send_away_;
+  std::function<bool()> queues_are_ours_;
   Counter ended_metric_;
   Gauge affected_metric_;
 };

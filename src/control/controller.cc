@@ -10,6 +10,7 @@
 #include "control/binder.h"
 #include "control/bodies.h"
 #include "control/casualties.h"
+#include "control/finalizers.h"
 #include "control/group_status.h"
 #include "control/kueue_lease.h"
 #include "control/notices.h"
@@ -73,7 +74,9 @@ struct Controller::State {
             loop, world, notices, log, metrics_in, options.sick_gpus,
             [this](const std::string& pod, std::string_view reason, const std::string& message) {
               return binder.send_away(pod, reason, message);
-            }),
+            },
+            [this] { return manages_queues(); }),
+        finalizers(loop, writer),
         cycles_metric(
             metrics_in
                 .counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
@@ -132,6 +135,7 @@ struct Controller::State {
   QueueKeeper keeper;
   Rejections rejections;
   Casualties casualties;
+  Finalizers finalizers;
   Counter cycles_metric;
   Histogram duration_metric;
   Counter rejected_metric;
@@ -198,6 +202,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
   if (old != nullptr && !old->group().empty()) dirty_groups.insert(key.ns + '/' + old->group());
   Effect effect = Effect::kNone;
   if (after) {
+    finalizers.pod_changed(key, after->root());
     const bool refused = refused_by_node(after->root());
     const bool was_ours = old != nullptr && !old->foreign && !old->finished();
     const bool ran = old != nullptr && old->phase == "Running";
@@ -212,6 +217,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(live->node);
   } else {
     effect = world.remove("v1", "Pod", key.ns, key.name);
+    finalizers.pod_gone(key);
     notices.forget(name);
     rejections.pod_gone(name);
   }
@@ -313,6 +319,7 @@ void Controller::State::tick() {
   binder.tick(options.bind_timeout_ns);
   if (rejections.tick()) want_cycle();
   if (casualties.tick()) want_cycle();
+  if (manages_queues()) finalizers.tick();
   if (world.end_holds(now())) want_cycle();
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
   if (world.objects().has_queues() && queues_due()) want_cycle();
@@ -336,6 +343,7 @@ void Controller::State::lose_lead() {
   notices.clear();
   rejections.clear();
   casualties.clear();
+  finalizers.clear();
   partial_since.clear();
   queues_at = INT64_MIN / 2;
 }

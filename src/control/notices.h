@@ -20,6 +20,11 @@ namespace berth::control {
 
 class Notices {
  public:
+  struct Bucket {  // tokens in thousandths
+    std::int64_t per_second = 0, most = 0, have = 0, at = 0;
+    bool take(std::int64_t now);
+  };
+
   Notices(Loop& loop, Random random, Writer& writer);
 
   // type: Normal, Warning. The same words about the same object are told once in ten minutes.
@@ -37,10 +42,6 @@ class Notices {
     std::string uid, reason;
     std::size_t message = 0;  // its hash
     std::int64_t at = 0;
-  };
-  struct Bucket {  // tokens in thousandths
-    std::int64_t per_second = 0, most = 0, have = 0, at = 0;
-    bool take(std::int64_t now);
   };
 
   Loop& loop_;

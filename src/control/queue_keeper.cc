@@ -83,6 +83,7 @@ void QueueKeeper::clear() {
   busy_.clear();
   not_before_.clear();
   told_at_.clear();
+  waits_.clear();
   restored_ = false;
   withheld_until_ = INT64_MAX;
 }
@@ -108,6 +109,7 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
   }
   std::vector<model::Placement> direct;
   pending_ = 0;
+  ++round_;
   withheld_until_ = INT64_MAX;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
@@ -140,6 +142,7 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
     }
     if (s.job) keep_job(s);
   }
+  std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
   keep_queues(inputs, decision);
   inputs_ = nullptr;
   return direct;
@@ -253,11 +256,11 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
 // ---- its status ----
 
 void QueueKeeper::write_status(const kube::Key& at, std::string patch,
-                               std::function<void(bool)> then) {
+                               std::function<void(bool)> then, WriteClass kind) {
   const std::string key = "status|" + at.to_string();
   busy_.insert(key);
   writer_.add(
-      WriteClass::kAct,
+      kind,
       [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch,
                             {.subresource = "status"}, std::move(done));
@@ -320,11 +323,12 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
     status.requeue_at(s.spec.requeues,
                       loop_.wall().now_ns() + s.spec.retry_after_s * kKeeperSecond);
   }
+  if (all_gone(s)) give_back(status);  // nobody to wait for
   world_.end_reservation(s.name);
   notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                  "Evicting", e.message);
   std::string mark;
-  if (preempted) {
+  if (preempted && world_.queue_policy().max_evictions_per_hour > 0) {
     mark = annotation_patch(objects::kPreemptionsAnnotation,
                             preemptions_annotation(s.object->root(), loop_.wall().now_ns()));
   } else if (deactivates(e)) {
@@ -370,16 +374,21 @@ bool QueueKeeper::all_gone(const Subject& s) const {
 
 void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
   if (!all_gone(s)) return;
+  give_back(status);
+  write_status(s.object->key, status.patch(), {});
+}
+
+void QueueKeeper::give_back(WorkloadStatus& status) {
   const std::string reason(status.reason("Evicted"));
   status.release();
   status.set("QuotaReserved", false, "PendingEvaluation", "Evicted: " + reason);
   status.set("Admitted", false, "NoReservation", "The workload has no reservation");
+  status.clear(objects::kPlacedCondition, "NoReservation", "The workload has no reservation");
   if (status.has("PodsReady")) {
     status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
   }
   const bool again = !reason.starts_with("Deactivated");
   status.set("Requeued", again, reason, "The workload was evicted: " + reason);
-  write_status(s.object->key, status.patch(), {});
 }
 
 // Its pods may start: until they have, others may have to wait for them.
@@ -390,7 +399,7 @@ void QueueKeeper::start(WorkloadStatus& status, bool wait_for_pods_ready) {
 }
 
 void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_ready,
-                               WorkloadStatus& status) {
+                               std::string_view seats, WorkloadStatus& status) {
   status.admit(a);
   status.set("QuotaReserved", true, "QuotaReserved", "Quota reserved in ClusterQueue " + a.queue);
   for (const std::string_view type : {"Evicted", "Preempted"}) {
@@ -403,30 +412,35 @@ void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_rea
     status.set("Admitted", false, "UnsatisfiedAdmissionChecks",
                fmt::format("The workload waits for: {}", fmt::join(a.checks, ", ")));
   }
-  if (!a.replaced_node.empty()) status.forget_node(a.replaced_node);
+  if (!a.replaced_node.empty()) {
+    status.forget_node(a.replaced_node);
+  } else if (seats.empty()) {
+    status.clear(objects::kPlacedCondition, "PodsExist", "Its pods are bound at once");
+  } else {
+    status.set(objects::kPlacedCondition, true, "Placed", seats);
+  }
 }
 
 void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   const model::Admission& a = *s.admission;
   const bool wait = inputs_->queues.config.wait_for_pods_ready;
-  say_admitted(a, wait, status);
   std::string seats;
   if (a.replaced_node.empty() && !s.placements.empty()) {
     world_.reserve(s.spec, s.placements, loop_.monotonic().ticks_ns());
     seats = seats_to_write(s);
   }
-  notices_.event(s.about(), "Normal", "QuotaReserved", "Admitting",
-                 "Quota reserved in ClusterQueue " + a.queue);
-  if (a.checks.empty()) {
-    notices_.event(s.about(), "Normal", "Admitted", "Admitting", "Admitted by " + a.queue);
-  }
+  notices_.event(s.about(), "Normal", a.checks.empty() ? "Admitted" : "QuotaReserved", "Admitting",
+                 (a.checks.empty() ? "Admitted by " : "Quota reserved in ClusterQueue ") + a.queue);
   world_.admitting(s.name, a);
   const auto then = [this, name = s.name](bool ok) {
     world_.admitted(name);
     if (!ok) world_.end_reservation(name);
   };
-  if (seats.empty()) return write_status(s.object->key, status.patch(), then);
-  // Its places first: a status cannot carry them, and without them a restart would give them away.
+  if (seats.size() <= kMostConditionMessage) {
+    say_admitted(a, wait, seats, status);
+    return write_status(s.object->key, status.patch(), then);
+  }
+  // More than a status can carry goes first: without its places a restart would give them away.
   busy_.insert("status|" + s.name);
   writer_.add(
       WriteClass::kAct,
@@ -442,7 +456,7 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
           return then(false);
         }
         WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
-        say_admitted(a, wait, fresh);
+        say_admitted(a, wait, "", fresh);
         views_.workloads.absorb(std::move(answer.body));
         write_status(at, fresh.patch(), then);
       });
@@ -456,7 +470,7 @@ std::string QueueKeeper::seats_to_write(const Subject& s) const {
     to_come = to_come || world_.objects().pod(s.spec.ns + '/' + place.pod.name) == nullptr;
     places.push_back({place.pod_set, place.pod.name, place.pod.node_name, place.pod.gpu_indices});
   }
-  return to_come ? seats_annotation(places) : std::string();
+  return to_come ? seats_text(places) : std::string();
 }
 
 // After a start: places of workloads that were admitted before it and have pods to come. Those
@@ -524,12 +538,8 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
     world_.end_reservation(s.name);
   } else if (status.is_true("PodsReady")) {
     status.set("PodsReady", false, "WaitForRecovery", "At least one pod has failed or left");
-  } else {
-    status.set("PodsReady", false,
-               status.reason("PodsReady") == "WaitForRecovery" ? "WaitForRecovery" : "WaitForStart",
-               status.reason("PodsReady") == "WaitForRecovery"
-                   ? "At least one pod has failed or left"
-                   : "Not all pods are ready or succeeded");
+  } else if (status.has("PodsReady") && status.reason("PodsReady") != "WaitForRecovery") {
+    status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
   }
   if (status.changed()) write_status(s.object->key, status.patch(), {});
 }
@@ -539,13 +549,31 @@ void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
   const std::string_view reason = waiting_reason(s.outcome->reason);
   const bool same = status.has("QuotaReserved") && status.reason("QuotaReserved") == reason &&
                     !status.is_true("QuotaReserved");
-  std::int64_t& told = told_at_[s.name];
-  const std::int64_t now = loop_.monotonic().ticks_ns();
-  if (same && told != 0 && now - told < 60 * kKeeperSecond) return;  // numbers change all the time
+  if (!tells_wait(s, same)) return;
   status.set("QuotaReserved", false, reason, s.outcome->message);
   if (!status.changed()) return;
-  told = now;
-  write_status(s.object->key, status.patch(), {});
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  if (!wait_statuses_.take(now)) {
+    withheld_until_ = std::min(withheld_until_, now + kKeeperSecond);
+    return;
+  }
+  waits_[s.name].told_at = now;
+  write_status(s.object->key, status.patch(), {}, WriteClass::kStatus);
+}
+
+// Most waits are short, and most of what is said of them is the same with other numbers: only a
+// wait that lasts is told, and one that will not end by itself at once.
+bool QueueKeeper::tells_wait(const Subject& s, bool same) {
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  Wait& wait = waits_.try_emplace(s.name, Wait{.since = now}).first->second;
+  wait.round = round_;
+  if (same) return wait.told_at == 0 || now - wait.told_at >= 60 * kKeeperSecond;
+  const bool passes = s.outcome->reason == model::Reason::kWaitingForQuota ||
+                      s.outcome->reason == model::Reason::kPendingEvaluation ||
+                      s.outcome->reason == model::Reason::kWaitingForPreemptedWorkloads;
+  if (!passes || now - wait.since >= kKeeperSecond) return true;
+  withheld_until_ = std::min(withheld_until_, wait.since + kKeeperSecond);
+  return false;
 }
 
 // ---- Jobs and pods ----
@@ -695,10 +723,13 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       continue;
     }
     const WorkloadStatus status(object->root(), 0);
+    if (status.is_true("Finished")) {
+      over.push_back(name);
+      continue;
+    }
     if (!status.is_true("Admitted") || status.is_true("Evicted")) {
       // While its admission is being written, the status still tells of the eviction before it.
-      const bool ended = status.is_true("Evicted") || status.is_true("Finished") ||
-                         !status.is_true("QuotaReserved");
+      const bool ended = status.is_true("Evicted") || !status.is_true("QuotaReserved");
       if (ended && !busy_.contains("status|" + name)) over.push_back(name);
       reservation.since = now;  // checks are to come
       continue;

@@ -52,6 +52,10 @@ class QueueKeeper {
 
  private:
   struct Subject;  // one workload and what is known and decided of it
+  struct Wait {
+    std::int64_t since = 0, told_at = 0;  // 0: not told
+    std::uint64_t round = 0;              // that it was seen in
+  };
 
   bool of_kueue(const model::WorkloadSpec& spec) const;
   void make_object(const model::WorkloadSpec& spec);
@@ -63,15 +67,18 @@ class QueueKeeper {
   void admit(Subject& s, WorkloadStatus& status);
   static void start(WorkloadStatus& status, bool wait_for_pods_ready);
   static void say_admitted(const model::Admission& a, bool wait_for_pods_ready,
-                           WorkloadStatus& status);
+                           std::string_view seats, WorkloadStatus& status);
   std::string seats_to_write(const Subject& s) const;
+  bool tells_wait(const Subject& s, bool same);
   void evict(Subject& s, WorkloadStatus& status);
   void release(Subject& s, WorkloadStatus& status);
+  static void give_back(WorkloadStatus& status);  // of an evicted one: it holds nothing any more
   bool all_gone(const Subject& s) const;
   void keep_job(Subject& s);
   void keep_pods(Subject& s);
   void finish_pods(Subject& s);
-  void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then);
+  void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then,
+                    WriteClass kind = WriteClass::kAct);
   void forget_start(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
                  const std::string& note);
@@ -92,8 +99,11 @@ class QueueKeeper {
   const objects::Inputs* inputs_ = nullptr;         // of the running keep()
   std::set<std::string> busy_;                      // writes under way, by kind and key
   std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
-  std::map<std::string, std::int64_t> told_at_;     // queue statuses and waiting messages
-  std::map<std::string, std::string> replaced_;     // slices whose larger one holds quota
+  std::map<std::string, std::int64_t> told_at_;     // queue statuses
+  std::map<std::string, Wait> waits_;               // by workload
+  Notices::Bucket wait_statuses_{50, 200, 200'000, 0};
+  std::uint64_t round_ = 0;                      // keep()s so far
+  std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota
   std::size_t pending_ = 0;
   bool restored_ = false;  // places that were written down before we started
   std::int64_t withheld_until_ = INT64_MAX;

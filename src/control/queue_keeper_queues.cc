@@ -9,6 +9,13 @@ namespace {
 
 constexpr std::int64_t kQueueStatusGap = 1'000'000'000;  // between two writes of one queue
 
+// ClusterQueues by "ns/name" of the LocalQueues that name them.
+std::map<std::string, std::string> queues_of_locals(const model::QueueInputs& queues) {
+  std::map<std::string, std::string> out;
+  for (const auto& local : queues.local_queues) out[local.ns + '/' + local.name] = local.queue;
+  return out;
+}
+
 }  // namespace
 
 void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& resource,
@@ -41,12 +48,9 @@ void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& re
 }
 
 void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
-  std::map<std::string, std::string> queue_of;  // by ns/LocalQueue
+  std::map<std::string, std::string> queue_of = queues_of_locals(inputs.queues);
   std::map<std::string, const model::QueueSpec*> specs;
   std::map<std::string, QueueCounts> of_queue, of_local;
-  for (const auto& local : inputs.queues.local_queues) {
-    queue_of[local.ns + '/' + local.name] = local.queue;
-  }
   for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
   std::map<std::string_view, const model::Admission*> admissions;
   for (const auto& a : decision.admissions) admissions[a.workload] = &a;
@@ -76,6 +80,10 @@ void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decisi
         }
       }
     }
+  }
+  for (const auto& [local, waiting] : world_.objects().waiting_behind()) {
+    of_local[local].pending += waiting;
+    of_queue[queue_of[local]].pending += waiting;
   }
   std::map<std::string_view, std::string> inactive;
   for (const auto& use : decision.queues) {

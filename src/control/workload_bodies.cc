@@ -274,7 +274,7 @@ std::string_view waiting_reason(model::Reason reason) {
   }
 }
 
-std::string seats_annotation(const std::vector<KnownPlace>& places) {
+std::string seats_text(const std::vector<KnownPlace>& places) {
   std::map<std::string_view, std::vector<const KnownPlace*>> sets;
   for (const KnownPlace& place : places) sets[place.pod_set].push_back(&place);
   JsonWriter out;

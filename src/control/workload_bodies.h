@@ -85,9 +85,10 @@ class WorkloadStatus {
 // The reason of the condition QuotaReserved while a workload waits: one that Kueue's users know.
 std::string_view waiting_reason(model::Reason reason);
 
-// Annotations of a Workload beside its status. The value of berth.dev/seats: where the pods of an
-// admitted workload are to run, by pod set.
-std::string seats_annotation(const std::vector<KnownPlace>& places);
+// Where the pods of an admitted workload are to run, by pod set: the message of the condition
+// berth.dev/Placed, or the annotation berth.dev/seats where it is longer than a message may be.
+inline constexpr std::size_t kMostConditionMessage = 32'768;
+std::string seats_text(const std::vector<KnownPlace>& places);
 // The value of berth.dev/preemptions after one more: times of the past hour, at most 64.
 std::string preemptions_annotation(const text::Value& workload, std::int64_t now_ns);
 // One annotation of an object, as a merge patch.

@@ -49,9 +49,9 @@ TEST(WorkloadBodies, ChecksAreAskedAgainAfterAnEviction) {
 }
 
 TEST(WorkloadBodies, AnnotationsBesideTheStatus) {
-  EXPECT_EQ(seats_annotation(
-                {{"main", "p0", "n1", {0, 1}}, {"main", "p1", "n2", {}}, {"w", "p2", "n1", {}}}),
-            R"({"main":[{"node":"n1","gpus":[0,1]},{"node":"n2"}],"w":[{"node":"n1"}]})");
+  EXPECT_EQ(
+      seats_text({{"main", "p0", "n1", {0, 1}}, {"main", "p1", "n2", {}}, {"w", "p2", "n1", {}}}),
+      R"({"main":[{"node":"n1","gpus":[0,1]},{"node":"n2"}],"w":[{"node":"n1"}]})");
   const text::Document before =
       document_of(R"({"metadata":{"annotations":{"berth.dev/preemptions":)"
                   R"("2025-11-16T10:00:00Z,2025-11-16T11:30:00Z,nonsense"}}})");

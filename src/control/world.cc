@@ -264,6 +264,44 @@ model::Decision World::decide(std::int64_t now_ns) {
   return decision;
 }
 
+namespace {
+
+// Room for the heads behind as well: in these cycles whoever was told to leave has left and whoever
+// waited for that is admitted, which is believed here only. It ends where the future would touch
+// itself: one of those admitted would have to leave again, or one of those that left preempts.
+void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision& out) {
+  std::set<std::string, std::less<>> fresh, away;
+  for (std::string& name : queueing.clear_leaving(now_ns)) away.insert(std::move(name));
+  for (const model::Eviction& e : out.evictions) away.insert(e.workload);
+  if (away.empty()) return;
+  for (const model::Admission& a : out.admissions) fresh.insert(a.workload);
+  std::map<std::string, int, std::less<>> by;
+  for (int i = 0; i < kMostQueueCycles; ++i) {
+    model::Decision next;
+    if (!queueing.cycle(now_ns, next)) break;
+    const bool touches =
+        std::any_of(next.evictions.begin(), next.evictions.end(), [&](const model::Eviction& e) {
+          return e.by.empty() || fresh.contains(e.workload) || away.contains(e.workload) ||
+                 away.contains(e.by);
+        });
+    if (touches) break;
+    for (const model::Admission& a : next.admissions) fresh.insert(a.workload);
+    for (model::Eviction& e : next.evictions) {
+      away.insert(e.workload);
+      ++by[e.by];
+      out.evictions.push_back(std::move(e));
+    }
+  }
+  for (model::Outcome& o : out.outcomes) {
+    const auto it = by.find(o.workload);
+    if (it == by.end()) continue;
+    o.reason = model::Reason::kWaitingForPreemptedWorkloads;
+    o.message = "Pending the preemption of " + std::to_string(it->second) + " workload(s)";
+  }
+}
+
+}  // namespace
+
 model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_ns) {
   believe(inputs, now_ns);
   model::SnapshotBuilder builder(schedule::keeps_apart(policy_));
@@ -280,11 +318,12 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
                                .policy = queue_policy_};
   decide::Queueing queueing(setting, builder, placer, now_ns);
   model::Decision out;
-  // Those that are told to leave hold their quota until they have: nothing goes beyond that here.
+  // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.
   for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
     if (!queueing.cycle(now_ns, out)) break;
   }
   queueing.report(out);
+  look_ahead(queueing, now_ns, out);
   if (log_ != nullptr) {
     note("queues", {{"now", now_ns},
                     {"objects", hex(objects_.digest())},
@@ -300,8 +339,7 @@ objects::Inputs World::inputs() {
     if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
     return objects::ObjectSet::Place{it->second.node, it->second.gpus};
   };
-  objects::Inputs inputs =
-      reservations_.empty() ? objects_.queue_inputs(believed) : objects_.inputs(believed);
+  objects::Inputs inputs = objects_.queue_inputs(believed, !reservations_.empty());
   objects_.inputs_taken();
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {

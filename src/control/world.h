@@ -80,6 +80,7 @@ class World {
   objects::Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
                          std::string_view name);
   const objects::ObjectSet& objects() const { return objects_; }
+  const admit::Policy& queue_policy() const { return queue_policy_; }
   model::SnapshotBuilder& builder() { return *builder_; }
 
   // Feeds the builder with everything that changed. Invalid pods are told to refused.

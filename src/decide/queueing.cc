@@ -257,6 +257,17 @@ void Queueing::finish_evictions(std::int64_t now_ns) {
   leaving_.clear();
 }
 
+std::vector<std::string> Queueing::clear_leaving(std::int64_t now_ns) {
+  std::vector<std::string> out;
+  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+    if (engine_->workload(id).stage != Stage::kEvicting) continue;
+    engine_->gone(id, now_ns);
+    out.push_back(engine_->workload(id).name);
+  }
+  leaving_.clear();
+  return out;
+}
+
 model::Admission Queueing::admission_of(WorkloadId id) const {
   const admit::Workload& w = engine_->workload(id);
   model::Admission out{.workload = w.name,

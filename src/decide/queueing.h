@@ -30,6 +30,8 @@ class Queueing {
 
   // One cycle; what it decided goes to out. False: nothing changed.
   bool cycle(std::int64_t now_ns, model::Decision& out);
+  // Whoever was told to leave before is gone before the next cycle; their names.
+  std::vector<std::string> clear_leaving(std::int64_t now_ns);
   // Pods outside of queues came or went. leaving: nodes that some have yet to leave (live).
   void recount(std::set<std::string> leaving = {});
   // When time alone changes a decision next: a backoff ends, a timeout strikes. INT64_MAX: never.

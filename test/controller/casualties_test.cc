@@ -88,16 +88,18 @@ TEST(ControllerCasualties, AGangStartsOverWithoutTheBrokenGpu) {
   EXPECT_EQ(rig.brain->controller.summary().evicted, 2u) << "once is enough";
 }
 
+constexpr const char* kCasualtyQueues =
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
+    "{namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: "
+    "[{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]}}\n---\n"
+    "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
+    "default}, spec: {clusterQueue: cq}}\n";
+
 TEST(ControllerCasualties, AWorkloadOfAQueueIsEvictedAndWaitsItsTurnAgain) {
   CasualtyRig rig;
   rig.define_kueue();
-  rig.apply(
-      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
-      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
-      "{namespaceSelector: {}, resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: "
-      "[{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 4}]}]}]}}\n---\n"
-      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: lq, namespace: "
-      "default}, spec: {clusterQueue: cq}}\n");
+  rig.apply(kCasualtyQueues);
   rig.run(31 * kSecond);
   rig.start();
   rig.apply(gang_job("j", "kueue.x-k8s.io/queue-name: lq"));
@@ -118,6 +120,33 @@ TEST(ControllerCasualties, AWorkloadOfAQueueIsEvictedAndWaitsItsTurnAgain) {
   EXPECT_EQ(evicted, "GpuFailure");
   rig.run(60 * kSecond);
   EXPECT_TRUE(moved(rig, before, broken));
+}
+
+// Kueue admitted it and is at work: its pods leave, its quota stays, nothing of its Workload
+// changes.
+TEST(ControllerCasualties, WhereKueueManagesTheQueueItsPodsLeaveAndComeAgain) {
+  CasualtyRig rig;
+  rig.define_kueue();
+  rig.apply(kCasualtyQueues);
+  rig.run(31 * kSecond);
+  rig.start();
+  rig.apply(gang_job("j", "kueue.x-k8s.io/queue-name: lq"));
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  rig.apply("{apiVersion: v1, kind: Namespace, metadata: {name: kueue-system}}");
+  rig.apply(
+      "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: "
+      "c1f6bfd2.kueue.x-k8s.io, namespace: kueue-system}, spec: {holderIdentity: k, "
+      "leaseDurationSeconds: 3600, renewTime: '2026-01-01T00:00:00.000000Z'}}");
+  rig.run(5 * kSecond);
+  const auto before = places_of(rig);
+  const auto workloads = [&rig] {
+    return rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads").body;
+  };
+  const std::string said = workloads();
+  const std::string broken = break_one(rig, before);
+  ASSERT_TRUE(rig.until([&] { return moved(rig, before, broken); }));
+  const auto kept = [](const std::string& body) { return body.substr(body.find("\"items\"")); };
+  EXPECT_EQ(kept(workloads()), kept(said));
 }
 
 TEST(ControllerCasualties, PodsThatNobodyMakesAgainAndThoseThatWantToStayStay) {

@@ -1,4 +1,6 @@
 // Jobs and pods that wait in queues.
+#include <algorithm>
+
 #include "controller/rig.h"
 
 namespace berth::control_test {
@@ -381,6 +383,122 @@ TEST(ControllerQueues, KaiGroupsSayWhatTheyHoldAndWhyTheyWait) {
   EXPECT_EQ(rig.get(group + "b").body.find("UnschedulableOnNodePool"), std::string::npos);
 }
 
+// Queues a and b of four GPUs each; what one does not use the other may borrow.
+std::string two_queues() {
+  std::string out =
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n";
+  for (const char* name : {"a", "b"}) {
+    out += fmt::format(
+        "---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {{name: {0}}}, "
+        "spec: {{namespaceSelector: {{}}, cohortName: all, preemption: {{reclaimWithinCohort: "
+        "Any}}, resourceGroups: [{{coveredResources: [nvidia.com/gpu, cpu], flavors: [{{name: f, "
+        "resources: [{{name: nvidia.com/gpu, nominalQuota: 4}}, {{name: cpu, nominalQuota: "
+        "50}}]}}]}}]}}}}\n---\n{{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: "
+        "{{name: {0}, namespace: default}}, spec: {{clusterQueue: {0}}}}}\n",
+        name);
+  }
+  return out;
+}
+
+// Four heads of queue b want back what a borrowed: their victims leave together, and only those.
+TEST(ControllerQueues, HeadsBehindTheFirstGetRoomInTheSameRound) {
+  QueueRig rig(two_queues().c_str());
+  rig.start();
+  const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}]";
+  for (int i = 0; i < 8; ++i) {
+    rig.pod(fmt::format("a{}", i), 1, gate + ", terminationGracePeriodSeconds: 30",
+            "labels: {kueue.x-k8s.io/queue-name: a}");
+  }
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 8; }));
+  rig.run(5 * kSecond);
+  // Nothing leaves: what is evicted now was decided while all victims still hold their quota.
+  rig.world.server->set_fault_hook([](const text::HttpRequest& request) {
+    return request.method == "DELETE"
+               ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = 20 * kSecond}
+               : sim::ApiFault{};
+  });
+  for (int i = 0; i < 4; ++i) {
+    rig.pod(fmt::format("b{}", i), 1, gate, "labels: {kueue.x-k8s.io/queue-name: b}");
+  }
+  const auto evicted = [&rig] {
+    int out = 0;
+    const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      const std::string name(w.find("metadata")->find("name")->string());
+      out += rig.condition("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/" + name,
+                           "Preempted") == "True"
+                 ? 1
+                 : 0;
+    }
+    return out;
+  };
+  rig.run(10 * kSecond);
+  EXPECT_EQ(evicted(), 4);
+  EXPECT_EQ(rig.node_of("b0"), "") << "nobody has left yet";
+  const auto bound = [&rig](char queue) {
+    const auto all = rig.bound();
+    return std::count_if(all.begin(), all.end(), [queue](const auto& p) { return p[0] == queue; });
+  };
+  ASSERT_TRUE(rig.until([&] { return bound('b') == 4; }));
+  rig.run(60 * kSecond);
+  EXPECT_EQ(bound('a'), 4) << "no more than its share is taken back";
+  EXPECT_EQ(bound('b'), 4);
+}
+
+TEST(ControllerQueues, ManyThatWaitAreToldAFewAtATime) {
+  QueueRig rig;
+  rig.start();
+  const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}]";
+  rig.pod("holder", 4, gate, "labels: {kueue.x-k8s.io/queue-name: lq}");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 1; }));
+  rig.pod("never", 5, gate, "labels: {kueue.x-k8s.io/queue-name: lq}");
+  rig.pod("waits", 1, gate, "labels: {kueue.x-k8s.io/queue-name: lq}");
+  const auto told = [&rig](const std::string& pod) {
+    const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      const std::string name(w.find("metadata")->find("name")->string());
+      if (!name.starts_with("pod-" + pod)) continue;
+      return rig.condition("/apis/kueue.x-k8s.io/v1beta2/namespaces/default/workloads/" + name,
+                           "QuotaReserved", "reason");
+    }
+    return std::string();
+  };
+  ASSERT_TRUE(rig.until([&] { return told("never") == "ExceedsMaxQuota"; }, kSecond / 2));
+  EXPECT_EQ(told("waits"), "") << "it may be over in a moment";
+  ASSERT_TRUE(rig.until([&] { return told("waits") == "WaitingForQuota"; }, 5 * kSecond));
+}
+
+// Kueue put its finalizer on them and is gone: they would stay for ever.
+TEST(ControllerQueues, PodsThatEndLoseKueuesFinalizer) {
+  QueueRig rig;
+  rig.apply("{apiVersion: v1, kind: Namespace, metadata: {name: kueue-system}}");
+  rig.apply(
+      "{apiVersion: coordination.k8s.io/v1, kind: Lease, metadata: {name: "
+      "c1f6bfd2.kueue.x-k8s.io, namespace: kueue-system}, spec: {holderIdentity: k, "
+      "leaseDurationSeconds: 15, renewTime: '2026-01-01T00:00:00.000000Z'}}");
+  const std::string meta =
+      "labels: {kueue.x-k8s.io/queue-name: lq}, finalizers: [kueue.x-k8s.io/managed, other.io/x]";
+  for (const char* name : {"waits", "runs", "ends"}) {
+    const bool ends = std::string_view(name) == "ends";
+    rig.pod(name, name[0] == 'w' ? 5 : 1, "",
+            meta + (ends ? ", annotations: {sim.berth.dev/run-seconds: '1'}" : ""));
+  }
+  rig.delete_pod("waits");
+  rig.start();
+  const auto held = [&rig](const char* pod) {
+    return rig.get_pod(pod).body.find("kueue.x-k8s.io/managed\"") != std::string::npos;
+  };
+  rig.run(10 * kSecond);
+  EXPECT_TRUE(held("waits")) << "Kueue may be at work";
+  ASSERT_TRUE(rig.until([&] { return !held("waits"); }));
+  EXPECT_NE(rig.get_pod("waits").body.find("other.io/x"), std::string::npos) << "not ours to take";
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("ends") == "Succeeded" && !held("ends"); }));
+  rig.run(20 * kSecond);
+  EXPECT_TRUE(held("runs"));
+  rig.delete_pod("runs");
+  ASSERT_TRUE(rig.until([&] { return !held("runs"); }));
+}
+
 // Admitted, its pods not there yet, and the controller is another one: nobody takes its places.
 TEST(ControllerQueues, PlacesOfAnAdmittedJobSurviveARestart) {
   QueueRig rig;
@@ -390,7 +508,7 @@ TEST(ControllerQueues, PlacesOfAnAdmittedJobSurviveARestart) {
   rig.job("j", 2, 2, "10000");
   ASSERT_TRUE(rig.until([&] { return rig.workload_condition("j", "Admitted") == "True"; }));
   ASSERT_TRUE(rig.until([&] { return rig.get_job("j").at("spec.suspend") == "false"; }));
-  EXPECT_NE(rig.get(rig.workload_of("j")).at("metadata.annotations").find("berth.dev/seats"),
+  EXPECT_NE(rig.workload_condition("j", "berth.dev/Placed", "message").find("\"main\":[{\"node\":"),
             std::string::npos);
   for (int i = 0; i < 4; ++i) rig.pod(fmt::format("rest{}", i), 2);
   rig.start({}, 400);
