@@ -163,7 +163,7 @@ TEST(Kubeconfig, says_what_is_wrong_and_where) {
 }
 
 TEST(Kubeconfig, flags_go_before_what_the_file_says) {
-  Files f;
+  FakeFiles f;
   f.files["f"] =
       "clusters:\n"
       "- {name: a, cluster: {server: 'https://a:1', certificate-authority-data: QQ==}}\n"
