@@ -90,8 +90,8 @@ class FleetTrend {
 };
 
 // A gauge of DCGM's by GPU index, of a page of metrics: the largest of the lines of a GPU. -1: the
-// page does not say, or it is not in 0..most. Lines of MIG instances are left out: they are parts of
-// a GPU. At most kMostGpus.
+// page does not say, or it is not in 0..most. Lines of MIG instances are left out: they are parts
+// of a GPU. At most kMostGpus.
 inline constexpr std::size_t kMostGpus = 64;
 std::vector<int> gauge_of_metrics(std::string_view page, std::string_view name, int most);
 std::vector<int> busy_of_metrics(std::string_view page);  // per cent

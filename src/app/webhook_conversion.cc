@@ -77,7 +77,8 @@ std::string conversion_by(const ConversionPlace& place, const std::string& bundl
           : fmt::format(R"("url":"{}","service":null)", place.url);
   return fmt::format(
       R"({{"metadata":{{"resourceVersion":"{}"}},"spec":{{"conversion":{{"strategy":"Webhook",)"
-      R"("webhook":{{"conversionReviewVersions":["v1"],"clientConfig":{{{},"caBundle":"{}"}}}}}}}}}})",
+      R"("webhook":{{"conversionReviewVersions":["v1"],)"
+      R"("clientConfig":{{{},"caBundle":"{}"}}}}}}}}}})",
       version, client, bundle);
 }
 

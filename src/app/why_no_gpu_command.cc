@@ -151,8 +151,7 @@ Result<NoGpuSeen> gather(const NoGpuArguments& args, kube::Key pod, Terminal& te
     if (pod.ns.empty()) pod.ns = args.view.ns.empty() ? "default" : args.view.ns;
     return from_files(args.view, pod, terminal);
   }
-  Result<kube::Config> config =
-      kube::find_config(args.view, terminal.environment);
+  Result<kube::Config> config = kube::find_config(args.view, terminal.environment);
   if (!config.ok()) {
     return Error(config.error().code(),
                  config.error().to_string() + "; --kubeconfig says which cluster, -f reads files");

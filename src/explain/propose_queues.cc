@@ -128,16 +128,34 @@ void raise(const Situation& s, const QueueSpec& queue, const std::string& flavor
        }});
 }
 
-void quotas(const Situation& s, Proposals& out) {
-  const QueueSpec* queue = cluster_queue(s);
-  const model::QueueUse* use = queue == nullptr ? nullptr : use_of(s, queue->name);
-  if (use == nullptr) return;
-  const model::Amounts wanted = asked(*s.unit.queued);
+// What those in front of it in its queue ask, who would take what is raised for it alone.
+model::Amounts asked_ahead(const Situation& s) {
+  const auto& outcomes = s.trials.decision().outcomes;
+  const auto self = std::find_if(outcomes.begin(), outcomes.end(), [&s](const model::Outcome& o) {
+    return o.queued && o.workload == s.unit.decided;
+  });
+  std::set<std::string> names;
+  for (const model::Outcome& o : outcomes) {
+    const bool ahead = self != outcomes.end() && o.queued && o.queue == self->queue &&
+                       o.position > 0 && o.position < self->position;
+    if (ahead) names.insert(o.workload);
+  }
+  model::Amounts out;
+  if (names.empty()) return out;
+  for (const WorkloadSpec& spec : s.inputs().queues.workloads) {
+    if (!names.contains(spec.ns + '/' + spec.name)) continue;
+    for (const auto& [resource, amount] : asked(spec)) out[resource] += amount;
+  }
+  return out;
+}
+
+void quotas_for(const Situation& s, const QueueSpec& queue, const model::QueueUse& use,
+                const model::Amounts& wanted, Proposals& out) {
   std::set<std::string> flavors;
-  for (const model::QueueUse::Cell& cell : use->cells) {
+  for (const model::QueueUse::Cell& cell : use.cells) {
     if (!flavors.insert(cell.flavor).second || flavors.size() > 3) continue;
     std::vector<QuotaRaise> nominal, borrowing;
-    for (const model::QueueUse::Cell& each : use->cells) {
+    for (const model::QueueUse::Cell& each : use.cells) {
       const auto it = wanted.find(each.resource);
       if (each.flavor != cell.flavor || it == wanted.end() || it->second <= each.available)
         continue;
@@ -149,9 +167,23 @@ void quotas(const Situation& s, Proposals& out) {
           {each.resource, 0, std::max<std::int64_t>(1, each.used + it->second - each.nominal)});
     }
     if (nominal.empty()) continue;
-    raise(s, *queue, cell.flavor, nominal, false, out);
-    if (!queue->cohort.empty()) raise(s, *queue, cell.flavor, borrowing, true, out);
+    raise(s, queue, cell.flavor, nominal, false, out);
+    if (!queue.cohort.empty()) raise(s, queue, cell.flavor, borrowing, true, out);
   }
+}
+
+void quotas(const Situation& s, Proposals& out) {
+  const QueueSpec* queue = cluster_queue(s);
+  const model::QueueUse* use = queue == nullptr ? nullptr : use_of(s, queue->name);
+  if (use == nullptr) return;
+  model::Amounts wanted = asked(*s.unit.queued);
+  quotas_for(s, *queue, *use, wanted, out);
+  const model::Amounts ahead = asked_ahead(s);
+  if (ahead.empty()) return;
+  for (auto& [resource, amount] : wanted) {
+    if (const auto it = ahead.find(resource); it != ahead.end()) amount += it->second;
+  }
+  quotas_for(s, *queue, *use, wanted, out);
 }
 
 // The object that names the queue: the Job, the Workload or the pods.

@@ -393,7 +393,8 @@ TEST(KueueConvert, WhateverComesSettlesAfterOneRound) {
 // ---- reviews ----
 
 std::string conversion_review(const std::string& to, const std::string& objects) {
-  return R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":"u-1",)"
+  return R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1",)"
+         R"("request":{"uid":"u-1",)"
          R"("desiredAPIVersion":")" +
          to + R"(","objects":[)" + objects + "]}}";
 }
@@ -407,7 +408,8 @@ TEST(KueueConvertReview, ConvertsEveryObjectInItsOrder) {
   EXPECT_TRUE(answer->converted);
   EXPECT_EQ(
       answer->body,
-      R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","response":{"uid":"u-1",)"
+      R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1",)"
+      R"("response":{"uid":"u-1",)"
       R"("result":{"status":"Success"},"convertedObjects":[)"
       R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","spec":{"cohortName":"a"}},)"
       R"({"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"ClusterQueue","spec":{"cohort":"b"}}]}})");
@@ -442,12 +444,13 @@ TEST(KueueConvertReview, NamesTheObjectAndTheFieldThatStopIt) {
 }
 
 TEST(KueueConvertReview, WhatIsNoReviewIsRefused) {
-  for (
-      const char* body :
-      {"", "7", "{", "[]", "{}", R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"})",
-       R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"})",
-       R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"})",
-       R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1","request":{"uid":""}})"}) {
+  for (const char* body :
+       {"", "7", "{", "[]", "{}",
+        R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1"})",
+        R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1beta1"})",
+        R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1"})",
+        R"({"kind":"ConversionReview","apiVersion":"apiextensions.k8s.io/v1",)"
+        R"("request":{"uid":""}})"}) {
     EXPECT_FALSE(review_conversion(body).ok()) << body;
   }
   const std::string deep = std::string(2'000, '[') + std::string(2'000, ']');
