@@ -76,8 +76,8 @@ void Finalizers::tick() {
           return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, patch, {},
                               std::move(done));
         },
-        [this, name = name](const kube::Answer& answer) {
-          const auto it = due_.find(name);
+        [this, pod = name](const kube::Answer& answer) {
+          const auto it = due_.find(pod);
           if (it == due_.end()) return;
           it->second.writing = false;
           // The watch will say that it is off; asked again in case it says something else.
