@@ -224,6 +224,12 @@ void World::refresh(std::vector<objects::Note>& refused) {
   feed_places();
 }
 
+// Whether the pod exists and is bound, or believed to be.
+bool World::has_place(const std::string& pod) const {
+  const objects::LivePod* live = objects_.pod(pod);
+  return live != nullptr && (!live->node.empty() || assumed_.contains(pod));
+}
+
 // Places of reservations, so that nobody else takes them.
 void World::feed_places() {
   if (reservations_.empty() && phantoms_.empty()) return;
@@ -231,9 +237,13 @@ void World::feed_places() {
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {
       const std::string key = key_of(place.pod);
-      if (!place.taken_by.empty() || objects_.pod(key) != nullptr) continue;
-      wanted.insert(key);
-      if (phantoms_.insert(key).second) builder_->upsert_pod(place.pod);
+      if (!place.taken_by.empty() || has_place(key)) continue;
+      model::PodSpec held = place.pod;
+      // A pod that is there is gated as yet and known by its name.
+      if (objects_.pod(key) != nullptr) held.name += " (its place)";
+      const std::string known_as = key_of(held);
+      wanted.insert(known_as);
+      if (phantoms_.insert(known_as).second) builder_->upsert_pod(held);
     }
   }
   for (auto it = phantoms_.begin(); it != phantoms_.end();) {
@@ -382,11 +392,25 @@ void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
   }
   for (model::NodeSpec& node : inputs.nodes) overlay(node);
   std::erase_if(inputs.pods, [this](model::PodSpec& pod) { return !overlay(pod); });
+  std::map<std::string, const model::PodSpec*, std::less<>> waits_for_gate;
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {
-      const bool exists = objects_.pod(key_of(place.pod)) != nullptr;
-      if (place.taken_by.empty() && !exists) inputs.pods.push_back(place.pod);
+      const std::string key = key_of(place.pod);
+      if (!place.taken_by.empty() || has_place(key)) continue;
+      if (objects_.pod(key) == nullptr) {
+        inputs.pods.push_back(place.pod);
+      } else {
+        waits_for_gate[key] = &place.pod;
+      }
     }
+  }
+  if (waits_for_gate.empty()) return;
+  for (model::PodSpec& pod : inputs.pods) {
+    const auto it = waits_for_gate.find(key_of(pod));
+    if (it == waits_for_gate.end() || !pod.node_name.empty()) continue;
+    pod.node_name = it->second->node_name;
+    pod.gpu_indices = it->second->gpu_indices;
+    pod.gated = false;
   }
 }
 

@@ -165,6 +165,7 @@ class World {
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
+  bool has_place(const std::string& pod) const;
   void feed_places();
   void feed_again(const std::string& pod);  // as it is and as it is believed
 

@@ -251,6 +251,33 @@ TEST(ControllerQueues, NoPodIsBoundBeforeItsGateIsGone) {
   EXPECT_EQ(rig.brain->writes("bind"), 1U);
 }
 
+TEST(ControllerQueues, APlaceIsHeldWhileTheAdmissionIsWritten) {
+  QueueRig rig;
+  rig.start();
+  rig.world.server->set_fault_hook([](const text::HttpRequest& request) {
+    const bool slow =
+        request.method == "PATCH" && request.target.find("/workloads/") != std::string::npos;
+    return slow ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = 3 * kSecond}
+                : sim::ApiFault{};
+  });
+  rig.pod("a", 1, "schedulingGates: [{name: kueue.x-k8s.io/admission}]",
+          "labels: {kueue.x-k8s.io/queue-name: lq}");
+  rig.run(2 * kSecond);
+  ASSERT_EQ(rig.node_of("a"), "") << "its admission is on its way";
+  for (int i = 0; i < 8; ++i) rig.pod("b" + std::to_string(i), 1);
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("a") == "Running"; })) << rig.get_pod("a").body;
+  rig.run(5 * kSecond);
+  std::set<std::string> held = {rig.node_of("a") + rig.gpus_of("a")};
+  int bound = 0;
+  for (int i = 0; i < 8; ++i) {
+    const std::string name = "b" + std::to_string(i);
+    if (rig.node_of(name).empty()) continue;
+    ++bound;
+    EXPECT_TRUE(held.insert(rig.node_of(name) + rig.gpus_of(name)).second) << name;
+  }
+  EXPECT_EQ(bound, 7) << "of 8 GPUs one was promised";
+}
+
 constexpr const char* kPodOfOthers =
     "{{apiVersion: v1, kind: Pod, metadata: {{name: {0}, namespace: default, labels: {{{1}}}, "
     "annotations: {{{2}}}}}, spec: {{schedulerName: {3}, restartPolicy: Never, containers: "

@@ -159,6 +159,12 @@ class Rig {
     return get("/api/v1/namespaces/default/pods/" + name);
   }
   std::string node_of(const std::string& name) { return get_pod(name).at("spec.nodeName"); }
+  std::string gpus_of(const std::string& name) {
+    const auto pod = get_pod(name);
+    const text::Value* notes = pod.root().find("metadata")->find("annotations");
+    const text::Value* gpus = notes == nullptr ? nullptr : notes->find("berth.dev/gpus");
+    return gpus == nullptr ? "" : std::string(gpus->string());
+  }
   std::string phase_of(const std::string& name) { return get_pod(name).at("status.phase"); }
   void remove(const std::string& target) { world.call("DELETE", target); }
   std::string delete_pod(const std::string& name) {

@@ -82,7 +82,9 @@ class Rights(rig.Test):
         return pod["spec"]["schedulerName"] == "berth"
 
     def workloads(self, r):
-        r.job("team", "queued", pods=2, gpus=2, queue="q", seconds=1)
+        r.job("team", "queued", pods=2, gpus=2, queue="q", seconds=1)  # first: with the others, there is no room for it
+        r.wait("the queued Job finishes", lambda: rig.is_true(
+            r.api.get("/apis/batch/v1/namespaces/team/jobs/queued"), "Complete"))
         r.pod_group("team", "gang", 4)
         r.job("team", "gang", pods=4, gpus=4, group="gang")
         spec = rig.pod_spec(2)
@@ -94,8 +96,6 @@ class Rights(rig.Test):
         gated = {**rig.pod_spec(1), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
         r.api.post("/api/v1/namespaces/team/pods", {
             "metadata": {"name": "alone", "labels": {rig.QUEUE: "q", "kueue.x-k8s.io/managed": "true"}}, "spec": gated})
-        r.wait("the queued Job finishes", lambda: rig.is_true(
-            r.api.get("/apis/batch/v1/namespaces/team/jobs/queued"), "Complete"))
         r.wait("the others run", lambda: len([p for p in r.bound("team") if p["status"]["phase"] == "Running"]) == 7)
         r.wait("the Workload is finished", lambda: any(rig.is_true(w, "Finished") for w in r.workloads("team")))
 
