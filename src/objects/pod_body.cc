@@ -52,7 +52,7 @@ void BodyHash::add(std::string_view text) {
     text.remove_prefix(8);
   }
   std::uint64_t rest = 0;
-  std::memcpy(&rest, text.data(), text.size());
+  if (!text.empty()) std::memcpy(&rest, text.data(), text.size());
   mix(rest);
 }
 
