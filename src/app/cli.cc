@@ -2,7 +2,6 @@
 
 #include <CLI/CLI.hpp>
 #include <algorithm>
-#include <numeric>
 #include <ostream>
 #include <sstream>
 
@@ -12,6 +11,7 @@
 #include "explain/wrap.h"
 #include "objects/readers.h"
 #include "text/escape.h"
+#include "text/nearest.h"
 
 namespace berth::app {
 
@@ -26,36 +26,10 @@ std::string names_of(const std::vector<CLI::App*>& commands) {
   return out;
 }
 
-// How many letters are to be changed, added or left out between two words.
-std::size_t letters_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  std::iota(row.begin(), row.end(), std::size_t{0});
-  for (std::size_t i = 0; i < a.size(); ++i) {
-    std::size_t before = row[0];  // of the row above, one to the left
-    row[0] = i + 1;
-    for (std::size_t j = 0; j < b.size(); ++j) {
-      const std::size_t above = row[j + 1];
-      row[j + 1] = std::min({above + 1, row[j] + 1, before + (a[i] == b[j] ? 0 : 1)});
-      before = above;
-    }
-  }
-  return row.back();
-}
-
 // "; did you mean status?", where a word is near.
 std::string meant(std::string_view word, const std::vector<std::string>& known) {
-  constexpr std::size_t kLongest = 40, kFarthest = 2;
-  if (word.size() > kLongest) return "";
-  const std::string* best = nullptr;
-  std::size_t least = kFarthest + 1;
-  for (const std::string& one : known) {
-    const std::size_t far = letters_between(word, one);
-    if (far < least && far < word.size() / 2 + 1) {
-      least = far;
-      best = &one;
-    }
-  }
-  return best == nullptr ? "" : "; did you mean " + *best + '?';
+  const std::string near = text::nearest(word, known);
+  return near.empty() ? "" : "; did you mean " + near + '?';
 }
 
 // The first option that the command does not have.

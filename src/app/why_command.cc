@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 #include <ostream>
 #include <set>
 
@@ -10,6 +11,7 @@
 #include "app/sheet.h"
 #include "app/shell_word.h"
 #include "app/why_remote.h"
+#include "explain/unit.h"
 #include "kube/config.h"
 #include "text/escape.h"
 #include "text/json.h"
@@ -37,12 +39,20 @@ Result<std::string> kind_of(const std::string& word) {
       {"podgroup", "podgroup"},
       {"podgroups", "podgroup"},
       {"pg", "podgroup"},
+      {"deploy", "deployment"},
+      {"rs", "replicaset"},
+      {"sts", "statefulset"},
+      {"cj", "cronjob"},
   };
   for (const auto& [written, kind] : kWords) {
     if (word == written) return std::string(kind);
   }
+  for (const std::string_view kind : explain::kMakers) {
+    if (word == kind || word == std::string(kind) + 's') return std::string(kind);
+  }
   return invalid("found kind \"" + text::terminal_safe(word) +
-                 "\", want pod, job, workload or podgroup");
+                 "\", want pod, job, workload, podgroup, or what makes pods: " +
+                 fmt::format("{}", fmt::join(explain::kMakers, ", ")));
 }
 
 // "pod x", "pod/x", "x", "ns/x": a name may carry its namespace.
@@ -141,7 +151,12 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   Result<explain::Answer> answer = examiner.why(subject);
   busy.reset();
   if (!answer.ok()) {
-    terminal.err << "berth: " << answer.error().to_string() << '\n';
+    const std::string near = answer.error().code() == Code::kNotFound
+                                 ? explain::meant_name(view.inputs, subject)
+                                 : std::string();
+    terminal.err << "berth: " << answer.error().to_string()
+                 << (near.empty() ? "" : "; did you mean " + text::terminal_safe(near) + '?')
+                 << '\n';
     return answer.error().code() == Code::kInvalid ? kExitUsage : kExitNotThere;
   }
   const std::string json = args.output == "table" ? "" : explain::why_json(*answer);
@@ -152,9 +167,11 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
 }
 
 // The controller decides by its own policy and now: other questions are not for it.
-bool for_controller(const WhyArguments& args) {
+bool for_controller(const WhyArguments& args, const explain::Subject& subject) {
   const WhyArguments plain;
-  return args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
+  const bool maker = std::find(std::begin(explain::kMakers), std::end(explain::kMakers),
+                               subject.kind) != std::end(explain::kMakers);
+  return !maker && args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
          args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
          !args.quota_only;
 }
@@ -246,7 +263,7 @@ int why_command(const WhyArguments& args, Terminal& terminal) {
   Result<ControllerPlace> place = parse_controller_place(args.controller);
   if (!place.ok()) return wrong(std::move(place).error().context("--controller"));
   place->ca_file = args.controller_ca;
-  if (for_controller(args)) {
+  if (for_controller(args, *subject)) {
     if (const auto code = ask_for_it(args, *place, *subject, terminal)) return *code;
   }
   ViewOptions where = args.view;  // who may not list all namespaces looks at the subject's

@@ -146,11 +146,6 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
     const model::NodeInfo& info = state.info(slot);
     NodeView view{.slot = static_cast<std::uint32_t>(slot), .blockers = blockers[slot]};
     view.lasting = schedule::rule_blockers(state.inventory(), info, *shape->rules, true) & kRules;
-    // The taints that come with a cordon or a lost node are the same thing told twice.
-    const bool down = !info.ready || info.unschedulable;
-    if (down && (view.lasting & bit(Constraint::kTaints)) == 0) {
-      view.blockers &= ~bit(Constraint::kTaints);
-    }
     view.small = too_small(info, demand);
     view.free_milli = free_on(info, state.node(slot), demand);
     view.gpus = static_cast<int>(info.gpus.size());

@@ -6,8 +6,8 @@
 #include <set>
 
 #include "explain/fixes.h"
-#include "explain/nearest.h"
 #include "explain/words.h"
+#include "text/nearest.h"
 
 namespace berth::explain {
 
@@ -170,7 +170,7 @@ void absent_resources(const Situation& s, const std::map<std::string, std::int64
   for (const auto& [resource, most] : there) names.push_back(resource);
   for (const auto& [resource, amount] : s.sample.requests) {
     if (resource.find('/') == std::string::npos || there.contains(resource)) continue;
-    std::string meant = nearest(resource, names);
+    std::string meant = text::nearest(resource, names);
     const bool like_gpu = resource.find("gpu") != std::string::npos ||
                           resource.find("GPU") != std::string::npos ||
                           resource.starts_with("nvidia.com/");

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "explain/fixes.h"
-#include "explain/nearest.h"
 #include "explain/words.h"
 #include "model/amounts.h"
+#include "text/nearest.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -89,7 +89,7 @@ void missing_flavors(const Situation& s, const Route& route, Proposals& out) {
     if (!used) names.push_back(flavor.name);
   }
   const std::string& gone = route.missing.front();
-  const std::string meant = nearest(gone, names);
+  const std::string meant = text::nearest(gone, names);
   std::stable_partition(names.begin(), names.end(), [&](const auto& n) { return n == meant; });
   for (std::size_t i = 0; i < names.size() && i < 2 && route.missing.size() == 1; ++i) {
     out.push_back({.title = fmt::format("name the flavor {} instead of {} in {}", names[i], gone,
@@ -158,7 +158,7 @@ void flavor_labels(const Situation& s, const Route& route, Proposals& out) {
     for (const auto& [key, value] : flavor->node_labels) {
       const std::vector<std::string> values = label_values(s, key);
       if (std::find(values.begin(), values.end(), value) != values.end()) continue;
-      std::vector<std::string> tried = {nearest(value, values)};
+      std::vector<std::string> tried = {text::nearest(value, values)};
       for (const std::string& other : values) {
         if (tried.size() < 3 && other != tried.front()) tried.push_back(other);
       }
@@ -321,7 +321,7 @@ void missing_cluster_queue(const Situation& s, const Route& route, Proposals& ou
   const model::QueueInputs& queues = s.inputs().queues;
   std::vector<std::string> names;
   for (const QueueSpec& queue : queues.queues) names.push_back(queue.name);
-  const std::string meant = nearest(local.queue, names);
+  const std::string meant = text::nearest(local.queue, names);
   if (!meant.empty()) {
     // The field cannot be changed, so the queue is made anew.
     out.push_back({.title = fmt::format("make the LocalQueue {} anew, for {} instead of {}",

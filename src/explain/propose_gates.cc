@@ -6,8 +6,8 @@
 
 #include "explain/details.h"
 #include "explain/fixes.h"
-#include "explain/nearest.h"
 #include "explain/words.h"
+#include "text/nearest.h"
 
 namespace berth::explain {
 
@@ -77,7 +77,7 @@ void other_claim(const Situation& s, const std::string& missing, Proposals& out)
   for (const RawObject& raw : s.objects()->of_kind("PersistentVolumeClaim")) {
     if (raw.ns == s.unit.ns) names.push_back(raw.name);
   }
-  const std::string meant = nearest(missing, names);
+  const std::string meant = text::nearest(missing, names);
   if (meant.empty()) return;
   add(out, fmt::format("use the claim {} instead of {}", meant, missing), "other-claim", 1,
       [&s, missing, meant](Draft& draft) {
@@ -217,7 +217,7 @@ void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) 
   const std::string wrong = now->string();
   std::vector<std::string> names;
   for (const RawObject& raw : s.objects()->of_kind("PriorityClass")) names.push_back(raw.name);
-  const std::string meant = nearest(wrong, names);
+  const std::string meant = text::nearest(wrong, names);
   if (!meant.empty()) {
     add(out, fmt::format("priorityClassName {} instead of {}", meant, wrong), "other-class", 1,
         [&s, meant, path = note.path](Draft& draft) {

@@ -6,9 +6,9 @@
 #include <set>
 
 #include "explain/fixes.h"
-#include "explain/nearest.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
+#include "text/nearest.h"
 
 namespace berth::explain {
 
@@ -109,7 +109,7 @@ std::string usual_value(const Situation& s, const std::string& key, const std::s
   }
   std::vector<std::string> names;
   for (const auto& [value, nodes] : values) names.push_back(value);
-  if (std::string meant = nearest(not_this, names); !meant.empty()) return meant;
+  if (std::string meant = text::nearest(not_this, names); !meant.empty()) return meant;
   const auto most =
       std::max_element(values.begin(), values.end(),
                        [](const auto& a, const auto& b) { return a.second < b.second; });
@@ -130,7 +130,7 @@ std::string usual_key(const Situation& s, const std::string& key, const std::str
       if (has == value) keys.insert(label);
     }
   }
-  return nearest(key, {keys.begin(), keys.end()});
+  return text::nearest(key, {keys.begin(), keys.end()});
 }
 
 // The selector by another key.

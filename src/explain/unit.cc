@@ -4,8 +4,8 @@
 #include <map>
 #include <set>
 
-#include "explain/nearest.h"
 #include "text/escape.h"
+#include "text/nearest.h"
 
 namespace berth::explain {
 
@@ -40,13 +40,13 @@ bool is_own_kind(std::string_view kind) {
 // Whether what makes the pods belongs to what people know by the name: a Deployment's are made by
 // a ReplicaSet, a JobSet's and a CronJob's by Jobs, a RayJob's by a RayCluster.
 bool made_for(std::string_view asked, std::string_view name, std::string_view owner) {
-  constexpr std::pair<std::string_view, std::string_view> kMakers[] = {
+  constexpr std::pair<std::string_view, std::string_view> kMadeBy[] = {
       {"deployment", "ReplicaSet"}, {"jobset", "Job"},
       {"cronjob", "Job"},           {"trainjob", "Job"},
       {"rayjob", "RayCluster"},     {"rayservice", "RayCluster"},
       {"rollout", "ReplicaSet"},    {"leaderworkerset", "StatefulSet"}};
   if (lower(owner_kind(owner)) == asked && owner_name(owner) == name) return true;
-  for (const auto& [kind, maker] : kMakers) {
+  for (const auto& [kind, maker] : kMadeBy) {
     if (!asked.empty() && kind != asked) continue;
     const std::string_view made = owner_name(owner);
     if (owner_kind(owner) == maker && made.size() > name.size() + 1 && made.starts_with(name) &&
@@ -452,7 +452,7 @@ std::string meant_name(const objects::Inputs& inputs, const Subject& subject) {
     if (any || kind == "podgroup") add(gang.ns, gang.name);
   }
   if (!elsewhere.empty()) return *elsewhere.begin();
-  const std::string near = nearest(subject.name, {here.begin(), here.end()});
+  const std::string near = text::nearest(subject.name, {here.begin(), here.end()});
   return near.empty() || subject.ns.empty() ? near : subject.ns + '/' + near;
 }
 

@@ -54,6 +54,11 @@ struct Unit {
   const model::PodSpec* sample() const;  // of what waits, else of what runs; may be null
 };
 
+// Kinds whose pods may be asked for by the name of what people made; the pods say who owns them.
+inline constexpr std::string_view kMakers[] = {
+    "deployment", "replicaset", "statefulset", "cronjob",  "jobset",     "leaderworkerset",
+    "rayjob",     "raycluster", "rayservice",  "trainjob", "pytorchjob", "mpijob"};
+
 // Not found, or several of that name: an error that says so.
 Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,
                        const Subject& subject);

@@ -2,6 +2,7 @@
 
 #include "lint/checks.h"
 #include "lint/shapes.h"
+#include "text/nearest.h"
 
 namespace berth::lint {
 
@@ -193,7 +194,7 @@ void check_known(const Object& object, const Schemas* schemas, Reporter& out) {
   for (const std::string& group : groups_of(object.kind, schemas)) {
     const bool part = !group.empty() &&
                       (object.group.ends_with("." + group) || group.ends_with("." + object.group));
-    if (!part && distance(group, object.group, 3) > 3) continue;
+    if (!part && text::edits_between(group, object.group, 3) > 3) continue;
     if (group.empty() && object.group.find('.') != std::string::npos) continue;
     const std::vector<std::string> real = versions_of(group, object.kind, schemas);
     if (real.empty()) continue;

@@ -2,6 +2,7 @@
 #include <array>
 
 #include "lint/checks.h"
+#include "text/nearest.h"
 #include "text/quantity.h"
 
 namespace berth::lint {
@@ -78,7 +79,7 @@ std::string nearest_label(std::string_view name) {
   std::string best;
   std::size_t least = 5;
   for (const std::string_view known : kNodeLabels) {
-    const std::size_t far = distance(name, known, 4);
+    const std::size_t far = text::edits_between(name, known, 4);
     if (far < least) {
       least = far;
       best = known;

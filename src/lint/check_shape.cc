@@ -3,6 +3,7 @@
 
 #include "lint/checks.h"
 #include "lint/shapes.h"
+#include "text/nearest.h"
 
 namespace berth::lint {
 
@@ -103,7 +104,7 @@ void check_fields(const Place& place, const std::vector<Field>& fields, Reporter
     std::string nearest;
     std::size_t least = 3;
     for (const Field& field : fields) {
-      const std::size_t far = distance(field.name, member.key(), 2);
+      const std::size_t far = text::edits_between(field.name, member.key(), 2);
       if (far < least && !place.has(field.name)) {
         least = far;
         nearest = field.name;

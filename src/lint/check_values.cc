@@ -3,6 +3,7 @@
 #include <array>
 
 #include "lint/checks.h"
+#include "text/nearest.h"
 
 namespace berth::lint {
 
@@ -87,7 +88,7 @@ std::string nearest_top(std::string_view key) {
   std::string best;
   std::size_t least = 4;
   for (const std::string_view known : kChartTop) {
-    const std::size_t far = distance(key, known, 3);
+    const std::size_t far = text::edits_between(key, known, 3);
     if (far < least) {
       least = far;
       best = known;

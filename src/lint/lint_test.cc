@@ -5,6 +5,7 @@
 
 #include "lint/checks.h"
 #include "lint/shell.h"
+#include "text/nearest.h"
 #include "text/yaml.h"
 
 namespace berth::lint {
@@ -86,9 +87,9 @@ TEST(Place, AbsentPlacesHavePathsAndNothingElse) {
 }
 
 TEST(Distance, CountsEdits) {
-  EXPECT_EQ(distance("replicas", "replicas", 3), 0u);
-  EXPECT_EQ(distance("replica", "replicas", 3), 1u);
-  EXPECT_EQ(distance("abc", "xyz", 1), 2u) << "no more than the limit and one";
+  EXPECT_EQ(text::edits_between("replicas", "replicas", 3), 0u);
+  EXPECT_EQ(text::edits_between("replica", "replicas", 3), 1u);
+  EXPECT_EQ(text::edits_between("abc", "xyz", 1), 2u) << "no more than the limit and one";
 }
 
 TEST(Values, OfTheOperatorsChart) {

@@ -312,20 +312,4 @@ void walk(const Place& from, const std::function<bool(const Place&)>& visit) {
   for (const Place& item : from.items()) walk(item, visit);
 }
 
-std::size_t distance(std::string_view a, std::string_view b, std::size_t limit) {
-  if (a.size() > 64 || b.size() > 64) return limit + 1;
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t corner = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      corner = above;
-    }
-  }
-  return std::min(row[b.size()], limit + 1);
-}
-
 }  // namespace berth::lint

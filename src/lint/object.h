@@ -129,7 +129,4 @@ Fix one_change(text::YamlChange change);
 // Every place of a tree, parents first. Return false to stay out of what is below.
 void walk(const Place& from, const std::function<bool(const Place&)>& visit);
 
-// "Levenshtein" distance, at most limit + 1.
-std::size_t distance(std::string_view a, std::string_view b, std::size_t limit);
-
 }  // namespace berth::lint

@@ -6,6 +6,7 @@
 #include <cstdlib>
 
 #include "lint/checks.h"
+#include "text/nearest.h"
 
 namespace berth::lint {
 
@@ -231,7 +232,7 @@ class QueryCheck {
     std::string nearest;
     std::size_t least = 4;
     const auto consider = [&](std::string_view known) {
-      const std::size_t far = distance(word.text, known, 3);
+      const std::size_t far = text::edits_between(word.text, known, 3);
       if (far < least) {
         least = far;
         nearest = known;

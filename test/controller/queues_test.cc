@@ -38,6 +38,13 @@ class QueueRig : public Rig {
         "resources: {{limits: {{nvidia.com/gpu: {2}}}}}}}]}}}}}}}}",
         name, pods, gpus, run_seconds, priority.empty() ? "" : ", priorityClassName: " + priority));
   }
+  void slow_patches(const char* path, std::int64_t by) {
+    world.server->set_fault_hook([path, by](const text::HttpRequest& request) {
+      const bool slow = request.method == "PATCH" && request.target.find(path) != std::string::npos;
+      return slow ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = by}
+                  : sim::ApiFault{};
+    });
+  }
   sim::TestAnswer get_job(const std::string& name) {
     return get("/apis/batch/v1/namespaces/default/jobs/" + name);
   }
@@ -239,12 +246,7 @@ TEST(ControllerQueues, SinglePodsOfAQueueWaitForQuota) {
 TEST(ControllerQueues, NoPodIsBoundBeforeItsGateIsGone) {
   QueueRig rig;
   rig.start();
-  rig.world.server->set_fault_hook([](const text::HttpRequest& request) {
-    const bool slow =
-        request.method == "PATCH" && request.target.find("/pods/") != std::string::npos;
-    return slow ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = kSecond}
-                : sim::ApiFault{};
-  });
+  rig.slow_patches("/pods/", kSecond);
   rig.pod("a", 1, "schedulingGates: [{name: kueue.x-k8s.io/admission}]",
           "labels: {kueue.x-k8s.io/queue-name: lq}");
   ASSERT_TRUE(rig.until([&] { return rig.phase_of("a") == "Running"; })) << rig.get_pod("a").body;
@@ -254,12 +256,7 @@ TEST(ControllerQueues, NoPodIsBoundBeforeItsGateIsGone) {
 TEST(ControllerQueues, APlaceIsHeldWhileTheAdmissionIsWritten) {
   QueueRig rig;
   rig.start();
-  rig.world.server->set_fault_hook([](const text::HttpRequest& request) {
-    const bool slow =
-        request.method == "PATCH" && request.target.find("/workloads/") != std::string::npos;
-    return slow ? sim::ApiFault{.kind = sim::ApiFault::Kind::kDelay, .delay_ns = 3 * kSecond}
-                : sim::ApiFault{};
-  });
+  rig.slow_patches("/workloads/", 3 * kSecond);
   rig.pod("a", 1, "schedulingGates: [{name: kueue.x-k8s.io/admission}]",
           "labels: {kueue.x-k8s.io/queue-name: lq}");
   rig.run(2 * kSecond);

@@ -4,6 +4,7 @@
 
 #include "sim/schema/node.h"
 #include "text/json_writer.h"
+#include "text/nearest.h"
 #include "text/yaml.h"
 
 namespace berth::sim {
@@ -37,28 +38,13 @@ const Schema* parent_schema(const Schema& root, std::string_view field, std::str
   return nullptr;
 }
 
-std::size_t edits_between(std::string_view a, std::string_view b) {
-  std::vector<std::size_t> row(b.size() + 1);
-  for (std::size_t j = 0; j <= b.size(); ++j) row[j] = j;
-  for (std::size_t i = 1; i <= a.size(); ++i) {
-    std::size_t corner = row[0];
-    row[0] = i;
-    for (std::size_t j = 1; j <= b.size(); ++j) {
-      const std::size_t above = row[j];
-      row[j] = std::min({above + 1, row[j - 1] + 1, corner + (a[i - 1] == b[j - 1] ? 0 : 1)});
-      corner = above;
-    }
-  }
-  return row[b.size()];
-}
-
 std::string nearest_field(const Schema& root, std::string_view field) {
   std::string last, best;
   const Schema* parent = parent_schema(root, field, last);
   if (parent == nullptr || last.size() > 64) return {};
   std::size_t least = 3;  // further away it is a guess
   for (const Schema::Property& property : parent->properties) {
-    const std::size_t far = edits_between(last, property.name);
+    const std::size_t far = text::edits_between(last, property.name, least);
     if (far < least) {
       least = far;
       best = property.name;

@@ -7,7 +7,7 @@
 #include <string_view>
 #include <vector>
 
-namespace berth::explain {
+namespace berth::text {
 
 // Letters to change, add, drop or swap with the next to make b of a, whatever their case; limit + 1
 // where it is more than limit.
@@ -18,4 +18,4 @@ std::size_t edits_between(std::string_view a, std::string_view b, std::size_t li
 // answer.
 std::string nearest(std::string_view word, const std::vector<std::string>& names);
 
-}  // namespace berth::explain
+}  // namespace berth::text

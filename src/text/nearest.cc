@@ -1,8 +1,8 @@
-#include "explain/nearest.h"
+#include "text/nearest.h"
 
 #include <algorithm>
 
-namespace berth::explain {
+namespace berth::text {
 
 namespace {
 
@@ -58,4 +58,4 @@ std::string nearest(std::string_view word, const std::vector<std::string>& names
   return best == nullptr ? "" : *best;
 }
 
-}  // namespace berth::explain
+}  // namespace berth::text

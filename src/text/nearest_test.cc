@@ -1,8 +1,8 @@
-#include "explain/nearest.h"
+#include "text/nearest.h"
 
 #include <gtest/gtest.h>
 
-namespace berth::explain {
+namespace berth::text {
 namespace {
 
 TEST(Nearest, CountsEdits) {
@@ -25,4 +25,4 @@ TEST(Nearest, NamesWhatWasMeant) {
 }
 
 }  // namespace
-}  // namespace berth::explain
+}  // namespace berth::text
