@@ -459,9 +459,8 @@ int agent_record_command(const AgentArguments& given, Terminal& terminal) {
   const nvml::Recorder recorder(
       loop, *opened->source, facts, options,
       [&](Result<nvml::Recording> made) {
-        Status wrote =
-            made.ok() ? host::write_atomically(arguments.record_file, nvml::write_recording(*made))
-                      : Status(std::move(made).error());
+        Status wrote = made.ok() ? write_output(arguments.record_file, nvml::write_recording(*made))
+                                 : Status(std::move(made).error());
         if (wrote.ok()) {
           terminal.out << "wrote " << text::terminal_safe(arguments.record_file) << '\n';
           code = 0;

@@ -65,7 +65,9 @@ void add_run_options(CLI::App& run, RunOptions& args) {
       ->check(CLI::Range(1, 10'000));
   run.add_option("--name", args.job.name, "of the Job (default: the command and the time)")
       ->type_name("NAME");
-  run.add_option("-n,--namespace", args.job.ns, "of the Job (default default)")->type_name("NS");
+  args.job.ns.clear();  // the context's, unless it is told
+  run.add_option("-n,--namespace", args.job.ns, "of the Job (default: the context's)")
+      ->type_name("NS");
   run.add_option("--queue", args.job.queue, "LocalQueue to wait in (default: the namespace's)")
       ->type_name("NAME");
   run.add_option("--image", args.job.image, "of its container (default busybox)")

@@ -6,6 +6,7 @@
 
 #include "app/cluster_lister.h"
 #include "app/input.h"
+#include "app/next_step.h"
 #include "app/snapshot_text.h"
 #include "kube/config.h"
 #include "objects/queue_marks.h"
@@ -217,23 +218,14 @@ Result<ClusterView> look_at_files(const ViewOptions& options, Terminal& terminal
     maker.take_marks();
   }
   maker.finish();
+  if (view.objects.empty() && !view.inputs.invalid.empty()) return unreadable(view.inputs.invalid);
   return view;
 }
 
 Result<kube::Config> config_for(const ViewOptions& options, const Terminal& terminal) {
   Result<kube::Config> config = kube::find_config(options, terminal.environment);
   if (config.ok()) return config;
-  return Error(config.error().code(),
-               config.error().to_string() +
-                   "; --kubeconfig says which cluster, -f reads files, berth up starts a cluster");
-}
-
-Error not_reached(const Error& error) {
-  const std::string text = error.to_string();
-  if (text.find("401") != std::string::npos) {
-    return {error.code(), text + "; are the credentials of the kubeconfig still valid?"};
-  }
-  return {error.code(), text + "; is the cluster up? --kubeconfig says which, -f reads files"};
+  return no_config(config.error(), InputKind::kClusterOrFiles);
 }
 
 Result<ClusterView> look_at_cluster(const ViewOptions& options, Terminal& terminal) {
@@ -242,7 +234,7 @@ Result<ClusterView> look_at_cluster(const ViewOptions& options, Terminal& termin
   view.live = true;
   view.ns = options.ns.empty() ? config.ns : options.ns;
   Result<Listed> listed = list_cluster(config, view.ns, terminal);
-  if (!listed.ok()) return not_reached(listed.error());
+  if (!listed.ok()) return no_answer(listed.error(), InputKind::kClusterOrFiles);
   view.source = "cluster " + config.server;
   view.now_ns = terminal.wall.now_ns();
   view.unseen = std::move(listed->unseen);
@@ -296,7 +288,7 @@ Result<std::string> snapshot_of(const ViewOptions& options, Terminal& terminal) 
   BERTH_TRY(const kube::Config config, config_for(options, terminal));
   Result<Listed> listed =
       list_cluster(config, options.ns.empty() ? config.ns : options.ns, terminal);
-  if (!listed.ok()) return not_reached(listed.error());
+  if (!listed.ok()) return no_answer(listed.error(), InputKind::kCluster);
   return snapshot_text(*listed, config.server, terminal.wall.now_ns());
 }
 

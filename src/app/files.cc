@@ -22,6 +22,35 @@ Error file_error(const std::string& path, int code) {
       .context(path);
 }
 
+bool write_whole(int fd, std::string_view content) {
+  while (!content.empty()) {
+    const ssize_t wrote = ::write(fd, content.data(), content.size());
+    if (wrote < 0 && errno == EINTR) continue;
+    if (wrote < 0) return false;
+    content.remove_prefix(static_cast<std::size_t>(wrote));
+  }
+  return true;
+}
+
+// Beside target, then in its place. rights: of the file that is there; 0: there is none.
+Status put_in_place(const std::string& target, std::string_view content, int mode, mode_t rights) {
+  BERTH_TRY(const std::string unique, secret_hex(8));
+  const std::string fresh = target + '.' + unique;
+  int error = 0;
+  {
+    const host::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
+    if (file.get() < 0) return file_error(target, errno);
+    if (!write_whole(file.get(), content) || (rights != 0 && ::fchmod(file.get(), rights) != 0) ||
+        ::fsync(file.get()) != 0) {
+      error = errno;
+    }
+  }
+  if (error == 0 && ::rename(fresh.c_str(), target.c_str()) != 0) error = errno;
+  if (error == 0) return {};
+  ::unlink(fresh.c_str());
+  return file_error(target, error);
+}
+
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
@@ -45,6 +74,24 @@ Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
 
 Status replace_file(const std::string& path, std::string_view content) {
   return host::write_atomically(path, content, S_IRUSR | S_IWUSR);
+}
+
+Status write_output(const std::string& path, std::string_view content, int mode) {
+  struct stat found{};
+  if (::stat(path.c_str(), &found) != 0) {
+    if (errno != ENOENT) return file_error(path, errno);
+    return put_in_place(path, content, mode, 0);
+  }
+  if (S_ISDIR(found.st_mode)) return file_error(path, EISDIR);
+  if (S_ISREG(found.st_mode)) {
+    std::error_code trouble;
+    const std::filesystem::path target = std::filesystem::canonical(path, trouble);
+    // No path leads to a file that a link of /proc/self/fd names and that was removed.
+    if (!trouble) return put_in_place(target.string(), content, mode, found.st_mode & 07777U);
+  }
+  const host::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
+  if (file.get() < 0 || !write_whole(file.get(), content)) return file_error(path, errno);
+  return {};
 }
 
 Status make_folder(const std::string& path) {

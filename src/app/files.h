@@ -13,6 +13,10 @@ namespace berth::app {
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes = 16 << 20);
 // Readers see the old content or the new one, never a part. Only the owner may read it.
 Status replace_file(const std::string& path, std::string_view content);
+// What somebody wants in a file. One that is there keeps its rights, and a link stays a link; a new
+// one gets those of mode that the umask leaves. Devices and pipes are written to. Unlike the above
+// it makes no folder.
+Status write_output(const std::string& path, std::string_view content, int mode = 0666);
 // With its parents; fine when it is there. Only the owner may enter a new one.
 Status make_folder(const std::string& path);
 std::string absolute_path(const std::string& path);

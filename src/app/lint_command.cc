@@ -2,7 +2,6 @@
 
 #include <algorithm>
 #include <filesystem>
-#include <fstream>
 #include <istream>
 #include <iterator>
 #include <optional>
@@ -288,30 +287,6 @@ void print_rules(const std::string& output, std::ostream& out) {
   out << (output == "json" ? text : yaml_of(text));
 }
 
-// As a whole or not at all; a file that is there keeps its rights, and a link stays a link.
-Status overwrite_file(const std::string& path, std::string_view content) {
-  std::error_code code;
-  const fs::path known = fs::canonical(path, code);
-  const fs::path target = code ? fs::path(path) : known;
-  const bool there = !code;
-  const fs::path fresh = target.string() + ".new";
-  std::ofstream out(fresh, std::ios::binary | std::ios::trunc);
-  out.write(content.data(), static_cast<std::streamsize>(content.size()));
-  out.close();
-  if (!out) {
-    fs::remove(fresh, code);
-    return Error(Code::kUnavailable, "cannot be written").context(path);
-  }
-  if (there) fs::permissions(fresh, fs::status(target, code).permissions(), code);
-  fs::rename(fresh, target, code);
-  if (code) {
-    const Error failed = Error(Code::kUnavailable, code.message()).context(path);
-    fs::remove(fresh, code);
-    return failed;
-  }
-  return {};
-}
-
 int usage(Terminal& terminal, const std::string& message, const char* command) {
   terminal.err << "berth: " << lint_safe(message) << "\nberth: see berth " << command
                << " --help\n";
@@ -396,7 +371,7 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
   } else if (args.in_place || !args.out.empty()) {
     const std::string& target = args.in_place ? args.path : args.out;
     if (changed || !args.in_place) {
-      const Status wrote = overwrite_file(target, made->bytes);
+      const Status wrote = write_output(target, made->bytes);
       if (!wrote.ok()) {
         terminal.err << "berth: " << lint_safe(wrote.error().to_string()) << '\n';
         return kExitUnreadable;

@@ -6,6 +6,7 @@
 #include <ostream>
 
 #include "app/follow.h"
+#include "app/next_step.h"
 #include "app/signals.h"
 #include "app/words.h"
 #include "base/run_loop.h"
@@ -42,6 +43,7 @@ class JobRun {
  public:
   JobRun(const RunOptions& options, const kube::Config& config, Terminal& terminal)
       : options_(options),
+        server_(config.server),
         terminal_(terminal),
         loop_(terminal.monotonic, terminal.wall),
         signals_([this] {
@@ -72,10 +74,7 @@ class JobRun {
  private:
   void submitted(const kube::Answer& answer) {
     if (!answer.ok()) {
-      terminal_.err << "berth: " << text::terminal_safe(answer.error().to_string()) << '\n';
-      if (answer.status == 0) {
-        terminal_.err << "berth: is the cluster up? --kubeconfig says which; berth up starts one\n";
-      }
+      terminal_.err << "berth: " << text::terminal_safe(refusal(answer).to_string()) << '\n';
       code_ = 1;
       return loop_.stop();
     }
@@ -87,6 +86,18 @@ class JobRun {
     follower_->start();
   }
 
+  Error refusal(const kube::Answer& answer) const {
+    if (answer.status == 404) {
+      return {Code::kNotFound,
+              answer.error().to_string() + "; kubectl create namespace " + options_.job.ns};
+    }
+    if (answer.status == 409) {
+      return {Code::kConflict, answer.error().to_string() + "; --name gives it another name"};
+    }
+    if (answer.status != 0 && answer.status != 401 && answer.status != 403) return answer.error();
+    return no_answer(answer.error().context(server_), InputKind::kCluster);
+  }
+
   void said(const FollowedJob& job, const std::string& line) {
     terminal_.out << job.name << ' ' << text::terminal_safe(line) << std::endl;
     if (!job.ended()) return;
@@ -95,6 +106,7 @@ class JobRun {
   }
 
   const RunOptions& options_;
+  const std::string server_;
   Terminal& terminal_;
   RunLoop loop_;
   StopSignals signals_;
@@ -108,15 +120,23 @@ class JobRun {
 
 int run_job_command(const RunOptions& given, Terminal& terminal) {
   RunOptions options = given;
+  if (options.job.command.empty() && options.job.image == JobAsk{}.image &&
+      options.job.seconds < 0) {
+    terminal.err << "berth: found no command, want one after --, or an --image that has its own\n"
+                 << "berth: for example " << terminal.program << " run --gpus 1 -- nvidia-smi\n";
+    return kExitUsage;
+  }
   if (options.job.name.empty()) {
     options.job.name = job_name(options.job.command, terminal.wall.now_ns());
   }
   const Result<kube::Config> config = kube::find_config(options.cluster, terminal.environment);
   if (!config.ok()) {
-    terminal.err << "berth: " << text::terminal_safe(config.error().to_string()) << '\n'
-                 << "berth: --kubeconfig says which cluster; berth up starts one\n";
+    terminal.err << "berth: "
+                 << text::terminal_safe(no_config(config.error(), InputKind::kCluster).to_string())
+                 << '\n';
     return 1;
   }
+  if (options.job.ns.empty()) options.job.ns = config->ns;
   return JobRun(options, *config, terminal).run();
 }
 

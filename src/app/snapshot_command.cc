@@ -18,7 +18,8 @@ int snapshot_command(const SnapshotArguments& arguments, Terminal& terminal) {
     terminal.out << *text;
     return 0;
   }
-  if (const Status written = replace_file(arguments.file, *text); !written.ok()) {
+  // Only for the owner: it tells what runs in the cluster, and how.
+  if (const Status written = write_output(arguments.file, *text, 0600); !written.ok()) {
     terminal.err << "berth: " << text::terminal_safe(written.error().to_string()) << '\n';
     return 1;
   }

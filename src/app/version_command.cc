@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "app/cluster_lister.h"
+#include "app/next_step.h"
 #include "app/sheet.h"
 #include "kube/config.h"
 #include "text/escape.h"
@@ -53,11 +54,11 @@ int version_command(const VersionArguments& arguments, Terminal& terminal) {
       if (server.ok()) {
         versions.server = server->text;
       } else {
-        versions.trouble = server.error().to_string();
+        versions.trouble = no_answer(server.error(), InputKind::kCluster).to_string();
         code = 1;
       }
     } else {
-      versions.trouble = config.error().to_string();
+      versions.trouble = no_config(config.error(), InputKind::kCluster).to_string();
       code = named ? 1 : 0;
     }
   }

@@ -3,6 +3,7 @@
 #include <ostream>
 
 #include "app/files.h"
+#include "app/next_step.h"
 #include "app/sheet.h"
 #include "base/run_loop.h"
 #include "explain/no_gpu.h"
@@ -12,6 +13,7 @@
 #include "kube/curl_transport.h"
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/nearest.h"
 
 namespace berth::app {
 
@@ -32,6 +34,29 @@ const kube::Resource& runtime_classes() {
   return resource;
 }
 
+constexpr int kMostPodNames = 500;
+
+// Names: of pods in its namespace. Those of a Job of that name first, else the nearest.
+Error no_such_pod(const kube::Key& pod, const std::string& where,
+                  const std::vector<std::string>& names) {
+  std::string text = "there is no pod " + text::terminal_safe(pod.to_string()) + where;
+  std::string made;
+  std::size_t count = 0;
+  constexpr std::size_t kShown = 3;
+  for (const std::string& name : names) {
+    if (!name.starts_with(pod.name + '-') || ++count > kShown) continue;
+    made += (made.empty() ? "" : ", ") + text::terminal_safe(name);
+  }
+  const std::string near = text::nearest(pod.name, names);
+  if (!made.empty()) {
+    text += "; pods whose names begin so: " + made;
+    if (count > kShown) text += ", +" + std::to_string(count - kShown) + " more";
+  } else if (!near.empty()) {
+    text += "; did you mean " + text::terminal_safe(near) + '?';
+  }
+  return {Code::kNotFound, std::move(text)};
+}
+
 // One GET after the other.
 class NoGpuFetch {
  public:
@@ -47,7 +72,7 @@ class NoGpuFetch {
     client_.get(kube::resources::pods(), pod_, [this](kube::Answer answer) {
       if (!answer.ok()) {
         failure_ = pod_error(answer);
-        return loop_.stop();
+        return answer.not_found() ? ask_names() : loop_.stop();
       }
       const text::Value& pod = keep(std::move(answer));
       seen_.evidence.pod = &pod;
@@ -68,13 +93,31 @@ class NoGpuFetch {
 
   Error pod_error(const kube::Answer& answer) const {
     const std::string name = text::terminal_safe(pod_.to_string());
-    if (answer.not_found()) return {Code::kNotFound, "there is no pod " + name};
+    if (answer.not_found()) return no_such_pod(pod_, "", {});
     if (answer.status == 403) {
       return {Code::kInvalid, "you may not get pod " + name +
                                   "; check with: kubectl auth can-i get pods -n " +
                                   text::terminal_safe(pod_.ns)};
     }
-    return answer.error().context(server_);
+    return no_answer(answer.error().context(server_), InputKind::kClusterOrFiles);
+  }
+
+  // Of a pod that is not there: which one was meant.
+  void ask_names() {
+    kube::ListOptions options;
+    options.ns = pod_.ns;
+    options.limit = kMostPodNames;
+    client_.list(kube::resources::pods(), options, [this](const kube::Answer& answer) {
+      const text::Value* items = answer.ok() ? answer.body.root().find("items") : nullptr;
+      std::vector<std::string> names;
+      if (items != nullptr) {
+        for (const text::Value& item : items->items()) {
+          names.push_back(explain::no_gpu_text(&item, {"metadata", "name"}));
+        }
+      }
+      failure_ = no_such_pod(pod_, "", names);
+      loop_.stop();
+    });
   }
 
   void ask_node() {
@@ -120,8 +163,11 @@ Result<NoGpuSeen> from_files(const ViewOptions& options, const kube::Key& pod, T
   };
   out.evidence.pod = find("Pod", pod.ns, pod.name);
   if (out.evidence.pod == nullptr) {
-    return Error(Code::kNotFound, "there is no pod " + text::terminal_safe(pod.to_string()) +
-                                      " in " + out.view->source);
+    std::vector<std::string> names;
+    for (const ObjectFacts& facts : out.view->of_kind("Pod")) {
+      if (facts.ns == pod.ns) names.push_back(facts.name);
+    }
+    return no_such_pod(pod, " in " + out.view->source, names);
   }
   const std::string node = explain::no_gpu_text(out.evidence.pod, {"spec", "nodeName"});
   out.evidence.node = find("Node", "", node);
@@ -153,8 +199,7 @@ Result<NoGpuSeen> gather(const NoGpuArguments& args, kube::Key pod, Terminal& te
   }
   Result<kube::Config> config = kube::find_config(args.view, terminal.environment);
   if (!config.ok()) {
-    return Error(config.error().code(),
-                 config.error().to_string() + "; --kubeconfig says which cluster, -f reads files");
+    return no_config(config.error(), InputKind::kClusterOrFiles);
   }
   if (pod.ns.empty()) pod.ns = args.view.ns.empty() ? config->ns : args.view.ns;
   return NoGpuFetch(*config, std::move(pod), terminal).run();
