@@ -4,6 +4,7 @@
 #include <set>
 
 #include "app/kubectl_flags.h"
+#include "explain/unit.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -34,12 +35,10 @@ class Completer {
     if (lost_) return {};
     const std::size_t equals = current.find('=');
     if (waits_ != nullptr) {
-      value_of(*waits_, current, "");
+      value_of(*waits_, current);
     } else if (current.starts_with("--") && equals != std::string::npos) {
       const Option* option = find(current.substr(0, equals));
-      if (option != nullptr) {
-        value_of(*option, current.substr(equals + 1), current.substr(0, equals + 1));
-      }
+      if (option != nullptr) value_of(*option, current.substr(equals + 1));
     } else if (current.starts_with('-')) {
       for (const Option& option : options()) offer(option.shown, current, "", option.help);
     } else if (command_ == nullptr) {
@@ -106,8 +105,8 @@ class Completer {
     set_kubectl_flag(option, value, ask_.cluster);
   }
 
-  void value_of(const Option& option, const std::string& current, const std::string& before) {
-    for (const std::string& value : option.values) offer(value, current, before);
+  void value_of(const Option& option, const std::string& current) {
+    for (const std::string& value : option.values) offer(value, current, "");
     if (!option.values.empty()) return;
     const std::pair<std::string_view, std::string_view> kNames[] = {
         {"-n", "namespaces"},
@@ -119,7 +118,7 @@ class Completer {
         {"--priority-class", "priorityclasses"},
     };
     for (const auto& [shown, what] : kNames) {
-      if (option.shown == shown) return names(std::string(what), current, before);
+      if (option.shown == shown) return names(std::string(what), current, "");
     }
     out_.files = option.file;
   }
@@ -132,15 +131,7 @@ class Completer {
     } else if (name == "completion") {
       for (const char* shell : {"bash", "zsh", "fish"}) offer(shell, current, "");
     } else if (name == "why") {
-      constexpr const char* kKinds[] = {"pod", "job", "workload", "podgroup"};
-      if (given_.empty()) {
-        for (const char* kind : kKinds) offer(kind, current, "");
-        names("jobs", current, "");
-      } else if (given_.size() == 1) {
-        for (const char* kind : kKinds) {
-          if (given_[0] == kind) names(std::string(kind) + 's', current, "");
-        }
-      }
+      why_subject(current);
     } else if (given_.empty() && name == "why-no-gpu") {
       names("pods", current, "");
     } else if (given_.empty() && name == "preempted") {
@@ -148,6 +139,26 @@ class Completer {
     } else if (given_.empty() && name == "queue") {
       names("clusterqueues", current, "");
       names("localqueues", current, "");
+    }
+  }
+
+  // "NAME", "KIND NAME" or "KIND/NAME".
+  void why_subject(const std::string& current) {
+    std::vector<std::string_view> kinds = {"pod", "job", "workload", "podgroup"};
+    kinds.insert(kinds.end(), std::begin(explain::kMakers), std::end(explain::kMakers));
+    const auto plural = [&](std::string_view kind) {
+      const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+      return known ? std::string(kind) + 's' : "";
+    };
+    const std::size_t slash = current.find('/');
+    if (given_.empty() && slash != std::string::npos) {
+      const std::string what = plural(std::string_view(current).substr(0, slash));
+      if (!what.empty()) names(what, current.substr(slash + 1), current.substr(0, slash + 1));
+    } else if (given_.empty()) {
+      for (const std::string_view kind : kinds) offer(std::string(kind), current, "");
+      names("jobs", current, "");
+    } else if (given_.size() == 1 && !plural(given_[0]).empty()) {
+      names(plural(given_[0]), current, "");
     }
   }
 
@@ -183,7 +194,7 @@ class Completer {
 
 constexpr const char* kBashScript = R"(# bash completion of berth: source <(berth completion bash)
 _berth() {
-  local words=() word line files=4 stem=""
+  local words=() word line files=4
   for word in "${COMP_WORDS[@]:1:COMP_CWORD}"; do
     # bash takes --option=value apart
     if [ "${#words[@]}" -gt 0 ] && { [ "$word" = "=" ] || [[ "${words[-1]}" == --*= ]]; }; then
@@ -192,12 +203,11 @@ _berth() {
       words+=("$word")
     fi
   done
-  [[ "${words[-1]}" == --*=* ]] && stem="${words[-1]%%=*}="
   COMPREPLY=()
   while IFS= read -r line; do
     case "$line" in
       :*) files="${line#:}" ;;
-      *) line="${line%%$'\t'*}"; COMPREPLY+=("${line#"$stem"}") ;;
+      *) COMPREPLY+=("${line%%$'\t'*}") ;;
     esac
   done < <("${COMP_WORDS[0]}" __complete "${words[@]}" 2>/dev/null)
   if [ "$files" = 0 ]; then
@@ -220,6 +230,7 @@ _berth() {
       ?*) line="${line//:/\\:}"; found+=("${line/$'\t'/:}") ;;
     esac
   done
+  [[ "${words[CURRENT]}" = --*=* ]] && compset -P 1 '*='
   (( $#found )) && _describe 'berth' found
   [[ "$files" = 0 ]] && _files
 }
@@ -230,9 +241,10 @@ constexpr const char* kFishScript = R"(# fish completion of berth: berth complet
 function __berth_complete
   set -l words (commandline -opc) (commandline -ct)
   set -l lines ($words[1] __complete $words[2..-1] 2>/dev/null)
-  string match -v -r '^:\d+$' -- $lines
+  set -l stem (string match -r -- '^--[^=]*=' $words[-1])
+  string match -v -r '^:\d+$' -- $lines | string replace -r '^' "$stem"
   if contains -- ':0' $lines
-    __fish_complete_path (commandline -ct)
+    __fish_complete_path (string replace -- "$stem" '' $words[-1]) | string replace -r '^' "$stem"
   end
 end
 complete -c berth -f -a '(__berth_complete)'

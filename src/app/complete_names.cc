@@ -26,6 +26,23 @@ std::optional<kube::Resource> completed_kind(std::string_view what) {
   if (what == "clusterqueues") return r::cluster_queues();
   if (what == "namespaces") return r::namespaces();
   if (what == "priorityclasses") return r::priority_classes();
+  static const kube::Resource kMadeBy[] = {
+      {"apps", "v1", "deployments", "Deployment", true},
+      {"apps", "v1", "replicasets", "ReplicaSet", true},
+      {"apps", "v1", "statefulsets", "StatefulSet", true},
+      {"batch", "v1", "cronjobs", "CronJob", true},
+      {"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", true},
+      {"leaderworkerset.x-k8s.io", "v1", "leaderworkersets", "LeaderWorkerSet", true},
+      {"ray.io", "v1", "rayjobs", "RayJob", true},
+      {"ray.io", "v1", "rayclusters", "RayCluster", true},
+      {"ray.io", "v1", "rayservices", "RayService", true},
+      {"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", true},
+      {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
+      {"kubeflow.org", "v2beta1", "mpijobs", "MPIJob", true},
+  };
+  for (const kube::Resource& resource : kMadeBy) {
+    if (resource.plural == what) return resource;
+  }
   return std::nullopt;
 }
 

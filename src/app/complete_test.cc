@@ -44,6 +44,8 @@ TEST(Complete, CommandsOptionsAndValues) {
   EXPECT_EQ(completed({"why", "-o", "j"}), "json ");
   EXPECT_EQ(completed({"why", "--watch", "-o", "j"}), "json ");
   EXPECT_EQ(completed({"why", "--kubeconfig", "x"}), "FILES");
+  EXPECT_EQ(completed({"why", "--kubeconfig=x"}), "FILES");
+  EXPECT_EQ(completed({"why", "--context=co"}), "contexts-- ") << "kubectl puts --context= before";
   EXPECT_EQ(completed({"lint", "x"}), "FILES");
   EXPECT_EQ(completed({"nonsense", ""}), "");
 }
@@ -52,7 +54,10 @@ TEST(Complete, NamesOfTheClusterThatTheWordsAreAbout) {
   EXPECT_EQ(completed({"why", "pod", ""}), "pods-- ");
   EXPECT_EQ(completed({"why", "-n", "team", "pod", ""}), "pods-team- ");
   EXPECT_EQ(completed({"-n", "team", "why", "--context=c", "pod", ""}), "pods-team-c ");
-  EXPECT_EQ(completed({"why", "j"}), "job jobs-- ");
+  EXPECT_EQ(completed({"why", "j"}), "job jobset jobs-- ");
+  EXPECT_EQ(completed({"why", "job/"}), "job/jobs-- ");
+  EXPECT_EQ(completed({"why", "-n", "team", "deployment", ""}), "deployments-team- ");
+  EXPECT_EQ(completed({"why", "nonsense/"}), "");
   EXPECT_EQ(completed({"queue", ""}), "clusterqueues-- localqueues-- ");
   EXPECT_EQ(completed({"why", "-n", ""}), "namespaces-- ");
   EXPECT_EQ(completed({"why", "-f", "x.yaml", "pod", ""}), "") << "files are looked at";
