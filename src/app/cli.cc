@@ -32,8 +32,8 @@ std::string meant(std::string_view word, const std::vector<std::string>& known) 
   return near.empty() ? "" : "; did you mean " + near + '?';
 }
 
-// The first option that the command does not have.
-std::string option_meant(const CLI::App& command, const std::vector<std::string>& arguments) {
+// The first option that the command does not have, and the one that was meant; empty: none such.
+std::string unknown_option(const CLI::App& command, const std::vector<std::string>& arguments) {
   std::vector<std::string> known;
   for (const CLI::Option* option : command.get_options()) {
     for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
@@ -44,9 +44,19 @@ std::string option_meant(const CLI::App& command, const std::vector<std::string>
     if (!name.starts_with("--") || std::find(known.begin(), known.end(), name) != known.end()) {
       continue;
     }
-    return meant(name, known);
+    return "found option " + text::terminal_safe(name) + ", which " + command.get_name() +
+           " does not have" + meant(name, known);
   }
   return "";
+}
+
+// What is wrong with the words: CLI11 names those it did not expect from the last to the first.
+std::string usage_trouble(const CLI::ParseError& error, const CLI::App* command,
+                          const std::vector<std::string>& arguments) {
+  const bool extra = dynamic_cast<const CLI::ExtrasError*>(&error) != nullptr;
+  const std::string unknown =
+      extra && command != nullptr ? unknown_option(*command, arguments) : std::string();
+  return unknown.empty() ? text::terminal_safe(error.what()) : unknown;
 }
 
 std::string first_line(const std::string& text) { return text.substr(0, text.find('\n')); }
@@ -130,14 +140,18 @@ int run_command(const std::vector<std::string>& given, Terminal& terminal) {
   const auto command = std::find_if(commands.begin(), commands.end(), [&](const CLI::App* one) {
     return named && one->get_name() == arguments[0];
   });
-  if (arguments.empty() || (named && command == commands.end())) {
+  const bool asks_app = !arguments.empty() && (arguments[0] == "-h" || arguments[0] == "--help" ||
+                                               arguments[0] == "--version");
+  if (!asks_app && (arguments.empty() || !named || command == commands.end())) {
     std::vector<std::string> names;
     for (const CLI::App* one : commands) {
       if (!one->get_group().empty()) names.push_back(one->get_name());
     }
     const std::string found =
         named ? "found command " + text::terminal_safe(arguments[0]) + meant(arguments[0], names)
-              : "found no command";
+        : arguments.empty()
+            ? "found no command"
+            : "found option " + text::terminal_safe(arguments[0]) + " before a command";
     std::string text;
     explain::wrap("", 2, "berth: " + found + "; there are: " + names_of(commands), text);
     terminal.err << text << "berth: see " << terminal.program << " --help\n";
@@ -152,8 +166,8 @@ int run_command(const std::vector<std::string>& given, Terminal& terminal) {
     terminal.out << as_called(text.str(), terminal.program, commands);
     return 0;
   } catch (const CLI::ParseError& error) {
-    terminal.err << "berth: " << text::terminal_safe(error.what())
-                 << (command == commands.end() ? "" : option_meant(**command, arguments)) << '\n'
+    const CLI::App* used = command == commands.end() ? nullptr : *command;
+    terminal.err << "berth: " << usage_trouble(error, used, arguments) << '\n'
                  << "berth: see " << terminal.program << ' ' << (named ? arguments[0] + " " : "")
                  << "--help\n";
     return kExitUsage;

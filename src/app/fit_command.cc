@@ -70,7 +70,7 @@ Result<std::vector<std::string>> models_named(const std::string& name, const obj
     for (const std::string& model : all) {
       known += (known.empty() ? "" : ", ") + explain::short_model(model);
     }
-    return Error(Code::kNotFound, "--model: no GPU is a " + name + "; there are: " +
+    return Error(Code::kNotFound, "--model: no GPU is of model " + name + "; there are: " +
                                       (known.empty() ? std::string("none") : known));
   }
   return std::vector<std::string>(chosen.begin(), chosen.end());

@@ -160,8 +160,14 @@ Sheet preempted_sheet(const std::vector<Record>& records, std::int64_t now_ns) {
   return sheet;
 }
 
-std::string preempted_text(const std::vector<Record>& records, const ClusterView& view) {
-  if (records.empty()) return "nothing was preempted, as far as the cluster still knows\n";
+std::string preempted_text(const std::vector<Record>& records, const ClusterView& view,
+                           const std::string& asked) {
+  if (records.empty()) {
+    return wrapped((asked.empty() ? "nothing" : "nothing named " + text::terminal_safe(asked)) +
+                       " was preempted, as far as the cluster still knows",
+                   2) +
+           '\n';
+  }
   constexpr std::size_t kMost = 50;
   std::string out = table_text(preempted_sheet(records, view.now_ns), kMost);
   const Record& last = records.front();
@@ -223,7 +229,7 @@ int preempted_command(const PreemptedArguments& arguments, Terminal& terminal) {
           return !here || (!name.empty() && !is_of(r, name));
         });
         return render(
-            style, 0, [&] { return preempted_text(records, view); },
+            style, 0, [&] { return preempted_text(records, view, arguments.name); },
             [&] { return preempted_json(records); }, [&] { return preempted_csv(records); });
       });
 }

@@ -261,7 +261,7 @@ TEST(Views, FitNever) {
   EXPECT_TRUE(holds(pods.out, "never: 3 pods x 8 GPUs")) << pods.out;
   const Seen model = view({"fit", "--model", "B200"}, two_nodes());
   EXPECT_EQ(model.code, 30);
-  EXPECT_TRUE(holds(model.out, "no GPU is a B200; there are: H100")) << model.out;
+  EXPECT_TRUE(holds(model.out, "no GPU is of model B200; there are: H100")) << model.out;
   const Seen rack = view({"fit", "--gpus", "8", "--pods", "2", "--topology", "rack"},
                          view_node("n0", "r0", 8) + view_node("n1", "r1", 8));
   EXPECT_NE(rack.code, 0) << rack.out;
@@ -320,7 +320,7 @@ TEST(Views, PreemptedSaysWhoAndForWhom) {
   const Seen job = view({"preempted", "train", "-n", "t"}, kPreempted);
   EXPECT_TRUE(holds(job.out, "job-train-abc")) << job.out;
   EXPECT_FALSE(holds(job.out, "web-0")) << job.out;
-  EXPECT_TRUE(holds(view({"preempted", "s/other"}, kPreempted).out, "nothing was preempted"));
+  EXPECT_TRUE(holds(view({"preempted", "s/other"}, kPreempted).out, "nothing named s/other was"));
 }
 
 // ---- doctor ----
@@ -534,6 +534,10 @@ TEST(Codes, OfEveryCommand) {
       {{"completion", "bash"}, 0},
       {{"version", "--client"}, 0},
       {{"run", "--kubeconfig", none, "--", "x"}, 1},
+      {{"run", "--kubeconfig", none}, 2},
+      {{"run", "--kubeconfig", none, "--image", "own"}, 1},
+      {{"--no-such-option"}, 2},
+      {{"-n"}, 2},
       {{"controller", "--kubeconfig", none}, 2},
       {{"why", "x", "--no-controller", "--kubeconfig", none}, 1},
       {{"why-no-gpu", "x", "--kubeconfig", none}, 1},
@@ -636,7 +640,7 @@ TEST(Views, CompletionAsksTheProgram) {
   EXPECT_FALSE(holds(commands.out, "agent-helper")) << "not for people";
   EXPECT_TRUE(holds(view({"__complete", "gpus", "--dev"}, "").out, "--devices\t"));
   EXPECT_EQ(view({"__complete", "gpus", "-o", "y"}, "").out, "yaml\n:4\n");
-  EXPECT_EQ(view({"__complete", "gpus", "--output=c"}, "").out, "--output=csv\n:4\n");
+  EXPECT_EQ(view({"__complete", "gpus", "--output=c"}, "").out, "csv\n:4\n");
   EXPECT_EQ(view({"__complete", "gpus", "-f", ""}, "").out, ":0\n");
 }
 

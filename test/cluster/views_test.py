@@ -11,11 +11,15 @@ import http.server
 import io
 import json
 import os
+import pty
+import re
+import select
 import signal
 import subprocess
 import sys
 import tempfile
 import threading
+import time
 import unittest
 import urllib.parse
 
@@ -177,9 +181,83 @@ class OnBerthUp(unittest.TestCase):
         environment = {**os.environ, "KUBECONFIG": self.kubeconfig}
         self.assertIn("32 GPUs", berth("status", environment=environment).stdout)
 
+    def test_names_that_are_near(self):
+        self.assertIn("begin so: large-", self.run_view("why-no-gpu", "large").stderr)
+        self.assertIn("nothing named nope was preempted", self.run_view("preempted", "nope").stdout)
+        typo = self.run_view("status", "--outptu", "json")
+        self.assertEqual(typo.returncode, 2)
+        self.assertIn("found option --outptu, which status does not have; did you mean --output?", typo.stderr)
+
     def test_nothing_was_preempted_and_names_of_queues_are_checked(self):
         self.assertIn("nothing was preempted", self.run_view("preempted", "-A").stdout)
         self.assertEqual(self.run_view("queue", "nope").returncode, 1)
+
+
+class Bash:
+    """An interactive bash on a terminal of its own, as somebody types at it."""
+
+    def __init__(self, environment):
+        child, self.terminal = pty.fork()
+        if child == 0:
+            os.execvpe("bash", ["bash", "--norc", "--noprofile", "-i"], environment)
+        self.child = child
+
+    def read_until(self, wanted, limit_s=60):
+        seen, end = "", time.monotonic() + limit_s
+        while not re.search(wanted, seen):
+            left = end - time.monotonic()
+            if left <= 0 or not select.select([self.terminal], [], [], left)[0]:
+                raise AssertionError(f"no {wanted!r} in {seen!r}")
+            seen += os.read(self.terminal, 65536).decode(errors="replace")
+        return seen
+
+    def type(self, keys, wanted):
+        os.write(self.terminal, keys.encode())
+        seen = self.read_until(wanted)
+        os.write(self.terminal, b"\x15echo cleared; echo\n")  # the line is dropped
+        self.read_until("cleared\r\n")
+        return seen
+
+    def close(self):
+        os.close(self.terminal)
+        os.kill(self.child, signal.SIGKILL)
+        os.waitpid(self.child, 0)
+
+
+class InABash(unittest.TestCase):
+    """Completion as bash does it: what a Tab adds to the line."""
+
+    def setUp(self):
+        self.folder = tempfile.TemporaryDirectory()
+        self.kubeconfig = os.path.join(self.folder.name, "kubeconfig")
+        self.up = Process([BERTH, "up", "--in-memory", "--gpus", "8", "--port", "0", "--page", "none",
+                           "--kubeconfig", self.kubeconfig], os.path.join(self.folder.name, "log"))
+        wait_for("the queue", lambda: ask(self.kubeconfig, "GET",
+                                          "/apis/kueue.x-k8s.io/v1beta1/clusterqueues")["items"])
+        status, body = ask(self.kubeconfig, "POST", "/apis/batch/v1/namespaces/default/jobs",
+                           job("unlike-any-other", 1, 8))
+        self.assertEqual(status, 201, body)
+        self.bash = Bash({**os.environ, "KUBECONFIG": self.kubeconfig, "TERM": "dumb", "PS1": "$ ",
+                          "PATH": os.path.dirname(BERTH) + ":" + os.environ["PATH"]})
+        self.bash.type("source <(berth completion bash)\n", r"completion bash\)\r\n")
+
+    def tearDown(self):
+        self.bash.close()
+        self.up.terminate()
+        self.folder.cleanup()
+
+    def test_tab_completes_commands_options_values_names_and_files(self):
+        for keys, line in (("berth statu\t", "berth status "),
+                           ("berth status --outp\t", "berth status --output "),
+                           ("berth status -o js\t", "berth status -o json "),
+                           ("berth status --output=js\t", "berth status --output=json "),
+                           ("berth why unl\t", "berth why unlike-any-other "),
+                           ("berth why job/unl\t", "berth why job/unlike-any-other "),
+                           ("berth -n kube-pu\t", "berth -n kube-public "),
+                           ("berth queue def\t", "berth queue default "),
+                           ("berth lint " + self.folder.name + "/kubec\t", "/kubeconfig ")):
+            with self.subTest(keys):
+                self.bash.type(keys, re.escape(line))
 
 
 def node(name):
@@ -305,6 +383,9 @@ class OnAServerThatRefuses(unittest.TestCase):
             done = berth(command, kubeconfig=closed)
             self.assertEqual(done.returncode, 1, command)
             self.assertTrue(done.stderr.startswith("berth: "), done.stderr)
+        for command in (("status",), ("why", "x"), ("why-no-gpu", "x"), ("version",), ("snapshot",),
+                        ("run", "--image", "own")):
+            self.assertIn("is the cluster up? --kubeconfig", berth(*command, kubeconfig=closed).stderr, command)
 
 
 if __name__ == "__main__":
