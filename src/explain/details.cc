@@ -144,19 +144,25 @@ std::string taints_in_the_way(const NodePicture& picture, const model::ClusterSt
   for (const NodeView& view : picture.nodes) least = std::min(least, nearest(view));
   struct Behind {
     std::int64_t free_milli = 0;
+    int meant = 0;  // other taints of a node that it tolerates: it was written for such nodes
     int nodes = 0;
     auto operator<=>(const Behind&) const = default;
   };
   std::map<std::string, Behind> taints;  // where the GPUs are is where people look
   for (const NodeView& view : picture.nodes) {
     if (nearest(view) != least || !picture.counts(view)) continue;
-    for (const model::Taint& taint : state.info(view.slot).taints) {
-      const bool tolerated = taint.effect == model::TaintEffect::kPreferNoSchedule ||
-                             std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
-                                         [&](const auto& t) { return tolerates(t, taint); });
-      if (tolerated) continue;
+    const auto& all = state.info(view.slot).taints;
+    const auto tolerated = [&pod](const model::Taint& taint) {
+      return taint.effect == model::TaintEffect::kPreferNoSchedule ||
+             std::any_of(pod.tolerations.begin(), pod.tolerations.end(),
+                         [&](const auto& t) { return tolerates(t, taint); });
+    };
+    const int meant = static_cast<int>(std::count_if(all.begin(), all.end(), tolerated));
+    for (const model::Taint& taint : all) {
+      if (tolerated(taint)) continue;
       Behind& behind = taints[taint.key + (taint.value.empty() ? "" : '=' + taint.value)];
       behind.free_milli += view.free_milli;
+      behind.meant = std::max(behind.meant, meant);
       ++behind.nodes;
     }
   }
@@ -187,6 +193,15 @@ std::string selector_in_the_way(const NodePicture& picture, const model::Cluster
   return fmt::format("no node that is large enough has the label {}", worst);
 }
 
+// "2 nodes that could take it", or "1 of 2 nodes ...", where something else keeps it off the rest.
+std::string short_of_gpus(const NodePicture& picture, const std::string& could) {
+  int nodes = 0;
+  for (const NodeView& view : picture.nodes) {
+    nodes += picture.counts(view) && (view.blockers & bit(Constraint::kGpus)) != 0 ? 1 : 0;
+  }
+  return nodes == 0 || nodes == picture.blamed ? could : fmt::format("{} of {}", nodes, could);
+}
+
 }  // namespace
 
 std::string message_of(const NodePicture& picture, const model::ClusterState& state,
@@ -205,7 +220,7 @@ std::string message_of(const NodePicture& picture, const model::ClusterState& st
     case Reason::kInsufficientGpus:
       if (pod.gpu.kind != GpuDemandSpec::Kind::kWhole) break;
       return fmt::format("needs {} on one node; {} free on {}", each,
-                         show_milli(picture.free_milli), could);
+                         show_milli(picture.free_milli), short_of_gpus(picture, could));
     case Reason::kGpuUnhealthy:
       return fmt::format("it would fit {} but for GPUs that are unhealthy or reserved",
                          show_count(picture.blamed_only, "node"));
@@ -229,6 +244,12 @@ std::string absent_resource(const objects::Inputs& inputs, const PodSpec& pod) {
   if (offered.empty()) return "";
   for (const auto& [resource, amount] : pod.requests) asked.insert(resource);
   if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) asked.insert(pod.gpu.mig);
+  if (pod.gpu.kind == GpuDemandSpec::Kind::kShared) {
+    asked.insert("nvidia.com/gpu.shared");
+    for (const model::NodeSpec& node : inputs.nodes) {
+      if (node.shares_per_gpu > 1) offered.insert("nvidia.com/gpu.shared");
+    }
+  }
   for (const std::string& resource : asked) {
     if (offered.contains(resource) || resource.find('/') == std::string::npos) continue;
     std::string others;
@@ -481,7 +502,14 @@ bool erase_at(Tree& tree, std::string_view path) {
 
 std::vector<ObjectChange> unsuspended(const ObjectSource* objects, const Unit& unit) {
   Draft draft;
-  if (Tree* job = draft.edit(objects, "Job", unit.ns, unit.name)) (*job)["spec"].erase("suspend");
+  if (Tree* object = draft.edit(objects, unit.kind, unit.ns, unit.name)) {
+    Tree& spec = (*object)["spec"];
+    spec.erase("suspend");
+    for (const char* field : {"parallelism", "replicas"}) {
+      const Tree* now = spec.find(field);
+      if (now != nullptr && now->string() == "0") spec[field] = Tree::of_number(1);
+    }
+  }
   return std::move(draft.objects);
 }
 

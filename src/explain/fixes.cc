@@ -110,6 +110,7 @@ class FixSearch {
   explicit FixSearch(const Situation& s) : s_(s) {}
 
   std::vector<Fix> run(std::vector<std::string>& in_vain) {
+    propose_server(s_, proposals_);
     propose_gates(s_, proposals_);
     propose_rules(s_, proposals_);
     propose_sizes(s_, proposals_);
@@ -125,7 +126,7 @@ class FixSearch {
     std::map<std::string, int> found;  // by kind
     for (const Proposal& proposal : proposals_) {
       if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
-      if (found[proposal.kind] >= 2) continue;
+      if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || known(proposal.title)) continue;
       if (try_one({&proposal})) {
         ++found[proposal.kind];
       } else {
@@ -170,6 +171,16 @@ class FixSearch {
     return inputs.ok() && starts_in(*inputs, s_.options.plan, s_.subject);
   }
 
+  bool known(const std::string& title) const {
+    return std::any_of(fixes_.begin(), fixes_.end(),
+                       [&](const Fix& fix) { return fix.title == title; });
+  }
+
+  bool goes_against(const Proposal& proposal, model::Reason reason) const {
+    if (s_.held != nullptr && reason == s_.held->reason) return proposal.against_held;
+    return mends(proposal.kind, reason);
+  }
+
   // Two changes at once, where no single one works.
   void try_pairs() {
     const int start = s_.trials.count();
@@ -177,7 +188,9 @@ class FixSearch {
     for (std::size_t i = 0; i < proposals_.size(); ++i) {
       for (std::size_t j = i + 1; j < proposals_.size(); ++j) {
         const Proposal &a = proposals_[i], &b = proposals_[j];
-        if (a.kind == b.kind || (!mends(a.kind, s_.reason) && !mends(b.kind, s_.reason))) continue;
+        if (a.kind == b.kind || (!goes_against(a, s_.reason) && !goes_against(b, s_.reason))) {
+          continue;
+        }
         pairs.emplace_back(&proposals_[i], &proposals_[j]);
       }
     }
@@ -201,7 +214,7 @@ class FixSearch {
       for (const Proposal& first : proposals_) {
         if (fixes_.size() >= 2 || steps >= kMostFirstSteps) break;
         Draft draft;
-        if (!mends(first.kind, reason) || !first.apply(draft)) continue;
+        if (!goes_against(first, reason) || !first.apply(draft)) continue;
         const std::vector<ObjectChange> changes = changes_of(std::move(draft));
         const Result<objects::Inputs> inputs = s_.options.reread(changes);
         if (changes.empty() || !inputs.ok()) continue;

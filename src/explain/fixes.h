@@ -7,6 +7,7 @@
 
 #include "explain/answer.h"
 #include "explain/cause.h"
+#include "explain/server_rules.h"
 #include "explain/trial.h"
 #include "explain/why.h"
 
@@ -17,6 +18,8 @@ struct Proposal {
   int disturbance = 1;
   int restarts = 0;
   bool objects_only = false;          // the draft has objects alone: only a second look can tell
+  bool against_held = false;          // mends what the API server holds it by
+  bool larger = false;                // of no use where a smaller change of its kind works
   std::function<bool(Draft&)> apply;  // false: does not go with what is there
 };
 
@@ -29,6 +32,7 @@ struct Situation {
   const NodePicture* picture = nullptr;  // of it; null where it was not looked at
   const model::ClusterState* state = nullptr;
   model::Reason reason = model::Reason::kNone;
+  const Held* held = nullptr;  // by rules that the model does not know; null: by none
   Subject subject;
 
   const objects::Inputs& inputs() const { return trials.inputs(); }
@@ -46,11 +50,15 @@ void propose_devices(const Situation& s, Proposals& out);  // resources that no 
 void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
 void propose_flavors(const Situation& s, Proposals& out);  // flavors, what queues cover
 void propose_gates(const Situation& s, Proposals& out);    // gates, suspension, claims
+void propose_server(const Situation& s, Proposals& out);   // namespace quota, classes, ranges
 
 // Edits every template of the unit, in the model and in the objects. object may be null.
 using ModelEdit = std::function<void(model::PodSpec&)>;
 using ObjectEdit = std::function<void(Tree& meta, Tree& spec)>;
 bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object);
+
+// Takes the volumes of these claims out of a pod's spec.
+void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 
 // The fixes that work, at most options.most_fixes; what was tried in vain goes to in_vain.
 std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain);

@@ -55,7 +55,8 @@ bool mend_gang(const Situation& s, Draft& draft) {
 }
 
 // Keys of the taints in the way on the nodes with the least else in the way: where most GPUs are
-// free, then of most nodes. All keys where nodes were not looked at.
+// free, then that it seems to be meant for, then of most nodes. All keys where nodes were not
+// looked at.
 std::set<std::string> taints_to_mend(const Situation& s) {
   const auto tolerated = [&s](const model::Taint& taint) {
     return taint.key.starts_with("node.kubernetes.io/") ||
@@ -64,6 +65,7 @@ std::set<std::string> taints_to_mend(const Situation& s) {
   };
   struct Group {
     std::int64_t free_milli = 0;
+    int meant = 0;  // taints of a node that it tolerates already
     int nodes = 0;
     auto operator<=>(const Group&) const = default;
   };
@@ -78,11 +80,17 @@ std::set<std::string> taints_to_mend(const Situation& s) {
     if (bits < least) nearest_groups.clear();
     least = bits;
     std::set<std::string> keys;
+    int meant = 0;
     for (const model::Taint& taint : s.state->info(view.slot).taints) {
-      if (!tolerated(taint)) keys.insert(taint.key);
+      if (tolerated(taint)) {
+        ++meant;
+      } else {
+        keys.insert(taint.key);
+      }
     }
     Group& group = nearest_groups[std::move(keys)];
     group.free_milli += view.free_milli;
+    group.meant = std::max(group.meant, meant);
     ++group.nodes;
   }
   const auto most =

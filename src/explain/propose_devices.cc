@@ -7,6 +7,7 @@
 
 #include "explain/fixes.h"
 #include "explain/words.h"
+#include "objects/products.h"
 #include "text/nearest.h"
 
 namespace berth::explain {
@@ -34,7 +35,9 @@ std::map<std::string, std::int64_t> offered(const Situation& s) {
         node.allocatable.begin(), node.allocatable.end(),
         [](const auto& each) { return each.first.starts_with(kMigPrefix) && each.second > 0; });
     if (gpus == 0 || mig) continue;
-    std::int64_t& most = out[node.shares_per_gpu > 1 ? kSharedGpu : kWholeGpu];
+    // Slices of MIG's strategy single go by the name of whole GPUs.
+    const bool single = node.gpus.front().model.find("-MIG-") != std::string::npos;
+    std::int64_t& most = out[node.shares_per_gpu > 1 && !single ? kSharedGpu : kWholeGpu];
     most = std::max(most, gpus * node.shares_per_gpu);
   }
   return out;
@@ -248,6 +251,108 @@ void fewer_in_containers(const Situation& s, Proposals& out) {
   }
 }
 
+// ---- another MIG layout ----
+
+// How many slots of the profile ("3g.40gb") one GPU of the product gives; 0: it has no such one.
+int slots_of(const objects::Product& product, const std::string& profile) {
+  const int slots = objects::mig_slots_per_gpu(profile, product.mig_slices, product.memory_mib);
+  const int size = gigabytes_of(std::string(kMigPrefix) + profile);
+  if (product.mig_slices < 1 || slots < 1 || size < 1) return 0;
+  // Memory comes in eighths of a GPU with seven slices, in quarters of one with four; a profile of
+  // one slice may have two of them. Names round it up or down.
+  const int parts = product.mig_slices > 4 ? 8 : 4;
+  const double part = static_cast<double>(product.memory_mib) / 1024 / parts;
+  const int slices = profile.empty() ? 0 : profile[0] - '0';
+  for (const int eighths : {slices, slices == 1 ? 2 : slices, slices == 3 ? 4 : parts}) {
+    const bool whole = eighths != parts || slices >= product.mig_slices;
+    const double memory = part * eighths;
+    if (whole && memory - 1.5 <= size && size <= memory + 1.5) return slots;
+  }
+  return 0;
+}
+
+// Nobody holds a GPU of the node, so that it may be cut anew.
+bool no_gpu_held(const Situation& s, std::uint32_t slot) {
+  bool held = false;
+  s.state->for_each_pod_on(
+      slot, [&](model::PodId id) { held |= s.state->pod(id).shape->demand->asks_gpu(); });
+  return !held;
+}
+
+std::string layout_of(const std::string& resource) {
+  if (resource == kWholeGpu) return "all-disabled";
+  std::string profile = resource.substr(kMigPrefix.size());
+  std::replace(profile.begin(), profile.end(), '+', '.');
+  return "all-" + profile;
+}
+
+// What the Node and the GpuNode say once the GPUs are cut so.
+void cut_anew(const Situation& s, Draft& draft, const std::string& node,
+              const std::string& resource, int gpus, int slots) {
+  if (Tree* tree = draft.edit(s.objects(), "Node", "", node)) {
+    Tree& labels = (*tree)["metadata"]["labels"];
+    labels["nvidia.com/mig.config"] = Tree::of_text(layout_of(resource));
+    for (const char* list : {"capacity", "allocatable"}) {
+      Tree* amounts = tree->find("status") == nullptr ? nullptr : (*tree)["status"].find(list);
+      if (amounts == nullptr) continue;
+      std::erase_if(amounts->members(),
+                    [](const auto& each) { return each.first.starts_with(kMigPrefix); });
+      (*amounts)[kWholeGpu] = Tree::of_text(std::to_string(slots == 0 ? gpus : 0));
+      if (slots > 0) (*amounts)[resource] = Tree::of_text(std::to_string(gpus * slots));
+    }
+  }
+  Tree* agent = draft.edit(s.objects(), "GpuNode", "", node);
+  Tree* status = agent == nullptr ? nullptr : agent->find("status");
+  if (status == nullptr || status->find("gpus") == nullptr) return;
+  for (Tree& gpu : (*status)["gpus"].items()) {
+    gpu.erase("migSlots");
+    if (slots == 0) continue;
+    Tree cut;
+    cut["resource"] = Tree::of_text(resource);
+    cut["count"] = Tree::of_number(slots);
+    gpu["migSlots"].items().push_back(std::move(cut));
+  }
+}
+
+// A profile that no free slot is left of, or whole GPUs where all are cut: another layout on a node
+// whose GPUs nobody holds. Rules that keep the pod off the node stay.
+void repartition(const Situation& s, Proposals& out) {
+  const std::string asked = asked_device(s.sample.gpu);
+  const bool mig = s.sample.gpu.kind == GpuDemandSpec::Kind::kMig;
+  const bool whole = s.sample.gpu.kind == GpuDemandSpec::Kind::kWhole;
+  if (s.picture == nullptr || s.state == nullptr || s.objects() == nullptr || (!mig && !whole)) {
+    return;
+  }
+  int proposed = 0;
+  for (const NodeView& view : s.picture->nodes) {
+    if (proposed >= 2 || view.gpus == 0 || !no_gpu_held(s, view.slot)) continue;
+    const std::string& name = s.state->info(view.slot).name;
+    const auto raw = s.objects()->find("Node", "", name);
+    const auto at = std::find_if(s.inputs().nodes.begin(), s.inputs().nodes.end(),
+                                 [&](const model::NodeSpec& node) { return node.name == name; });
+    if (!raw || at == s.inputs().nodes.end() || at->gpus.empty() || at->shares_per_gpu > 1) {
+      continue;
+    }
+    const bool cut = std::any_of(at->gpus.begin(), at->gpus.end(),
+                                 [](const model::GpuSpec& gpu) { return !gpu.mig.empty(); });
+    const objects::Product* product = objects::find_product(at->gpus.front().model);
+    const int slots =
+        product == nullptr || !mig ? 0 : slots_of(*product, asked.substr(kMigPrefix.size()));
+    if (mig ? slots == 0 : !cut) continue;
+    ++proposed;
+    const int gpus = static_cast<int>(at->gpus.size());
+    out.push_back({.title = fmt::format("cut the GPUs of {} anew: nvidia.com/mig.config={}", name,
+                                        layout_of(asked)),
+                   .kind = "repartition",
+                   .disturbance = 3,
+                   .objects_only = true,
+                   .apply = [&s, name, asked, gpus, slots](Draft& draft) {
+                     cut_anew(s, draft, name, asked, gpus, slots);
+                     return !draft.objects.empty();
+                   }});
+  }
+}
+
 // Resources that its queue does not count, and that are no GPUs: it may do without.
 void uncounted_resources(const Situation& s, Proposals& out) {
   if (s.reason != model::Reason::kNoMatchingFlavor) return;
@@ -264,6 +369,7 @@ void propose_devices(const Situation& s, Proposals& out) {
   absent_resources(s, there, out);
   fewer_slices(s, there, out);
   fewer_in_containers(s, out);
+  repartition(s, out);
   uncounted_resources(s, out);
 }
 

@@ -37,7 +37,8 @@ void gates(const Situation& s, Proposals& out) {
        }});
 }
 
-// Takes the volumes of these claims out of the pods.
+}  // namespace
+
 void drop_claims(Tree& spec, const std::vector<std::string>& claims) {
   Tree* volumes = spec.find("volumes");
   if (volumes == nullptr) return;
@@ -64,6 +65,8 @@ void drop_claims(Tree& spec, const std::vector<std::string>& claims) {
     }
   }
 }
+
+namespace {
 
 std::vector<std::string> class_names(const Situation& s) {
   std::vector<std::string> out;
@@ -190,11 +193,12 @@ void node_name(const Situation& s, Proposals& out) {
 
 void suspended(const Situation& s, Proposals& out) {
   if (s.reason != Reason::kSuspended) return;
-  add(out, "set spec.suspend false", "unsuspend", 1, [&s](Draft& draft) {
-    Tree* job = draft.edit(s.objects(), "Job", s.unit.ns, s.unit.name);
-    if (job == nullptr) return false;
-    (*job)["spec"].erase("suspend");
-    return true;
+  const char* title = s.unit.told.starts_with("spec.suspend")    ? "set spec.suspend false"
+                      : s.unit.told.starts_with("spec.replicas") ? "set spec.replicas 1"
+                                                                 : "set spec.parallelism 1";
+  add(out, title, "unsuspend", 1, [&s](Draft& draft) {
+    draft.objects = unsuspended(s.objects(), s.unit);
+    return !draft.objects.empty();
   });
 }
 
@@ -262,13 +266,15 @@ void complaints(const Situation& s, Proposals& out) {
   for (const objects::Note* note : s.unit.complaints) {
     fields += (fields.empty() ? "" : ", ") + note->path;
   }
+  constexpr std::string_view kGroup = "found group \"";
+  for (const objects::Note* note : s.unit.complaints) {
+    if (note->path.ends_with("priorityClassName")) wrong_class(s, *note, out);
+  }
   add(out, "remove " + fields, "remove-field", 1, [&s](Draft& draft) {
     draft.objects = without_complaints(s.objects(), s.unit);
     return !draft.objects.empty();
   });
-  constexpr std::string_view kGroup = "found group \"";
   for (const objects::Note* note : s.unit.complaints) {
-    if (note->path.ends_with("priorityClassName")) wrong_class(s, *note, out);
     two_ways(s, *note, out);
     const std::size_t at = note->message.find(kGroup);
     if (at == std::string::npos) continue;

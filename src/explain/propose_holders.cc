@@ -71,7 +71,10 @@ void propose(const Situation& s, const std::vector<HeldPod>& pods, const std::st
     if (pod.milli > 0) list += fmt::format(" ({})", show_milli(pod.milli));
     names.push_back(pod.name);
   }
-  out.push_back({.title = fmt::format("delete {} on {}", list, node),
+  const PodSpec* only = pods.size() == 1 ? spec_of(s, pods.front().name) : nullptr;
+  const bool leaves = only != nullptr && only->terminating;
+  out.push_back({.title = leaves ? fmt::format("let {} on {} end: it is being deleted", list, node)
+                                 : fmt::format("delete {} on {}", list, node),
                  .kind = "delete-pod",
                  .disturbance = 3 + static_cast<int>(pods.size()) / 2,
                  .restarts = static_cast<int>(pods.size()),

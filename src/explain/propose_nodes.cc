@@ -63,6 +63,7 @@ void for_nodes(const std::vector<std::string>& nodes, const std::string& verb,
     out.push_back({.title = verb + ' ' + some(some_of),
                    .kind = kind,
                    .disturbance = disturbance,
+                   .larger = count > 1,
                    .apply = [some_of, edit](Draft& draft) {
                      for (const std::string& node : some_of) edit(draft, node);
                      return true;
@@ -151,7 +152,12 @@ void untaint(const Situation& s, Proposals& out) {
   std::vector<std::string> nodes;
   for (const NodeView& view : s.picture->nodes) {
     if (view.small || view.blockers != bit(Constraint::kTaints)) continue;
-    nodes.push_back(s.state->info(view.slot).name);
+    // A taint that a condition brings comes back as long as that lasts.
+    const model::NodeInfo& info = s.state->info(view.slot);
+    const bool lasting = std::any_of(info.taints.begin(), info.taints.end(), [](const auto& taint) {
+      return !taint.key.starts_with(kConditionTaints);
+    });
+    if (lasting) nodes.push_back(info.name);
   }
   for_nodes(
       nodes, "remove the taints of", "untaint", 4,
@@ -232,6 +238,7 @@ void more_nodes(const Situation& s, Proposals& out) {
     out.push_back({.title = fmt::format("add {} like {}", show_count(count, "node"), like->name),
                    .kind = "add-nodes",
                    .disturbance = 5,
+                   .larger = count > 1,
                    .apply = [&s, like, count](Draft& draft) {
                      for (int i = 1; i <= count; ++i) add_node(s, draft, *like, i);
                      return true;

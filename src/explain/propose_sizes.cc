@@ -18,24 +18,86 @@ using model::Constraint;
 using model::GpuDemandSpec;
 using model::PodSpec;
 
-// Sets the amount of a resource in the containers that ask for it; the last gets what is left.
-void set_resource(Tree& spec, const std::string& resource, const std::string& value) {
+Tree* amounts_of(Tree& holder, const char* list) {
+  Tree* resources = holder.find("resources");
+  return resources == nullptr ? nullptr : resources->find(list);
+}
+
+// No more than the value in what is there; false: it is not stated.
+bool at_most(Tree* amounts, const std::string& resource, const text::Quantity& most,
+             const std::string& value) {
+  const Tree* now = amounts == nullptr ? nullptr : amounts->find(resource);
+  if (now == nullptr) return false;
+  const auto parsed = text::parse_quantity(now->string());
+  if (!parsed.ok() || *parsed > most) (*amounts)[resource] = Tree::of_text(value);
+  return true;
+}
+
+// What the pod's overhead and the containers that run beside the others leave of the value; plain
+// init containers and spec.resources ask for no more than it.
+std::string left_of(Tree& spec, const std::string& resource, const std::string& value) {
+  const auto parsed = text::parse_quantity(value);
+  if (!parsed.ok()) return value;
+  text::Quantity left = *parsed;
+  const Tree* overhead = spec.find("overhead");
+  if (const Tree* fixed = overhead == nullptr ? nullptr : overhead->find(resource)) {
+    if (const auto amount = text::parse_quantity(fixed->string()); amount.ok()) left -= *amount;
+  }
+  for (const char* list : {"limits", "requests"}) {
+    at_most(amounts_of(spec, list), resource, left, left.to_string());
+  }
+  std::vector<Tree> none;
+  for (Tree& container :
+       spec.find("initContainers") == nullptr ? none : spec["initContainers"].items()) {
+    const Tree* restart = container.find("restartPolicy");
+    if (restart == nullptr || restart->string() != "Always") continue;
+    Tree* asked = amounts_of(container, "requests");
+    if (asked == nullptr || asked->find(resource) == nullptr) {
+      asked = amounts_of(container, "limits");
+    }
+    const Tree* now = asked == nullptr ? nullptr : asked->find(resource);
+    const auto amount = text::parse_quantity(now == nullptr ? "0" : now->string());
+    if (amount.ok()) left -= *amount;
+  }
+  for (Tree& container :
+       spec.find("initContainers") == nullptr ? none : spec["initContainers"].items()) {
+    const Tree* restart = container.find("restartPolicy");
+    if (restart != nullptr && restart->string() == "Always") continue;
+    for (const char* list : {"limits", "requests"}) {
+      at_most(amounts_of(container, list), resource, left, left.to_string());
+    }
+  }
+  return left.is_negative() || left.is_zero() ? value : left.to_string();
+}
+
+// Sets the amount of a resource for the pod: the first container that asks for it gets what the
+// rest leaves, the others ask for none. Where only a default asks, the first container states it.
+void set_resource(Tree& spec, const std::string& resource, const std::string& pod_value) {
   Tree* containers = spec.find("containers");
   if (containers == nullptr) return;
+  const std::string value = left_of(spec, resource, pod_value);
+  const auto most = text::parse_quantity(value);
   bool given = false;
   for (Tree& container : containers->items()) {
-    Tree* resources = container.find("resources");
-    if (resources == nullptr) continue;
+    bool asks = false;
     for (const char* list : {"limits", "requests"}) {
-      Tree* amounts = resources->find(list);
+      Tree* amounts = amounts_of(container, list);
       if (amounts == nullptr || amounts->find(resource) == nullptr) continue;
+      asks = true;
       if (given) {
         amounts->erase(resource);
-      } else {
-        (*amounts)[resource] = Tree::of_text(value);
+      } else if (most.ok()) {
+        at_most(amounts, resource, *most, value);
       }
     }
-    given = true;
+    given |= asks;
+  }
+  const bool stated = given || spec.find("initContainers") != nullptr ||
+                      spec.find("resources") != nullptr || containers->items().empty();
+  if (!stated) {
+    Tree& resources = containers->items().front()["resources"];
+    resources["requests"][resource] = Tree::of_text(value);
+    if (resources.find("limits") != nullptr) resources["limits"][resource] = Tree::of_text(value);
   }
 }
 

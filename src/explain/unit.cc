@@ -123,8 +123,18 @@ class UnitFinder {
       const bool here = subject_.ns.empty() || pod.ns == subject_.ns;
       if (!here || pod.owner.empty()) continue;
       if (!made_for(subject_.kind, subject_.name, pod.owner)) continue;
+      for_maker_ = true;
       take_pod(pod, owner_kind(pod.owner), "");
+      for_maker_ = false;
     }
+  }
+
+  // Of the same maker: a Deployment that is rolled out has pods of two ReplicaSets.
+  bool same_maker(const PodSpec& pod, const PodSpec& each) const {
+    if (each.ns != pod.ns || !each.gang.empty() || each.queued) return false;
+    if (each.owner == pod.owner) return true;
+    return for_maker_ && !each.owner.empty() && owner_kind(each.owner) == owner_kind(pod.owner) &&
+           made_for(subject_.kind, subject_.name, each.owner);
   }
 
   void find_queued() {
@@ -165,16 +175,16 @@ class UnitFinder {
         return take_gang(gang, kind, asked);
       }
     }
-    Unit* unit = open(pod.owner.empty() ? "pod " + name : "owner " + pod.ns + ' ' + pod.owner);
+    const std::string maker =
+        for_maker_ ? std::string(owner_kind(pod.owner)) + " for " + subject_.name : pod.owner;
+    Unit* unit = open(pod.owner.empty() ? "pod " + name : "owner " + pod.ns + ' ' + maker);
     if (unit == nullptr) return;
     unit->kind = kind;
     unit->ns = pod.ns;
     unit->name = subject_.name;
     unit->asked_pod = asked;
     for (const PodSpec& each : inputs_.pods) {
-      const bool same = pod.owner.empty() ? &each == &pod
-                                          : each.ns == pod.ns && each.owner == pod.owner &&
-                                                each.gang.empty() && !each.queued;
+      const bool same = pod.owner.empty() ? &each == &pod : same_maker(pod, each);
       if (same) (each.node_name.empty() ? unit->pending : unit->running).push_back(&each);
     }
     if (!asked.empty() && !pod.node_name.empty()) {  // this one runs, whatever the others do
@@ -310,13 +320,24 @@ class UnitFinder {
     for (const PodSpec* pod : unit.running) {
       const auto raw = source_->find("Pod", pod->ns, pod->name);
       const text::Value* phase = raw ? value_at(*raw->value, {"status", "phase"}) : nullptr;
-      if (phase == nullptr || phase->string() != "Pending") continue;
+      if (phase == nullptr) continue;
       const text::Value* started = value_at(*raw->value, {"status", "containerStatuses"});
-      if (started == nullptr || started->size() == 0) continue;  // on its way
+      const bool begins = phase->string() == "Pending" && started != nullptr && started->size() > 0;
+      const bool fails = phase->string() == "Running" && backs_off(started);
+      if (!begins && !fails) continue;  // on its way, or well
       unit.state = Unit::State::kRefused;
       if (unit.objects.empty() || unit.objects.front().kind != "Pod") unit.objects.push_back(*raw);
       return;
     }
+  }
+
+  static bool backs_off(const text::Value* statuses) {
+    if (statuses == nullptr) return false;
+    const auto items = statuses->items();
+    return std::any_of(items.begin(), items.end(), [](const text::Value& each) {
+      const text::Value* reason = value_at(each, {"state", "waiting", "reason"});
+      return reason != nullptr && reason->string().ends_with("BackOff");
+    });
   }
 
   // Things that are not in the model: refused, ended or suspended objects.
@@ -331,6 +352,36 @@ class UnitFinder {
         if (named(raw.ns, raw.name)) take_raw(raw);
       }
     }
+    if (source_ == nullptr || !units_.empty()) return;
+    for (const char* kind : {"Deployment", "ReplicaSet", "StatefulSet", "JobSet", "CronJob"}) {
+      if (!subject_.kind.empty() && subject_.kind != lower(kind)) continue;
+      for (const RawObject& raw : source_->of_kind(kind)) {
+        if (named(raw.ns, raw.name)) take_maker(raw);
+      }
+    }
+  }
+
+  // It has made no pods: on purpose, or somebody keeps it from it.
+  void take_maker(const RawObject& raw) {
+    Unit unit;
+    unit.kind = raw.kind;
+    unit.ns = raw.ns;
+    unit.name = raw.name;
+    unit.objects.push_back(raw);
+    unit.state = Unit::State::kUnmade;
+    const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
+    const text::Value* replicas = value_at(*raw.value, {"spec", "replicas"});
+    if (suspend != nullptr && suspend->as_bool()) {
+      unit.state = Unit::State::kSuspended;
+      unit.told = "spec.suspend is true, so it has no pods";
+    } else if (replicas != nullptr && replicas->as_int64() == 0) {
+      unit.state = Unit::State::kSuspended;
+      unit.told = "spec.replicas is 0, so it has no pods";
+    }
+    if (value_at(*raw.value, {"spec", "template", "spec"}) != nullptr) {
+      unit.places.push_back({raw.kind, raw.ns, raw.name, {"spec", "template"}, 0});
+    }
+    units_.emplace(raw.kind + ' ' + unit.full(), std::move(unit));
   }
 
   void find_invalid(std::string_view kind) {
@@ -361,33 +412,66 @@ class UnitFinder {
     unit.name = raw.name;
     unit.objects.push_back(raw);
     unit.state = Unit::State::kEnded;
-    if (raw.kind == "Job") {
-      const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
-      if (suspend != nullptr && suspend->as_bool() && !has_ended(*raw.value)) {
-        unit.state = Unit::State::kSuspended;
-        add_job(unit, raw);
-      }
-    } else if (raw.kind == "Pod") {
+    if (raw.kind == "Job") settle_job(raw, unit);
+    if (raw.kind == "Pod") {
       const text::Value* phase = value_at(*raw.value, {"status", "phase"});
       const text::Value* reason = value_at(*raw.value, {"status", "reason"});
       const bool failed = phase != nullptr && phase->string() == "Failed";
       if (failed && reason != nullptr && is_refusal(reason->string())) {
         unit.state = Unit::State::kRefused;
+      } else if (failed) {
+        unit.told = failure_of(value_at(*raw.value, {"status"}));
       }
     }
     units_.emplace(raw.kind + ' ' + unit.full(), std::move(unit));
   }
 
-  static bool has_ended(const text::Value& job) {
+  // A Job without pods: it has ended, it rests, or nobody has made them yet.
+  void settle_job(const RawObject& raw, Unit& unit) {
+    if (const text::Value* end = end_of(*raw.value)) {
+      if (end->find("type")->string() == "Failed") unit.told = failure_of(end);
+      return;
+    }
+    const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
+    const text::Value* parallelism = value_at(*raw.value, {"spec", "parallelism"});
+    const text::Value* succeeded = value_at(*raw.value, {"status", "succeeded"});
+    const bool none_yet = succeeded == nullptr || succeeded->as_int64().value_or(0) == 0;
+    if (suspend != nullptr && suspend->as_bool()) {
+      unit.state = Unit::State::kSuspended;
+      unit.told = "spec.suspend is true, so it has no pods";
+    } else if (parallelism != nullptr && parallelism->as_int64() == 0) {
+      unit.state = Unit::State::kSuspended;
+      unit.told = "spec.parallelism is 0, so it has no pods";
+    } else if (none_yet) {
+      unit.state = Unit::State::kUnmade;
+    } else {
+      return;
+    }
+    add_job(unit, raw);
+  }
+
+  // The condition by which a Job has ended, or null.
+  static const text::Value* end_of(const text::Value& job) {
     const text::Value* conditions = value_at(job, {"status", "conditions"});
-    if (conditions == nullptr) return false;
-    const auto items = conditions->items();
-    return std::any_of(items.begin(), items.end(), [](const text::Value& each) {
+    if (conditions == nullptr) return nullptr;
+    for (const text::Value& each : conditions->items()) {
       const text::Value* type = each.find("type");
       const text::Value* status = each.find("status");
-      return type != nullptr && status != nullptr && status->string() == "True" &&
-             (type->string() == "Complete" || type->string() == "Failed");
-    });
+      const bool ended = type != nullptr && status != nullptr && status->string() == "True" &&
+                         (type->string() == "Complete" || type->string() == "Failed");
+      if (ended) return &each;
+    }
+    return nullptr;
+  }
+
+  // "has failed: Evicted: low on memory".
+  static std::string failure_of(const text::Value* said) {
+    std::string out = "has failed";
+    for (const char* key : {"reason", "message"}) {
+      const text::Value* text = said == nullptr ? nullptr : said->find(key);
+      if (text != nullptr && !text->string().empty()) out += ": " + std::string(text->string());
+    }
+    return out;
   }
 
   // What a kubelet writes when it does not admit a pod.
@@ -399,6 +483,7 @@ class UnitFinder {
   const objects::Inputs& inputs_;
   const ObjectSource* source_;
   const Subject& subject_;
+  bool for_maker_ = false;  // pods are taken for what made their owners
   std::map<std::string, Unit> units_;
 };
 

@@ -34,7 +34,8 @@ struct Unit {
     kPending,    // something of it is to be decided
     kRunning,    // all of it is bound
     kEnded,      // finished
-    kSuspended,  // a Job that makes no pods
+    kSuspended,  // it makes no pods: told says why
+    kUnmade,     // it would make pods, and there are none yet
     kInvalid,    // an object of it was refused
     kRefused,    // bound, and it does not run
   };
@@ -47,6 +48,7 @@ struct Unit {
   const model::WorkloadSpec* queued = nullptr;
   std::string asked_pod;                         // when one pod of several was asked about
   std::vector<const objects::Note*> complaints;  // kInvalid: what is wrong with it
+  std::string told;                              // by the object itself: how it ended, why it rests
   std::vector<TemplatePlace> places;             // where its pods are described
   std::vector<RawObject> objects;                // it consists of, the first is the subject's
 

@@ -4,9 +4,11 @@
 
 #include <algorithm>
 
+#include "explain/behind.h"
 #include "explain/cause.h"
 #include "explain/details.h"
 #include "explain/fixes.h"
+#include "explain/server_rules.h"
 #include "explain/trial.h"
 #include "explain/words.h"
 
@@ -49,12 +51,14 @@ struct Look {
 
 class Inquiry {
  public:
-  Inquiry(const WhyOptions& options, Trials& trials, Unit unit, Subject subject, bool nested)
+  Inquiry(const WhyOptions& options, Trials& trials, Unit unit, Subject subject, bool nested,
+          std::optional<Held> held = {})
       : options_(options),
         trials_(trials),
         unit_(std::move(unit)),
         subject_(std::move(subject)),
         nested_(nested),
+        held_(std::move(held)),
         placer_(options.plan.policy) {
     answer_.kind = unit_.kind;
     answer_.ns = unit_.ns;
@@ -71,20 +75,34 @@ class Inquiry {
 
   Answer run() {
     answer_.need = need_of(unit_);
+    const bool may_be_held = unit_.state == Unit::State::kPending ||
+                             unit_.state == Unit::State::kRunning ||
+                             unit_.state == Unit::State::kUnmade;
+    if (held_ && may_be_held) {
+      by_server();
+      return std::move(answer_);
+    }
     switch (unit_.state) {
       case Unit::State::kRunning:
         running();
         break;
       case Unit::State::kEnded:
         answer_.standing = Standing::kRunning;
-        answer_.line = unit_.full() + (unit_.pending.empty() ? " has ended" : " is being deleted");
+        answer_.line = unit_.full() + (!unit_.told.empty()     ? ' ' + unit_.told
+                                       : unit_.pending.empty() ? " has ended"
+                                                               : " is being deleted");
         answer_.start.because = unit_.pending.empty() ? "it has ended" : "it is being deleted";
         break;
       case Unit::State::kSuspended:
-        blame(Reason::kSuspended, "spec.suspend is true, so it has no pods", false);
+        blame(Reason::kSuspended, unit_.told, false);
         answer_.start.because = "it does not wait for time";
         look_behind(unsuspended(options_.objects, unit_));
         search();
+        break;
+      case Unit::State::kUnmade:
+        blame(Reason::kPendingEvaluation, "its pods are yet to be made", false);
+        answer_.stage = Stage::kGate;
+        answer_.start.because = "that depends on who makes its pods";
         break;
       case Unit::State::kInvalid:
         invalid_object();
@@ -143,6 +161,25 @@ class Inquiry {
     blame(Reason::kMisconfigured, text(*unit_.complaints.front()), false);
     answer_.start.because = "it must be corrected first";
     look_behind(without_complaints(options_.objects, unit_));
+    search();
+  }
+
+  // What the API server refuses, or nobody binds: the model knows nothing of it.
+  void by_server() {
+    Answer behind;
+    if (unit_.queued != nullptr) {
+      pending();
+      if (answer_.reason != Reason::kPendingEvaluation) {
+        return add_cause(held_->reason, held_->message);
+      }
+    } else {
+      behind = Inquiry(options_, trials_, unit_, subject_, true).run();
+      answer_.since_ns = behind.since_ns;
+    }
+    blame(held_->reason, held_->message, held_->never);
+    answer_.start = {.at_ns = {}, .because = "it does not wait for time"};
+    if (behind.reason != Reason::kPendingEvaluation) add_cause(behind.reason, behind.message);
+    for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
     search();
   }
 
@@ -372,6 +409,7 @@ class Inquiry {
             .picture = look_.picture ? &*look_.picture : nullptr,
             .state = look_.state,
             .reason = answer_.reason,
+            .held = held_ ? &*held_ : nullptr,
             .subject = subject_};
   }
 
@@ -384,6 +422,7 @@ class Inquiry {
   Unit unit_;
   Subject subject_;
   bool nested_;
+  std::optional<Held> held_;
   schedule::Placer placer_;
   Answer answer_;
   Look look_;
@@ -397,10 +436,45 @@ Examiner::~Examiner() = default;
 Examiner::Examiner(Examiner&&) noexcept = default;
 
 Result<Answer> Examiner::why(const Subject& subject) {
-  BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), state_->options.objects, subject));
+  const WhyOptions& options = state_->options;
+  BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), options.objects, subject));
   Subject exact = subject;
   exact.ns = unit.ns;
-  return Inquiry(state_->options, state_->trials, std::move(unit), std::move(exact), false).run();
+  if (options.objects == nullptr || !options.reread) {
+    return Inquiry(options, state_->trials, std::move(unit), std::move(exact), false).run();
+  }
+  // The pods of what has made none are thought of; those of a Job of files the reader makes.
+  const bool makes = unit.state == Unit::State::kUnmade || unit.state == Unit::State::kSuspended;
+  const bool with_pods = makes && (unit.kind != "Job" || options.live);
+  const std::vector<TemplatePlace> places = unit.places;
+  WhyOptions served = options;
+  served.reread = [&](const std::vector<ObjectChange>& changes) -> Result<objects::Inputs> {
+    const ChangedObjects now(*options.objects, changes);
+    const ServerRules rules(now, places);
+    if (const auto held = rules.held()) return invalid(held->message);
+    return options.reread(one_after_the_other(changes, rules.filled_in(with_pods)));
+  };
+  const ServerRules rules(*options.objects, places);
+  std::optional<Held> held = rules.held();
+  const std::vector<ObjectChange> filled = unit.state == Unit::State::kSuspended
+                                               ? std::vector<ObjectChange>()
+                                               : rules.filled_in(with_pods);
+  if (!filled.empty()) {
+    const Result<objects::Inputs> inputs = options.reread(filled);
+    Result<Unit> made =
+        inputs.ok() ? find_unit(*inputs, options.objects, exact) : Result<Unit>(inputs.error());
+    if (made.ok()) {
+      Trials trials(*inputs, options.plan);
+      if (with_pods) {
+        made->kind = unit.kind;
+        made->places = places;
+      }
+      return Inquiry(served, trials, std::move(*made), std::move(exact), false, std::move(held))
+          .run();
+    }
+  }
+  return Inquiry(served, state_->trials, std::move(unit), std::move(exact), false, std::move(held))
+      .run();
 }
 
 bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject) {

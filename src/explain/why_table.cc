@@ -116,10 +116,18 @@ void say_others(const Answer& a, std::string& out) {
   if (all > 8) text += fmt::format(" · +{} pods", all - 8);
   if (!text.empty()) row("holders", text, out);
   text.clear();
-  for (const HealthView& health : a.health) {
-    if (text.size() > 300) break;
+  for (std::size_t i = 0; i < a.health.size() && text.size() <= 300;) {
+    const HealthView& health = a.health[i];
+    std::vector<int> gpus;  // of one node, for one reason
+    for (; i < a.health.size() && a.health[i].node == health.node &&
+           a.health[i].reason == health.reason;
+         ++i) {
+      if (a.health[i].gpu >= 0) gpus.push_back(a.health[i].gpu);
+    }
     text += (text.empty() ? "" : " · ") + clean(health.node);
-    if (health.gpu >= 0) text += fmt::format(" GPU {}", health.gpu);
+    if (!gpus.empty()) {
+      text += fmt::format(" {} {}", gpus.size() == 1 ? "GPU" : "GPUs", show_ranges(gpus));
+    }
     text += ": " + clean(health.reason);
   }
   if (!text.empty()) row("health", text, out);
@@ -135,11 +143,12 @@ void say_others(const Answer& a, std::string& out) {
 void say_fixes(const Answer& a, std::string& out) {
   if (a.standing == Standing::kRunning) return;
   if (a.fixes.empty()) {
-    const std::string tried =
-        a.in_vain.empty()
-            ? ""
-            : fmt::format(" (tried: {})", show_count(static_cast<int>(a.in_vain.size()), "change"));
-    row("fixes", "no single change works, nor two" + tried, out);
+    if (!a.in_vain.empty()) {
+      row("fixes",
+          fmt::format("no single change works, nor two (tried: {})",
+                      show_count(static_cast<int>(a.in_vain.size()), "change")),
+          out);
+    }
     row("next", std::string(facts_of(a.reason).what_to_do), out);
     return;
   }

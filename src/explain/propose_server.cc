@@ -1,0 +1,226 @@
+// Fixes of what the API server holds a workload by: quota of its namespace, ranges, classes.
+#include <fmt/format.h>
+
+#include <algorithm>
+
+#include "explain/fixes.h"
+#include "explain/words.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::PodSpec;
+
+void against(Proposals& out, std::string title, const char* kind, int disturbance,
+             std::function<bool(Draft&)> apply, int restarts = 0) {
+  out.push_back({.title = std::move(title),
+                 .kind = kind,
+                 .disturbance = disturbance,
+                 .restarts = restarts,
+                 .objects_only = true,
+                 .against_held = true,
+                 .apply = std::move(apply)});
+}
+
+std::function<bool(Draft&)> in_templates(const Situation& s, std::function<void(Tree&)> edit) {
+  return [&s, edit = std::move(edit)](Draft& draft) {
+    return edit_pods(s, draft, [](PodSpec&) {}, [&edit](Tree&, Tree& spec) { edit(spec); });
+  };
+}
+
+void for_containers(Tree& spec, const std::function<void(Tree&)>& edit) {
+  for (const char* list : {"initContainers", "containers"}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) edit(container);
+  }
+}
+
+// Pods that nobody makes anew, and Jobs with theirs: what ends gives its quota back.
+void end_others(const Situation& s, Proposals& out) {
+  std::vector<std::pair<int, const PodSpec*>> order;
+  for (const PodSpec& pod : s.inputs().pods) {
+    const bool other =
+        pod.ns == s.unit.ns && !pod.node_name.empty() &&
+        std::find(s.unit.running.begin(), s.unit.running.end(), &pod) == s.unit.running.end();
+    if (other && pod.owner.empty()) order.emplace_back(pod.gpu.count, &pod);
+  }
+  std::stable_sort(order.begin(), order.end(),
+                   [](const auto& a, const auto& b) { return a.first < b.first; });
+  if (order.size() > 6) order.resize(6);
+  for (const auto& [gpus, pod] : order) {
+    against(
+        out,
+        fmt::format("delete {}/{}{} on {}", pod->ns, pod->name,
+                    gpus > 0 ? fmt::format(" ({})", gpus) : std::string(), pod->node_name),
+        "delete-pod", 3,
+        [&s, pod = pod](Draft& draft) {
+          draft.remove(s.objects(), "Pod", pod->ns, pod->name);
+          return !draft.objects.empty();
+        },
+        1);
+  }
+}
+
+void namespace_quota(const Situation& s, const Held& held, Proposals& out) {
+  if (held.too_many > 0 && s.unit.places.size() == 1 && s.unit.places.front().kind == "Job") {
+    const TemplatePlace& place = s.unit.places.front();
+    const auto job = s.objects()->find("Job", place.ns, place.name);
+    const int fewer = job ? pods_wanted(*job) - held.too_many : 0;
+    if (fewer > 0) {
+      against(out, fmt::format("run {} at a time", show_count(fewer, "pod")), "fewer-pods", 2,
+              [&s, place, fewer](Draft& draft) {
+                Tree* object = draft.edit(s.objects(), "Job", place.ns, place.name);
+                if (object == nullptr) return false;
+                (*object)["spec"]["parallelism"] = Tree::of_number(fewer);
+                return true;
+              });
+    }
+  }
+  against(out, fmt::format("ResourceQuota {}: {} {}", held.object, held.enough, held.resource),
+          "namespace-quota", 3, [&s, held](Draft& draft) {
+            Tree* quota = draft.edit(s.objects(), "ResourceQuota", s.unit.ns, held.object);
+            if (quota == nullptr) return false;
+            (*quota)["spec"]["hard"][held.resource] = Tree::of_text(held.enough);
+            return true;
+          });
+  end_others(s, out);
+}
+
+// "limits.cpu": of every container that states none; what it requests is enough.
+void state_amounts(const Situation& s, const Held& held, Proposals& out) {
+  const bool limits = held.resource.starts_with("limits.");
+  const std::string resource = held.resource.substr(held.resource.find('.') + 1);
+  const std::string amount = resource == "cpu" ? "1" : "1Gi";
+  const char* list = limits ? "limits" : "requests";
+  against(out, fmt::format("state {} of {} in its containers", list, resource), "state-amount", 1,
+          in_templates(s, [=](Tree& spec) {
+            for_containers(spec, [&](Tree& container) {
+              Tree& resources = container["resources"];
+              const Tree* asked = resources["requests"].find(resource);
+              const std::string value = asked == nullptr ? amount : asked->string();
+              if (resources[list].find(resource) == nullptr) {
+                resources[list][resource] = Tree::of_text(value);
+              }
+              if (resources["requests"].is_null()) resources.erase("requests");
+            });
+          }));
+}
+
+void limit_range(const Situation& s, const Held& held, Proposals& out) {
+  const bool gpus = held.resource.find("gpu") != std::string::npos;
+  against(out, fmt::format("ask for {} {} a container", held.enough, held.resource),
+          gpus ? "fewer-gpus" : "fewer-resources", 2, in_templates(s, [held](Tree& spec) {
+            for_containers(spec, [&](Tree& container) {
+              Tree* resources = container.find("resources");
+              for (const char* list : {"limits", "requests"}) {
+                Tree* amounts = resources == nullptr ? nullptr : resources->find(list);
+                Tree* now = amounts == nullptr ? nullptr : amounts->find(held.resource);
+                if (now != nullptr && now->string() == held.asked) {
+                  *now = Tree::of_text(held.enough);
+                }
+              }
+            });
+          }));
+  against(out, fmt::format("LimitRange {}: {} {}", held.object, held.asked, held.resource),
+          "limit-range", 3, [&s, held](Draft& draft) {
+            Tree* range = draft.edit(s.objects(), "LimitRange", s.unit.ns, held.object);
+            if (range == nullptr) return false;
+            for (Tree& item : (*range)["spec"]["limits"].items()) {
+              for (const char* bound : {"max", "min"}) {
+                Tree* amounts = item.find(bound);
+                Tree* now = amounts == nullptr ? nullptr : amounts->find(held.resource);
+                if (now != nullptr && now->string() == held.enough) {
+                  *now = Tree::of_text(held.asked);
+                }
+              }
+            }
+            return true;
+          });
+}
+
+void runtime_class(const Situation& s, const Held& held, Proposals& out) {
+  if (!held.name.empty()) {
+    against(out, fmt::format("runtimeClassName {} instead of {}", held.name, held.object),
+            "other-class", 1, in_templates(s, [held](Tree& spec) {
+              spec["runtimeClassName"] = Tree::of_text(held.name);
+            }));
+  }
+  against(out, "do without the runtimeClassName " + held.object, "drop-class", 2,
+          in_templates(s, [](Tree& spec) { spec.erase("runtimeClassName"); }));
+  against(out, "create the RuntimeClass " + held.object, "create-class", 3, [held](Draft& draft) {
+    Tree made;
+    made["apiVersion"] = Tree::of_text("node.k8s.io/v1");
+    made["kind"] = Tree::of_text("RuntimeClass");
+    made["metadata"]["name"] = Tree::of_text(held.object);
+    made["handler"] = Tree::of_text(held.object);
+    draft.create(std::move(made));
+    return true;
+  });
+}
+
+void storage(const Situation& s, const Held& held, Proposals& out) {
+  for (const RawObject& raw : s.objects()->of_kind("StorageClass")) {
+    if (out.size() > 3) break;
+    against(out, fmt::format("make the claim {} anew, of storage class {}", held.object, raw.name),
+            "claim", 2, [&s, held, storage_class = raw.name](Draft& draft) {
+              Tree* claim =
+                  draft.edit(s.objects(), "PersistentVolumeClaim", s.unit.ns, held.object);
+              if (claim == nullptr) return false;
+              (*claim)["spec"]["storageClassName"] = Tree::of_text(storage_class);
+              return true;
+            });
+  }
+  against(out, "do without the volume of claim " + held.object, "drop-volume", 2,
+          in_templates(s, [held](Tree& spec) { drop_claims(spec, {held.object}); }));
+  for (const RawObject& raw : s.objects()->of_kind("StorageClass")) {
+    if (out.size() > 6) break;
+    against(out, fmt::format("storage class {} for the volume {}", raw.name, held.object), "claim",
+            1, in_templates(s, [held, storage_class = raw.name](Tree& spec) {
+              if (spec.find("volumes") == nullptr) return;
+              for (Tree& volume : spec["volumes"].items()) {
+                Tree* made = volume.find("ephemeral");
+                const Tree* name = volume.find("name");
+                if (made == nullptr || name == nullptr || name->string() != held.object) continue;
+                (*made)["volumeClaimTemplate"]["spec"]["storageClassName"] =
+                    Tree::of_text(storage_class);
+              }
+            }));
+  }
+}
+
+}  // namespace
+
+void propose_server(const Situation& s, Proposals& out) {
+  if (s.held == nullptr || s.objects() == nullptr) return;
+  const Held& held = *s.held;
+  switch (held.by) {
+    case Held::By::kQuota:
+      return namespace_quota(s, held, out);
+    case Held::By::kNoAmount:
+      return state_amounts(s, held, out);
+    case Held::By::kLimitRange:
+      return limit_range(s, held, out);
+    case Held::By::kRuntimeClass:
+      return runtime_class(s, held, out);
+    case Held::By::kStorage:
+      return storage(s, held, out);
+    case Held::By::kClaimInUse:
+      against(
+          out, fmt::format("delete {}/{}", s.unit.ns, held.name), "delete-pod", 3,
+          [&s, held](Draft& draft) {
+            draft.remove(s.objects(), "Pod", s.unit.ns, held.name);
+            return !draft.objects.empty();
+          },
+          1);
+      return against(out, "do without the volume of claim " + held.object, "drop-volume", 2,
+                     in_templates(s, [held](Tree& spec) { drop_claims(spec, {held.object}); }));
+    case Held::By::kScheduler:
+      return against(out, fmt::format("schedulerName {} instead of {}", held.name, held.object),
+                     "scheduler-name", 1, in_templates(s, [held](Tree& spec) {
+                       spec["schedulerName"] = Tree::of_text(held.name);
+                     }));
+  }
+}
+
+}  // namespace berth::explain

@@ -1,0 +1,63 @@
+// What stands between an object and a pod that could be placed: the pods that somebody has yet to
+// make of it, the defaults that the API server fills in, what it refuses, and claims that nobody
+// binds.
+//
+// Kubernetes applies these rules before a scheduler sees a pod (ResourceQuota, LimitRange,
+// RuntimeClass) or beside it (StorageClass, ReadWriteOncePod). The model of the cluster does not
+// hold them, and a plan does not know them: they are read from the objects of the subject's
+// namespace. What is not in the input is not asked for: without any RuntimeClass no name of one is
+// wrong. Pure. Costs a pass over the pods of the namespace where it has a ResourceQuota.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "explain/unit.h"
+#include "model/reason.h"
+
+namespace berth::explain {
+
+// The first rule that holds the workload.
+struct Held {
+  enum class By : std::uint8_t {
+    kQuota,         // a ResourceQuota is used up, or too small
+    kNoAmount,      // a ResourceQuota wants an amount that the containers do not state
+    kLimitRange,    // a container asks for more or less than a LimitRange allows
+    kRuntimeClass,  // its class does not exist
+    kStorage,       // nobody binds a claim
+    kClaimInUse,    // another pod has the claim for itself
+    kScheduler,     // the name of its scheduler is written wrong
+  };
+  By by = By::kQuota;
+  model::Reason reason = model::Reason::kMisconfigured;
+  std::string message;
+  bool never = false;
+  std::string object;    // the quota, range, class or claim
+  std::string resource;  // as the object writes it: "requests.nvidia.com/gpu"
+  std::string enough;    // of it, as Kubernetes writes amounts
+  std::string asked;     // by a container
+  std::string name;      // what was meant, or the pod that is in the way
+  int too_many = 0;      // pods beyond what the quota takes
+};
+
+class ServerRules {
+ public:
+  // places: where the pods are described. Keeps the source.
+  ServerRules(const ObjectSource& objects, std::vector<TemplatePlace> places)
+      : objects_(objects), places_(std::move(places)) {}
+
+  std::optional<Held> held() const;
+  // Templates as the API server stores pods of them; with_pods: and the pods of what has made none.
+  std::vector<ObjectChange> filled_in(bool with_pods) const;
+
+ private:
+  const ObjectSource& objects_;
+  std::vector<TemplatePlace> places_;
+};
+
+// How many pods an object makes at once; 0 for one that is paused, and for kinds that are not
+// known.
+int pods_wanted(const RawObject& object);
+
+}  // namespace berth::explain
