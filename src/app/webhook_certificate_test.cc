@@ -5,6 +5,7 @@
 
 #include <vector>
 
+#include "app/own_webhook.h"
 #include "sim/workloads/cluster_for_test.h"
 #include "text/base64.h"
 
@@ -48,19 +49,9 @@ class Keeper : public ::testing::Test {
  protected:
   void SetUp() override {
     cluster.create("/api/v1/namespaces", "metadata: {name: berth-system}");
-    cluster.create(kKeeperHooks, R"(
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata: {name: berth}
-webhooks:
-- name: pods.berth.dev
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Ignore
-  clientConfig: {service: {namespace: berth-system, name: berth-webhook, path: /mutate, port: 443}}
-  namespaceSelector: {matchLabels: {berth.dev/managed: "true"}}
-  rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
-)");
+    cluster.create(kKeeperHooks, webhook_configuration({.url = "https://127.0.0.1:9443/mutate",
+                                                        .ca_bundle_base64 = "",
+                                                        .manage_all = false}));
   }
 
   std::string bundle() {

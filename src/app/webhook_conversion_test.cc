@@ -5,6 +5,7 @@
 
 #include <array>
 
+#include "app/own_webhook.h"
 #include "app/webhook_certificate.h"
 #include "sim/workloads/cluster_for_test.h"
 #include "text/base64.h"
@@ -57,19 +58,9 @@ spec:
   }
 
   void hook() {
-    cluster.create(kConversionHooks, R"(
-apiVersion: admissionregistration.k8s.io/v1
-kind: MutatingWebhookConfiguration
-metadata: {name: berth}
-webhooks:
-- name: pods.berth.dev
-  admissionReviewVersions: [v1]
-  sideEffects: None
-  failurePolicy: Ignore
-  clientConfig: {service: {namespace: berth-system, name: berth-webhook, path: /mutate, port: 443}}
-  namespaceSelector: {matchLabels: {berth.dev/managed: "true"}}
-  rules: [{apiGroups: [""], apiVersions: [v1], resources: [pods], operations: [CREATE]}]
-)");
+    cluster.create(kConversionHooks, webhook_configuration({.url = "https://127.0.0.1:9443/mutate",
+                                                            .ca_bundle_base64 = "",
+                                                            .manage_all = false}));
   }
 
   static ConversionPlace place() {
