@@ -55,7 +55,7 @@ struct Controller::State {
         input_log(inputs_in),
         world(options.scheduler_names, random.split("bodies").next(), options.policy,
               options.queue_policy),
-        writer(client, leading, options.max_writes_at_once, metrics_in),
+        writer(loop.monotonic(), client, leading, options.max_writes_at_once, metrics_in),
         notices(loop, random.split("events"), writer),
         watches(
             client, random.split("watches"), metrics_in,

@@ -1,6 +1,5 @@
 #include "control/notices.h"
 
-#include <algorithm>
 #include <functional>
 
 namespace berth::control {
@@ -18,14 +17,6 @@ constexpr std::size_t kMostTold = 200'000;
 Notices::Notices(Loop& loop, Random random, Writer& writer)
     : loop_(loop), random_(random), writer_(writer) {}
 
-bool Notices::Bucket::take(std::int64_t now) {
-  have = std::min(most * 1000, have + (now - at) / 1'000'000 * per_second);
-  at = now - (now - at) % 1'000'000;
-  if (have < 1000) return false;
-  have -= 1000;
-  return true;
-}
-
 void Notices::event(const Regarding& about, std::string_view type, std::string_view reason,
                     std::string_view action, std::string_view note) {
   const std::int64_t now = loop_.monotonic().ticks_ns();
@@ -36,7 +27,7 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
   }
   std::string key = about.kind + '|' + about.ns + '|' + about.name + '|' + about.uid + '|';
   key.append(reason).append("|").append(note);
-  if (recent_.contains(key) || !events_.take(now)) return;
+  if (recent_.contains(key) || !events_.take(now, writer_.answer_ns())) return;
   recent_.emplace(key, now);
   recent_order_.emplace_back(now, std::move(key));
   std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
@@ -57,7 +48,7 @@ void Notices::waits(const std::string& pod, const std::string& uid, std::string_
   if (it != told_.end() && it->second.uid == uid && it->second.reason == reason) {
     if (it->second.message == words || now - it->second.at < kSameReason) return;
   }
-  if (told_.size() >= kMostTold || !conditions_.take(now)) return;
+  if (told_.size() >= kMostTold || !conditions_.take(now, writer_.answer_ns())) return;
   told_.insert_or_assign(pod, Told{uid, std::string(reason), words, now});
   std::string body =
       pod_condition_patch("PodScheduled", "False", "Unschedulable",

@@ -14,17 +14,13 @@
 #include "base/loop.h"
 #include "base/random.h"
 #include "control/bodies.h"
+#include "control/pace.h"
 #include "control/writer.h"
 
 namespace berth::control {
 
 class Notices {
  public:
-  struct Bucket {  // tokens in thousandths
-    std::int64_t per_second = 0, most = 0, have = 0, at = 0;
-    bool take(std::int64_t now);
-  };
-
   Notices(Loop& loop, Random random, Writer& writer);
 
   // type: Normal, Warning. The same words about the same object are told once in ten minutes.
@@ -47,8 +43,8 @@ class Notices {
   Loop& loop_;
   Random random_;
   Writer& writer_;
-  Bucket events_{10, 50, 50'000, 0};
-  Bucket conditions_{20, 100, 100'000, 0};
+  Pace events_{10, 50};
+  Pace conditions_{20, 100};
   std::map<std::string, Told> told_;            // by pod
   std::map<std::string, std::int64_t> recent_;  // events by what they say
   std::deque<std::pair<std::int64_t, std::string>> recent_order_;

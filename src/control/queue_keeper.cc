@@ -553,7 +553,7 @@ void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
   status.set("QuotaReserved", false, reason, s.outcome->message);
   if (!status.changed()) return;
   const std::int64_t now = loop_.monotonic().ticks_ns();
-  if (!wait_statuses_.take(now)) {
+  if (!wait_statuses_.take(now, writer_.answer_ns())) {
     withheld_until_ = std::min(withheld_until_, now + kKeeperSecond);
     return;
   }

@@ -10,12 +10,14 @@
 #include <cstdint>
 #include <functional>
 #include <map>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
 #include "base/loop.h"
 #include "control/notices.h"
+#include "control/pace.h"
 #include "control/workload_bodies.h"
 #include "control/world.h"
 #include "control/writer.h"
@@ -52,6 +54,12 @@ class QueueKeeper {
 
  private:
   struct Subject;  // one workload and what is known and decided of it
+  struct QueueWrite {
+    std::int64_t told = 0;  // when the last one was; 0: never
+    bool cluster_queue = false;
+    kube::Key at;
+    std::string key, patch;
+  };
   struct Wait {
     std::int64_t since = 0, told_at = 0;  // 0: not told
     std::uint64_t round = 0;              // that it was seen in
@@ -84,10 +92,11 @@ class QueueKeeper {
                  const std::string& note);
   void patch_workload(const kube::Key& at, std::string patch);
   void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
-  void write_queue(kube::Informer& informer, const kube::Resource& resource,
-                   const kube::ObjectPtr& object, const QueueCounts& counts,
-                   const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
-                   const std::string& inactive);
+  // Of one queue whose status says something else; none where it was written just before.
+  std::optional<QueueWrite> queue_write(const kube::ObjectPtr& object, const QueueCounts& counts,
+                                        const std::vector<model::ResourceGroup>& groups,
+                                        bool cluster_queue, const std::string& inactive);
+  void write_queues(std::vector<QueueWrite> writes);
   std::vector<const model::FlavorSpec*> flavors_of(const model::PodSetAdmission& set) const;
 
   Loop& loop_;
@@ -101,7 +110,7 @@ class QueueKeeper {
   std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
   std::map<std::string, std::int64_t> told_at_;     // queue statuses
   std::map<std::string, Wait> waits_;               // by workload
-  Notices::Bucket wait_statuses_{50, 200, 200'000, 0};
+  Pace wait_statuses_{50, 200}, queue_statuses_{50, 200};
   std::uint64_t round_ = 0;                      // keep()s so far
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota
   std::size_t pending_ = 0;

@@ -18,33 +18,50 @@ std::map<std::string, std::string> queues_of_locals(const model::QueueInputs& qu
 
 }  // namespace
 
-void QueueKeeper::write_queue(kube::Informer& informer, const kube::Resource& resource,
-                              const kube::ObjectPtr& object, const QueueCounts& counts,
-                              const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
-                              const std::string& inactive) {
-  const std::string key = resource.plural + '|' + object->key.to_string();
-  const std::int64_t now = loop_.monotonic().ticks_ns();
-  std::int64_t& told = told_at_[key];
+std::optional<QueueKeeper::QueueWrite> QueueKeeper::queue_write(
+    const kube::ObjectPtr& object, const QueueCounts& counts,
+    const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+    const std::string& inactive) {
   std::string patch = queue_status_patch(object->root(), counts, groups, cluster_queue, inactive,
                                          loop_.wall().now_ns());
-  if (patch.empty()) return;
+  if (patch.empty()) return std::nullopt;
+  const std::string key = (cluster_queue ? "cluster|" : "local|") + object->key.to_string();
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t told = told_at_[key];
   if (busy_.contains(key) || (told != 0 && now - told < kQueueStatusGap)) {
     withheld_until_ = std::min(withheld_until_, std::max(told, now) + kQueueStatusGap);
-    return;
+    return std::nullopt;
   }
-  told = now;
-  busy_.insert(key);
-  writer_.add(
-      WriteClass::kStatus,
-      [&resource, at = object->key, patch = std::move(patch)](kube::Client& client,
-                                                              kube::Client::Done done) {
-        return client.patch(resource, at, kube::PatchType::kMerge, patch, {.subresource = "status"},
-                            std::move(done));
-      },
-      [this, key, &informer](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) informer.absorb(std::move(answer.body));
-      });
+  return QueueWrite{told, cluster_queue, object->key, key, std::move(patch)};
+}
+
+// Those that were told longest ago first: where the server is slow, not all get their turn.
+void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::stable_sort(writes.begin(), writes.end(),
+                   [](const QueueWrite& x, const QueueWrite& y) { return x.told < y.told; });
+  for (QueueWrite& write : writes) {
+    if (!queue_statuses_.take(now, writer_.answer_ns())) {
+      withheld_until_ = std::min(withheld_until_, now + kQueueStatusGap);
+      return;
+    }
+    told_at_[write.key] = now;
+    busy_.insert(write.key);
+    kube::Informer& informer = write.cluster_queue ? views_.cluster_queues : views_.local_queues;
+    const kube::Resource& resource =
+        write.cluster_queue ? kube::resources::cluster_queues() : kube::resources::local_queues();
+    writer_.add(
+        WriteClass::kStatus,
+        [&resource, at = write.at, patch = std::move(write.patch)](kube::Client& client,
+                                                                   kube::Client::Done done) {
+          return client.patch(resource, at, kube::PatchType::kMerge, patch,
+                              {.subresource = "status"}, std::move(done));
+        },
+        [this, key = write.key, &informer](kube::Answer answer) {
+          busy_.erase(key);
+          if (answer.ok()) informer.absorb(std::move(answer.body));
+        });
+  }
 }
 
 void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
@@ -96,12 +113,13 @@ void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decisi
     }
     if (inputs.queues.config.fair_sharing) of_queue[use.name].weighted_share = use.weighted_share;
   }
+  std::vector<QueueWrite> writes;
+  const auto keep = [&writes](std::optional<QueueWrite> write) {
+    if (write) writes.push_back(std::move(*write));
+  };
   for (const auto& [name, spec] : specs) {
     const auto object = views_.cluster_queues.find({"", name});
-    if (object) {
-      write_queue(views_.cluster_queues, kube::resources::cluster_queues(), object, of_queue[name],
-                  spec->groups, true, inactive[name]);
-    }
+    if (object) keep(queue_write(object, of_queue[name], spec->groups, true, inactive[name]));
   }
   for (const auto& local : inputs.queues.local_queues) {
     const auto object = views_.local_queues.find({local.ns, local.name});
@@ -110,11 +128,12 @@ void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decisi
     const std::string why = spec == specs.end() ? "ClusterQueueDoesNotExist: Can't submit new "
                                                   "workloads to clusterQueue"
                                                 : inactive[local.queue];
-    write_queue(views_.local_queues, kube::resources::local_queues(), object,
-                of_local[local.ns + '/' + local.name],
-                spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups,
-                false, why);
+    keep(queue_write(
+        object, of_local[local.ns + '/' + local.name],
+        spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups, false,
+        why));
   }
+  write_queues(std::move(writes));
 }
 
 }  // namespace berth::control

@@ -17,9 +17,10 @@ CounterFamily& writes_metric(MetricsRegistry& metrics) {
 
 }  // namespace
 
-Writer::Writer(kube::Client& client, std::function<bool()> leading, std::size_t max_at_once,
-               MetricsRegistry& metrics)
-    : client_(client),
+Writer::Writer(const MonotonicClock& clock, kube::Client& client, std::function<bool()> leading,
+               std::size_t max_at_once, MetricsRegistry& metrics)
+    : clock_(clock),
+      client_(client),
       leading_(std::move(leading)),
       max_at_once_(std::max<std::size_t>(1, max_at_once)),
       sent_{writes_metric(metrics).with({"bind"}), writes_metric(metrics).with({"act"}),
@@ -75,9 +76,12 @@ void Writer::start(std::size_t kind, Write write) {
   sent_[kind].add();
   ++under_way_[kind];
   auto number = std::make_shared<kube::Call>(0);
-  *number =
-      write.send(client_, [this, kind, number, done = std::move(write.done)](kube::Answer answer) {
+  const std::int64_t sent = clock_.ticks_ns();
+  *number = write.send(
+      client_, [this, kind, number, sent, done = std::move(write.done)](kube::Answer answer) {
         if (kind == index(WriteClass::kBind)) BERTH_CRASH_POINT("controller-after-bind");
+        const std::int64_t took = clock_.ticks_ns() - sent;
+        answer_ns_ = answer_ns_ == 0 ? took : answer_ns_ + (took - answer_ns_) / 16;
         calls_.erase(*number);
         --under_way_[kind];
         silent_ = answer.status == 0 || answer.status >= 500 ? silent_ + 1 : 0;

@@ -11,6 +11,7 @@
 #include <set>
 #include <string>
 
+#include "base/clock.h"
 #include "base/metrics.h"
 #include "kube/client.h"
 
@@ -29,8 +30,8 @@ class Writer {
   using Done = kube::Client::Done;
   using Send = std::function<kube::Call(kube::Client&, Done)>;
 
-  Writer(kube::Client& client, std::function<bool()> leading, std::size_t max_at_once,
-         MetricsRegistry& metrics);
+  Writer(const MonotonicClock& clock, kube::Client& client, std::function<bool()> leading,
+         std::size_t max_at_once, MetricsRegistry& metrics);
   ~Writer();
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
@@ -42,6 +43,8 @@ class Writer {
   std::size_t waiting(WriteClass kind) const { return queues_[index(kind)].size(); }
   std::size_t in_flight() const { return calls_.size(); }
   std::uint64_t failed() const { return failed_; }
+  // How long the server takes to answer a write, over the last few; 0: not known yet.
+  std::int64_t answer_ns() const { return answer_ns_; }
   // Answers in a row that were none: the server is away.
   int silent() const { return silent_; }
 
@@ -55,6 +58,7 @@ class Writer {
   void pump();
   void start(std::size_t kind, Write write);
 
+  const MonotonicClock& clock_;
   kube::Client& client_;
   std::function<bool()> leading_;
   std::size_t max_at_once_;
@@ -64,6 +68,7 @@ class Writer {
   Counter failures_;
   std::set<kube::Call> calls_;
   std::uint64_t failed_ = 0;
+  std::int64_t answer_ns_ = 0;
   int silent_ = 0;
   bool pumping_ = false;
 };

@@ -17,7 +17,7 @@ namespace {
 
 using Names = std::set<std::string, std::less<>>;
 
-constexpr std::size_t kMostWaitingAlike = 2'000;  // that a decision of queues looks at
+constexpr std::size_t kMostWaitingAlike = 256;  // that a decision of queues looks at
 
 // What is left of a workload that is not decided: whose pods it stands for.
 Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
