@@ -186,7 +186,14 @@ int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
   return decisions;
 }
 
-int scale() { return std::getenv("BERTH_SOAK") != nullptr ? 40 : 1; }
+#ifndef BERTH_JUDGE_SHARE
+#define BERTH_JUDGE_SHARE 1
+#endif
+
+// How many of a mix are run.
+int sequences(int usual) {
+  return std::getenv("BERTH_SOAK") != nullptr ? 40 * usual : usual / BERTH_JUDGE_SHARE;
+}
 
 std::uint64_t seed() {
   const char* text = std::getenv("BERTH_SEED");
@@ -194,23 +201,23 @@ std::uint64_t seed() {
 }
 
 TEST(EngineVsJudge, PlainPods) {
-  std::printf("decisions: %d\n", run_sequences(Mix::kPlain, 400 * scale(), 8, seed()));
+  std::printf("decisions: %d\n", run_sequences(Mix::kPlain, sequences(400), 8, seed()));
 }
 TEST(EngineVsJudge, Constraints) {
-  std::printf("decisions: %d\n", run_sequences(Mix::kConstraints, 400 * scale(), 8, seed() + 1));
+  std::printf("decisions: %d\n", run_sequences(Mix::kConstraints, sequences(400), 8, seed() + 1));
 }
 TEST(EngineVsJudge, Gangs) {
-  std::printf("decisions: %d\n", run_sequences(Mix::kGangs, 300 * scale(), 8, seed() + 2));
+  std::printf("decisions: %d\n", run_sequences(Mix::kGangs, sequences(300), 8, seed() + 2));
 }
 TEST(EngineVsJudge, Preemption) {
-  std::printf("decisions: %d\n", run_sequences(Mix::kPreemption, 300 * scale(), 8, seed() + 3));
+  std::printf("decisions: %d\n", run_sequences(Mix::kPreemption, sequences(300), 8, seed() + 3));
 }
 
 // The default policy, with the mix of the pods that are there.
 TEST(EngineVsJudge, Fragmentation) {
-  int count = run_sequences(Mix::kPlain, 150 * scale(), 8, seed() + 4,
+  int count = run_sequences(Mix::kPlain, sequences(150), 8, seed() + 4,
                             schedule::Policy::Packing::kFragmentation);
-  count += run_sequences(Mix::kGangs, 60 * scale(), 8, seed() + 5,
+  count += run_sequences(Mix::kGangs, sequences(60), 8, seed() + 5,
                          schedule::Policy::Packing::kFragmentation);
   std::printf("decisions: %d\n", count);
 }
