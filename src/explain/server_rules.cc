@@ -570,7 +570,13 @@ std::optional<Held> ServerRules::held() const {
     Template mine;
     mine.object = &*raw;
     mine.spec = below(at, {"spec"});
-    if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) continue;
+    if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) {
+      // A default limit below what is asked for: the range itself says so of what is written.
+      const Value* written = template_at(*raw, place);
+      mine.pod = {};
+      mine.spec = below(written, {"spec"});
+      if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) continue;
+    }
     if (place.kind == "Pod") {
       mine.fresh = was_admitted(*raw) ? 0 : 1;
     } else {

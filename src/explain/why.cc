@@ -459,7 +459,8 @@ Result<Answer> Examiner::why(const Subject& subject) {
   const std::vector<ObjectChange> filled = unit.state == Unit::State::kSuspended
                                                ? std::vector<ObjectChange>()
                                                : rules.filled_in(with_pods);
-  if (!filled.empty()) {
+  const bool refused = held && held->by == Held::By::kLimitRange;  // nothing would be stored
+  if (!filled.empty() && !refused) {
     const Result<objects::Inputs> inputs = options.reread(filled);
     Result<Unit> made =
         inputs.ok() ? find_unit(*inputs, options.objects, exact) : Result<Unit>(inputs.error());

@@ -64,6 +64,8 @@ Status read_line(const std::string& key, const std::string& text, std::string& b
     out.start = text;
   } else if (key == "now") {
     out.now = text;
+  } else if (key == "server") {
+    out.server = text == "yes";
   } else if (key.starts_with("cure ")) {
     out.cures.emplace_back(key.substr(5), text);
   } else {

@@ -7,6 +7,7 @@
 //   # also: A, B                causes that stay when the first is mended: exactly these,
 //   # maybe: A, B               and perhaps these
 //   # not: word, word           may not stand in the verdict line or in also
+//   # server: yes               the API server's rule: a plan does not know it
 //   # cure REASON: patch KIND/NS/NAME [...] | delete KIND/NS/NAME | create {...}
 #pragma once
 
@@ -27,6 +28,7 @@ struct Case {
   std::string fix;                  // "yes" or a kind; empty: not asked
   std::string start;                // when it would start, or "unknown"; empty: not asked
   std::string now = "2026-01-01T12:00:00Z";
+  bool server = false;  // held by what a plan does not know: the truth is what why says when cured
   std::vector<std::pair<std::string, std::string>> cures;  // reason and line
   Objects objects;
 

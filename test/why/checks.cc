@@ -42,6 +42,14 @@ Ran run_why(const Case& one, const Objects& objects, const std::string& format, 
       objects.stream(reversed));
 }
 
+// By why itself: it runs, or the next decision starts it.
+bool starts_by_why(const Case& one, const Objects& objects) {
+  const Ran ran = run_why(one, objects, "json", false);
+  const Result<text::Document> answer = text::parse_json(ran.out);
+  return answer.ok() &&
+         (ran.code == 0 || text_at(answer->root(), {"reason"}) == "PendingEvaluation");
+}
+
 int code_of(const std::string& verdict) {
   const Keys verdicts = {"running", "waiting", "misconfigured", "never", "fault"};
   const auto at = std::find(verdicts.begin(), verdicts.end(), verdict);
@@ -190,7 +198,8 @@ void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lin
     lines.push_back(title + done.error().to_string());
     return;
   }
-  const Result<Outcome> outcome = plan_of(objects, subject_of(one), one.now);
+  const Result<Outcome> outcome = one.server ? Outcome{.starts = starts_by_why(one, objects)}
+                                             : plan_of(objects, subject_of(one), one.now);
   if (outcome.ok() && outcome->starts) {
     ++tally.fixes_work;
   } else {
@@ -281,7 +290,7 @@ void check_table(const Case& one, Lines& lines) {
 void check_retry(const Case& one, Lines& lines) {
   const Keys rules = {"TaintNotTolerated", "NodeSelectorMismatch", "NodeAffinityMismatch",
                       "VolumeUnreachable", "GpuModelMismatch"};
-  if (one.fine() || one.verdicts.size() > 1) return;
+  if (one.fine() || one.server || one.verdicts.size() > 1) return;
   const std::string& verdict = one.verdicts[0];
   if (verdict == "misconfigured" && !contains(rules, one.reasons[0])) return;
   const Result<Outcome> outcome = plan_of(one.objects, subject_of(one), one.now);
@@ -313,8 +322,9 @@ std::vector<std::string> check_truth(const Case& one) {
   const std::vector<std::string> causes = one.causes();
   const auto starts_with_cures = [&](const std::vector<std::string>& reasons, bool want) {
     const Result<Objects> objects = cured(one, reasons);
-    const Result<Outcome> outcome = objects.ok() ? plan_of(*objects, subject_of(one), one.now)
-                                                 : Result<Outcome>(objects.error());
+    const Result<Outcome> outcome = !objects.ok() ? Result<Outcome>(objects.error())
+                                    : one.server  ? Outcome{.starts = starts_by_why(one, *objects)}
+                                                  : plan_of(*objects, subject_of(one), one.now);
     if (!outcome.ok()) {
       lines.push_back("plan: " + outcome.error().to_string());
     } else if (outcome->starts != want) {
