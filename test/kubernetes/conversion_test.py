@@ -10,6 +10,7 @@ import base64
 import json
 import re
 import threading
+import time
 
 import rig
 from cluster import free_ports
@@ -254,6 +255,46 @@ class Conversion(rig.Test):
             f"{GROUP}/v1beta1/namespaces/team/localqueues/q").get("status", {}).get("flavorUsage"))
         self.assertIsNotNone(usage)
         r.nothing_wrong()
+
+    def test_what_a_write_costs(self):
+        """The same patches in both versions, without a conversion and with it: calls of the webhook are counted."""
+        count = 200
+        with Rig(self) as r:
+            self.installed(r)
+            r.namespace("plain")
+            forms = {"ClusterQueue": r.cq, "Workload": lambda v: f"{GROUP}/{v}/namespaces/plain/workloads"}
+            pod = {"spec": {"containers": [{"name": "c", "image": "i"}]}}
+            specs = {"ClusterQueue": {"namespaceSelector": {}}, "Workload": {
+                "queueName": "nobody", "active": False, "podSets": [{"name": "main", "count": 1, "template": pod}]}}
+            cases = {}  # {what: (path, most calls for a write)}
+            for kind, form in forms.items():
+                for name, version, most in (("old", "v1beta1", 10), ("new", "v1beta2", 1.1)):
+                    r.api.post(form(version), {"apiVersion": f"kueue.x-k8s.io/{version}", "kind": kind,
+                                               "metadata": {"name": name}, "spec": specs[kind]})
+                    cases[f"{kind} {version}"] = (f"{form(version)}/{name}", most)
+                cases[f"{kind} v1beta2 of what v1beta1 wrote"] = (form("v1beta2") + "/old", 5)
+
+            def calls():
+                return sum(one.metric("berth_conversion_reviews_total") for one in r.controllers)
+
+            def writes(path):
+                """Calls and milliseconds for each."""
+                r.api.merge(path, {"metadata": {"labels": {"round": "first"}}})
+                asked, begin = calls(), time.monotonic()
+                for i in range(count):
+                    r.api.merge(path, {"metadata": {"labels": {"round": str(i)}}})
+                took = time.monotonic() - begin
+                rig.pause(1)  # what caches ask for comes after the answer
+                return (calls() - asked) / count, 1000 * took / count
+
+            before = {what: writes(path) for what, (path, _) in cases.items()}
+            r.replica("one")
+            r.wait("kinds are converted", lambda: len(r.converts()) == 4)
+            r.wait("queues are read in both versions", lambda: self.reads(r))
+            for what, (path, most) in cases.items():
+                asked, took = writes(path)
+                self.figure(f"{what}: {asked:.2f} calls a write, {took:.1f} ms instead of {before[what][1]:.1f}")
+                self.assertLess(asked, most, what)
 
     def test_replicas_and_certificates_come_and_go(self):
         """Authorities of 24 s and replicas that are replaced: no read of v1beta1 fails."""
