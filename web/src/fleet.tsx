@@ -35,30 +35,32 @@ function Models({ page }: { page: Page }) {
   return (
     <section class="card" aria-labelledby="models">
       <h2 id="models">GPUs by model</h2>
-      <table>
-        <thead>
-          <tr>
-            <th>Model</th>
-            <th>State</th>
-            <th class="num">Free</th>
-            <th class="num">Of</th>
-            <th>Fits now</th>
-          </tr>
-        </thead>
-        <tbody>
-          {page.models.map((m) => (
-            <tr key={m.model}>
-              <th scope="row">{m.model}</th>
-              <td class="wide">
-                <StateBar counts={m} label={m.model} />
-              </td>
-              <td class="num">{m.free}</td>
-              <td class="num">{m.total}</td>
-              <td>{m.gangs.map((g) => `${g.pods} x ${g.gpus}`).join(' · ') || 'nothing'}</td>
+      <div class="scroll" tabIndex={0} role="region" aria-label="GPUs by model, table">
+        <table>
+          <thead>
+            <tr>
+              <th>Model</th>
+              <th>State</th>
+              <th class="num">Free</th>
+              <th class="num">Of</th>
+              <th>Fits now</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {page.models.map((m) => (
+              <tr key={m.model}>
+                <th scope="row">{m.model}</th>
+                <td class="wide">
+                  <StateBar counts={m} label={m.model} />
+                </td>
+                <td class="num">{m.free}</td>
+                <td class="num">{m.total}</td>
+                <td>{m.gangs.map((g) => `${g.pods} x ${g.gpus}`).join(' · ') || 'nothing'}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }
@@ -75,46 +77,48 @@ function Queues({ page }: { page: Page }) {
   return (
     <section class="card" aria-labelledby="queues">
       <h2 id="queues">Queues</h2>
-      <table>
-        <thead>
-          <tr>
-            <th>Queue</th>
-            <th class="num">Quota</th>
-            <th class="num">Used</th>
-            <th class="num">Waiting</th>
-            <th class="num">Oldest</th>
-            <th class="num" title="Half of those let in during the last day waited at most so long">
-              Wait p50
-            </th>
-            <th class="num" title="19 of 20 waited at most so long">
-              p95
-            </th>
-            <th>Next in line</th>
-          </tr>
-        </thead>
-        <tbody>
-          {page.queues.map((q) => (
-            <tr key={q.name}>
-              <th scope="row">
-                <a href={address(['jobs'], { queue: q.name })}>{q.name}</a>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Queues, table">
+        <table>
+          <thead>
+            <tr>
+              <th>Queue</th>
+              <th class="num">Quota</th>
+              <th class="num">Used</th>
+              <th class="num">Waiting</th>
+              <th class="num">Oldest</th>
+              <th class="num" title="Half of those let in during the last day waited at most so long">
+                Wait p50
               </th>
-              <td class="num">{q.quota ?? 'unlimited'}</td>
-              <td class="num">
-                {q.used}
-                {q.borrowed > 0 && <small> +{q.borrowed}</small>}
-              </td>
-              <td class="num">{q.waiting}</td>
-              <td class="num">{q.oldest && since(q.oldest, page.time)}</td>
-              <td class="num">{q.waits ? ago(q.waits.p50Seconds) : <small>nobody yet</small>}</td>
-              <td class="num">
-                {q.waits && ago(q.waits.p95Seconds)}
-                {q.waits && <small> of {q.waits.count}</small>}
-              </td>
-              <td>{q.next && `${q.next}: ${q.nextReason}`}</td>
+              <th class="num" title="19 of 20 waited at most so long">
+                p95
+              </th>
+              <th>Next in line</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {page.queues.map((q) => (
+              <tr key={q.name}>
+                <th scope="row">
+                  <a href={address(['jobs'], { queue: q.name })}>{q.name}</a>
+                </th>
+                <td class="num">{q.quota ?? 'unlimited'}</td>
+                <td class="num">
+                  {q.used}
+                  {q.borrowed > 0 && <small> +{q.borrowed}</small>}
+                </td>
+                <td class="num">{q.waiting}</td>
+                <td class="num">{q.oldest && since(q.oldest, page.time)}</td>
+                <td class="num">{q.waits ? ago(q.waits.p50Seconds) : <small>nobody yet</small>}</td>
+                <td class="num">
+                  {q.waits && ago(q.waits.p95Seconds)}
+                  {q.waits && <small> of {q.waits.count}</small>}
+                </td>
+                <td>{q.next && `${q.next}: ${q.nextReason}`}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

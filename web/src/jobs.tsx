@@ -119,38 +119,40 @@ function Ranks({ page, workload }: { page: Page; workload: string }) {
           {idle} of {plural(known.length, 'GPU')} {idle === 1 ? 'does' : 'do'} less than 5 % now.
         </p>
       )}
-      <table>
-        <thead>
-          <tr>
-            <th>Pod</th>
-            <th>Node</th>
-            <th>GPUs</th>
-            <th>Busy</th>
-            <th class="num">Mean</th>
-          </tr>
-        </thead>
-        <tbody>
-          {rows.slice(0, 256).map((r) => (
-            <tr key={r.pod}>
-              <th scope="row">{r.pod}</th>
-              <td>
-                <a href={address(['fleet'], { node: r.node })}>{r.node}</a>
-              </td>
-              <td>{r.gpus.join(', ')}</td>
-              <td>
-                <span class="meters">
-                  {r.busy.map((b, i) => (
-                    <span key={i} class="meter" role="img" aria-label={b < 0 ? 'unknown' : `${b} %`} title={b < 0 ? 'unknown' : `${b} %`}>
-                      <span ref={(e) => e && (e.style.height = `${Math.max(0, b)}%`)} />
-                    </span>
-                  ))}
-                </span>
-              </td>
-              <td class="num">{meanOf(r.busy)}</td>
+      <div class="scroll" tabIndex={0} role="region" aria-label="Ranks, table">
+        <table>
+          <thead>
+            <tr>
+              <th>Pod</th>
+              <th>Node</th>
+              <th>GPUs</th>
+              <th>Busy</th>
+              <th class="num">Mean</th>
             </tr>
-          ))}
-        </tbody>
-      </table>
+          </thead>
+          <tbody>
+            {rows.slice(0, 256).map((r) => (
+              <tr key={r.pod}>
+                <th scope="row">{r.pod}</th>
+                <td>
+                  <a href={address(['fleet'], { node: r.node })}>{r.node}</a>
+                </td>
+                <td>{r.gpus.join(', ')}</td>
+                <td>
+                  <span class="meters">
+                    {r.busy.map((b, i) => (
+                      <span key={i} class="meter" role="img" aria-label={b < 0 ? 'unknown' : `${b} %`} title={b < 0 ? 'unknown' : `${b} %`}>
+                        <span ref={(e) => e && (e.style.height = `${Math.max(0, b)}%`)} />
+                      </span>
+                    ))}
+                  </span>
+                </td>
+                <td class="num">{meanOf(r.busy)}</td>
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
     </section>
   );
 }

@@ -22,6 +22,7 @@ const PER_ROW = 4;
 const PAD = 5;
 const LABEL = 12;
 const RACK_LABEL = 16;
+const LABEL_LETTER = 7; // of 12 px, on average and a little more
 
 interface Cell {
   node: NodeRow;
@@ -32,7 +33,7 @@ interface Cell {
 }
 interface Layout {
   cells: Cell[];
-  racks: { name: string; x: number; y: number; used: number; total: number }[];
+  racks: { label: string; x: number; y: number }[];
   width: number;
   height: number;
 }
@@ -49,11 +50,14 @@ function layoutOf(nodes: NodeRow[], width: number): Layout {
   let [left, top, lowest] = [4, 4, 4];
   for (const [name, list] of [...racks].sort(([a], [b]) => a.localeCompare(b, 'en', { numeric: true }))) {
     const sizes = list.map(sizeOf);
-    const wide = sizes.reduce((sum, s) => sum + s.w + 6, 0);
-    if (left > 4 && left + wide > width) [left, top] = [4, lowest];
     const states = list.map((n) => n.states).join('');
-    out.racks.push({ name, x: left, y: top, used: [...states].filter((s) => s === 'U').length, total: states.length });
-    let [x, y, tallest, end] = [left, top + RACK_LABEL, 0, left];
+    const used = [...states].filter((s) => s === 'U').length;
+    const label = `${name || 'no rack'}  ${used}/${states.length} used`;
+    const labelled = Math.min(label.length * LABEL_LETTER, width - 8);
+    const wide = Math.max(labelled, sizes.reduce((sum, s) => sum + s.w + 6, 0));
+    if (left > 4 && left + wide > width) [left, top] = [4, lowest];
+    out.racks.push({ label, x: left, y: top });
+    let [x, y, tallest, end] = [left, top + RACK_LABEL, 0, left + labelled];
     list.forEach((node, i) => {
       const { w, h } = sizes[i]!;
       if (x + w > width && x > left) {
@@ -161,7 +165,7 @@ export function FleetMap({ page, colour, chosen }: { page: Page; colour: Colour;
     context.fillStyle = ink;
     for (const rack of layout.racks) {
       if (zoom < 0.5 || rack.y > bottom || rack.y + RACK_LABEL < y || rack.x > right) continue;
-      context.fillText(`${rack.name || 'no rack'}  ${rack.used}/${rack.total} used`, rack.x, rack.y);
+      context.fillText(rack.label, rack.x, rack.y);
     }
     context.font = '9px system-ui, sans-serif';
     for (const cell of layout.cells) {

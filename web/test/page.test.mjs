@@ -23,10 +23,10 @@ after(async () => {
   backend?.close();
 });
 
-async function open(hash = '', { dark = false, page = makePage(), mode = 'good', wait = 'main h1, main h2' } = {}) {
+async function open(hash = '', { dark = false, page = makePage(), mode = 'good', width = 1360, wait = 'main h1, main h2' } = {}) {
   backend.state.page = page;
   backend.state.mode = mode;
-  const context = await browser.newContext({ viewport: { width: 1360, height: 860 }, colorScheme: dark ? 'dark' : 'light', bypassCSP: false });
+  const context = await browser.newContext({ viewport: { width, height: 860 }, colorScheme: dark ? 'dark' : 'light', bypassCSP: false });
   const tab = await context.newPage();
   tab.faults = [];
   tab.on('pageerror', (error) => tab.faults.push(String(error)));
@@ -66,6 +66,16 @@ for (const [name, hash] of Object.entries(SCREENS)) {
       await done(tab);
     });
   }
+  test(`${name}: on a telephone nothing is wider than the screen, and words stay words`, async () => {
+    const tab = await open(hash, { width: 390 });
+    await tab.waitForTimeout(200);
+    assert.equal(await tab.evaluate(() => document.documentElement.scrollWidth - innerWidth), 0);
+    const thin = await tab.evaluate(() =>
+      [...document.querySelectorAll('td:not(.num)')].filter((cell) => cell.innerText.length > 8 && cell.clientWidth < 32).map((cell) => cell.innerText));
+    assert.deepEqual(thin, []);
+    await accessible(tab);
+    await done(tab);
+  });
   test(`${name}: an empty cluster`, async () => {
     const tab = await open(hash, { page: makePage({ nodes: 0 }) });
     assert.match(await tab.textContent('header'), /No GPUs/);
