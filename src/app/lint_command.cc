@@ -386,7 +386,12 @@ int convert_command(const ConvertArguments& args, Terminal& terminal) {
       terminal.err << "    assumed: " << lint_safe(finding.edit->assumes) << '\n';
     }
   }
-  for (const lint::Finding& finding : made->left) {
+  // Where it stands in what was written.
+  const std::string written = args.in_place || args.diff ? file.name
+                              : args.out.empty()         ? "standard output"
+                                                         : args.out;
+  for (lint::Finding finding : made->left) {
+    finding.file = written;
     print_finding(terminal.err, finding, std::string("left, ") + lint::name(finding.severity));
     print_lines(terminal.err, "fix: " + lint_safe(finding.fix), "    ");
   }

@@ -183,15 +183,25 @@ class PythonCheck {
     return false;
   }
 
-  void check_training() {
-    each("environ[", [&](std::size_t at) {
-      const std::string_view key = bytes_.substr(at + 8, 13);
-      if (!key.starts_with("\"LOCAL_RANK\"") && !key.starts_with("'LOCAL_RANK'")) return;
-      const std::size_t after = code_.find_first_not_of(" ]", at + 20);
-      if (after != std::string::npos && code_[after] == '=' && code_[after + 1] != '=') return;
+  // Without a default: with one the script runs without torchrun as well.
+  void read_local_rank(std::string_view way) {
+    each(way, [&](std::size_t at) {
+      const std::size_t from = at + way.size();
+      const std::string_view key = bytes_.substr(from, 12);
+      if (key != "\"LOCAL_RANK\"" && key != "'LOCAL_RANK'") return;
+      std::size_t after = code_.find_first_not_of(' ', from + key.size());
+      if (after == std::string::npos || code_[after] == ',') return;
+      after = code_.find_first_not_of(' ', after + 1);
+      const bool set = way.ends_with('[') && after != std::string::npos && code_[after] == '=' &&
+                       code_[after + 1] != '=';
+      if (set) return;
       add("torch-local-rank", at, "LOCAL_RANK is read, which only torchrun and its like set",
           "start the script with torchrun; operators of jobs set RANK and WORLD_SIZE of nodes");
     });
+  }
+
+  void check_training() {
+    for (const std::string_view way : {"environ[", "environ.get(", "getenv("}) read_local_rank(way);
     const std::size_t backward = code_.find(".backward()");
     if (backward == std::string::npos || in_code("zero_grad") || in_code(".grad = None")) return;
     bool said = false;

@@ -14,7 +14,8 @@ using text::YamlChange;
 
 bool is_plugin_config(const Place& config) {
   return config["version"].is("v1") &&
-         (config.has("sharing") || config.has("flags") || config.has("resources"));
+         (config.has("sharing") || config.has("flags") || config.has("resources") ||
+          config["timeSlicing"].value().is_object() || config["mps"].value().is_object());
 }
 
 void check_replicas(const Place& holder, const Place& resource, Reporter& out) {
@@ -94,6 +95,14 @@ void check_plugin_config(const Object& object, const Place& holder, const Place&
     const std::string& key = field.key();
     if (key == "version" || key == "flags" || key == "resources" || key == "sharing" ||
         key == "imex" || key == "health") {
+      continue;
+    }
+    if (key == "timeSlicing" || key == "mps") {
+      out.add_inside("plugin-sharing", holder, field,
+                     "found " + key + " beside version, want it in sharing",
+                     "put " + key +
+                         " under sharing, with resources: [{name: nvidia.com/gpu, "
+                         "replicas: 4}]");
       continue;
     }
     out.add_inside("plugin-field", holder, field,

@@ -59,6 +59,22 @@ Result<std::string> corrected(const std::string& source, const Fix& fix, bool js
   return out;
 }
 
+// Later passes find things where earlier corrections moved them; people look into the file that
+// they gave.
+void place_as_given(const std::vector<Finding>& first, std::vector<Finding>& done) {
+  std::multimap<std::tuple<std::string, std::string, std::string>, const Finding*> given;
+  for (const Finding& one : first) given.emplace(std::tuple(one.rule, one.object, one.what), &one);
+  for (Finding& one : done) {
+    const auto was = given.lower_bound(std::tuple(one.rule, one.object, one.what));
+    if (was == given.end() || was->first != std::tuple(one.rule, one.object, one.what)) continue;
+    one.document = was->second->document;
+    one.line = was->second->line;
+    one.column = was->second->column;
+    one.field = was->second->field;
+    given.erase(was);
+  }
+}
+
 class Converter {
  public:
   Converter(const File& file, const Schemas* schemas) : file_(file), schemas_(schemas) {}
@@ -71,6 +87,7 @@ class Converter {
           Code::kInvalid,
           (first.line > 0 ? "line " + std::to_string(first.line) + ": " : "") + first.message);
     }
+    const std::vector<Finding> first = report.findings;
     for (int pass = 0; pass < kMostPasses; ++pass) {
       if (!correct(report)) break;
       report = lint({file_}, schemas_);
@@ -81,6 +98,7 @@ class Converter {
     for (Finding& finding : done_) {
       if (!still.contains(key_of(finding))) out.done.push_back(std::move(finding));
     }
+    place_as_given(first, out.done);
     std::stable_sort(out.done.begin(), out.done.end(), [](const auto& a, const auto& b) {
       return std::tie(a.document, a.line) < std::tie(b.document, b.line);
     });

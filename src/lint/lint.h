@@ -44,8 +44,8 @@ Report lint(const std::vector<File>& files, const Schemas* schemas);
 
 struct Conversion {
   std::string bytes;          // as they were when nothing could be corrected
-  std::vector<Finding> done;  // what was corrected, in order
-  std::vector<Finding> left;  // what lint still finds
+  std::vector<Finding> done;  // what was corrected, in order, and where it stood in the file
+  std::vector<Finding> left;  // what lint still finds, and where it stands in bytes
 };
 
 // Code::kInvalid: the file cannot be read.

@@ -41,6 +41,26 @@ TEST(LintRules, FindWhatIsWrongAndNothingElse) {
   }
 }
 
+// The first correction moves what comes after it; people look into the file that they gave.
+TEST(LintRules, CorrectionsNameTheLinesOfTheFileThatWasGiven) {
+  const lint::File file = {"a.yaml",
+                           "apiVersion: kubeflow.org/v1\nkind: PyTorchJob\nmetadata: {name: j}\n"
+                           "spec:\n  pytorchReplicaSpecs:\n    Worker:\n      replicas: 2\n"
+                           "      template:\n        spec:\n          containers:\n"
+                           "          - name: pytorch\n            image: i:1\n"
+                           "            command: [torchrun, x.py]\n            env:\n"
+                           "            - name: MASTER_ADDR\n              value: a\n"
+                           "            - name: MASTER_PORT\n              value: '1'\n"
+                           "            - name: OWN\n              value: x\n"};
+  const auto made = lint::convert(file, &schemas());
+  ASSERT_TRUE(made.ok());
+  ASSERT_EQ(made->done.size(), 2u) << words_of(made->done);
+  EXPECT_EQ(made->done[0].line, 15);
+  EXPECT_EQ(made->done[1].line, 17);
+  EXPECT_TRUE(made->done[1].field.ends_with("env[1]")) << made->done[1].field;
+  EXPECT_NE(made->bytes.find("OWN"), std::string::npos);
+}
+
 TEST(LintRules, WhatIsConvertedIsRightAndStaysSo) {
   std::size_t converted = 0;
   for (const Case& one : cases()) {
