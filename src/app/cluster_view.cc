@@ -271,6 +271,26 @@ std::span<const ObjectFacts> ClusterView::of_kind(std::string_view kind) const {
   return {first, last};
 }
 
+bool ClusterView::hides(std::string_view what) const {
+  return std::any_of(unseen.begin(), unseen.end(), [what](const std::string& name) {
+    return name.starts_with(what) && (name.size() == what.size() || name[what.size()] == ' ');
+  });
+}
+
+Status ClusterView::sees(std::string_view what) const {
+  for (const std::string& name : unseen) {
+    if (!name.starts_with(what)) continue;
+    const std::string_view rest = std::string_view(name).substr(what.size());
+    if (!rest.empty() && !rest.starts_with(" (")) continue;  // some were seen
+    return Error(Code::kUnavailable, rest.empty() ? "you may not list " + name +
+                                                        "; kubectl auth can-i --list says what "
+                                                        "you may, a snapshot of somebody who "
+                                                        "may helps as well (-f)"
+                                                  : "not seen: " + name);
+  }
+  return {};
+}
+
 Result<ClusterView> look(const ViewOptions& options, Terminal& terminal) {
   std::optional<std::int64_t> now;
   if (!options.now.empty()) {

@@ -56,6 +56,11 @@ struct ClusterView {
   const ObjectFacts* find(std::string_view kind, std::string_view space,
                           std::string_view name) const;
   std::span<const ObjectFacts> of_kind(std::string_view kind) const;  // by namespace and name
+
+  // There may be more of what than was seen: "nodes", "clusterqueues.kueue.x-k8s.io".
+  bool hides(std::string_view what) const;
+  // An error that says so: "there are none" would not be true.
+  Status sees(std::string_view what) const;
 };
 
 // Errors are for people: what could not be reached or read, and what to do.

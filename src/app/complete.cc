@@ -242,9 +242,10 @@ function __berth_complete
   set -l words (commandline -opc) (commandline -ct)
   set -l lines ($words[1] __complete $words[2..-1] 2>/dev/null)
   set -l stem (string match -r -- '^--[^=]*=' $words[-1])
-  string match -v -r '^:\d+$' -- $lines | string replace -r '^' "$stem"
+  string match -v -r '^:\d+$' -- $lines | string replace -r -- '^' "$stem"
   if contains -- ':0' $lines
-    __fish_complete_path (string replace -- "$stem" '' $words[-1]) | string replace -r '^' "$stem"
+    __fish_complete_path (string replace -- "$stem" '' $words[-1]) |
+      string replace -r -- '^' "$stem"
   end
 end
 complete -c berth -f -a '(__berth_complete)'

@@ -44,7 +44,7 @@ void check_leases(const DoctorInput& input, Findings& out) {
     if (lease.name == kOwnLease) own = &lease;
   }
   const std::int64_t now = input.view.now_ns;
-  if (own == nullptr) {
+  if (own == nullptr && !input.view.hides("leases.coordination.k8s.io")) {
     out.add("controller-lease-missing", Severity::kInfo, "Lease berth-system/berth-controller",
             "there is none: no controller runs with election here (that of berth up has none)",
             "install berth's controller, when this is not a cluster of berth up");

@@ -30,7 +30,7 @@ std::int64_t allocatable_gpus(const text::Value& node) {
 }
 
 void check_ready(const DoctorInput& input, Findings& out) {
-  if (input.fleet.nodes.empty()) {
+  if (input.fleet.nodes.empty() && !input.view.hides("nodes")) {
     out.add("no-nodes", Severity::kError, "cluster", "there is no node",
             "join nodes to the cluster, or give doctor files that hold them");
   }

@@ -515,6 +515,7 @@ int fit_command(const FitArguments& arguments, Terminal& terminal) {
   return show_view(
       arguments.show, terminal,
       [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+        BERTH_CHECK(view.sees("nodes"));
         FitAnswer answer;
         FitMaker maker(arguments, view);
         const Status made = maker.make(answer);

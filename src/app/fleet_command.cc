@@ -378,6 +378,26 @@ std::string tree_text(const GpusArguments& arguments, const Fleet& fleet, bool l
   return out + states_line(fleet.total) + '\n';
 }
 
+// Columns that say nothing in any line leave their room to the names.
+void drop_silent(Sheet& sheet, const std::vector<std::string_view>& heads) {
+  for (std::size_t c = sheet.columns.size(); c-- > 0;) {
+    const bool may = std::find(heads.begin(), heads.end(), sheet.columns[c].head) != heads.end();
+    const bool silent = std::all_of(sheet.rows.begin(), sheet.rows.end(), [c](const auto& row) {
+      return row[c].empty() || row[c] == "-";
+    });
+    if (!may || !silent) continue;
+    sheet.columns.erase(sheet.columns.begin() + static_cast<std::ptrdiff_t>(c));
+    for (auto& row : sheet.rows) row.erase(row.begin() + static_cast<std::ptrdiff_t>(c));
+  }
+}
+
+bool any_load(const Fleet& fleet) {
+  return std::any_of(fleet.nodes.begin(), fleet.nodes.end(), [](const FleetNode& node) {
+    const NodeLoad load = load_of(node);
+    return load.busy >= 0 || load.memory >= 0;
+  });
+}
+
 Sheet nodes_sheet(const Fleet& fleet, bool loads) {
   Sheet sheet{{{"NODE", false, true, 12},
                {"MODEL", false, true, 6},
@@ -407,6 +427,7 @@ Sheet nodes_sheet(const Fleet& fleet, bool loads) {
     row.insert(row.end(), {node_state(node), holders_of(node)});
     sheet.rows.push_back(std::move(row));
   }
+  drop_silent(sheet, {"RACK", "BUSY", "MEM"});
   return sheet;
 }
 
@@ -454,7 +475,9 @@ std::string doctor_text_of(const Diagnosis& diagnosis, const ClusterView& view,
   if (!out.empty()) out += '\n';
   const std::string where = text::terminal_safe(view.source);
   if (diagnosis.errors + diagnosis.warnings == 0) {
-    return out + fmt::format("healthy: {} checks of {}\n", diagnosis.checks.size(), where);
+    return out + fmt::format("{}: {} checks of {}\n",
+                             diagnosis.skipped.empty() ? "healthy" : "healthy, as far as was seen",
+                             diagnosis.checks.size(), where);
   }
   return out +
          wrapped(
@@ -509,6 +532,7 @@ Sheet doctor_sheet(const Diagnosis& diagnosis) {
 int status_command(const ViewArguments& arguments, Terminal& terminal) {
   return show_view(arguments, terminal,
                    [](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+                     BERTH_CHECK(view.sees("nodes"));
                      const Seen seen = see(view);
                      return render(
                          style, 0, [&] { return status_text(view, seen, style); },
@@ -520,6 +544,7 @@ int status_command(const ViewArguments& arguments, Terminal& terminal) {
 int gpus_command(const GpusArguments& arguments, Terminal& terminal) {
   return show_view(arguments.show, terminal,
                    [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+                     BERTH_CHECK(view.sees("nodes"));
                      Seen seen = see(view);
                      ask_loads(arguments.show.view, view, terminal, seen.fleet);
                      const bool loads = !view.saved;
@@ -529,7 +554,10 @@ int gpus_command(const GpusArguments& arguments, Terminal& terminal) {
                          return tree_text(arguments, seen.fleet, loads, style.paint);
                        }
                        return table_text(nodes_sheet(seen.fleet, loads)) +
-                              states_line(seen.fleet.total) + '\n';
+                              states_line(seen.fleet.total) + '\n' +
+                              (loads && !any_load(seen.fleet)
+                                   ? "how busy they are nobody said: no agent answered\n"
+                                   : "");
                      };
                      return render(
                          style, 0, table, [&] { return explain::fleet_json(seen.fleet, 2); },

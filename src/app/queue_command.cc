@@ -172,6 +172,7 @@ int queue_command(const QueueArguments& arguments, Terminal& terminal) {
   return show_view(
       arguments.show, terminal,
       [&](const ClusterView& view, const ViewStyle& style) -> Result<Screen> {
+        BERTH_CHECK(view.sees("clusterqueues.kueue.x-k8s.io"));
         explain::PlanOptions options;
         options.now_ns = view.now_ns;
         const explain::PlanResult plan = explain::make_plan(view.inputs, options);

@@ -682,6 +682,33 @@ Listed listed_for_test() {
   return listed;
 }
 
+// Who may not list nodes is not told that there are none.
+TEST(Snapshot, WhatWasHiddenIsNotAbsent) {
+  Listed listed = listed_for_test();
+  listed.pages.clear();
+  listed.unseen = {"clusterqueues.kueue.x-k8s.io", "leases.coordination.k8s.io in other namespaces",
+                   "nodes"};
+  const std::string text = snapshot_text(listed, "https://x:6443", kViewNow);
+  for (const char* command : {"status", "gpus", "fit"}) {
+    const Seen seen = view({command}, text);
+    EXPECT_EQ(seen.code, 1) << command << seen.out;
+    EXPECT_TRUE(holds(seen.err, "you may not list nodes; kubectl auth can-i")) << seen.err;
+  }
+  EXPECT_TRUE(holds(view({"queue"}, text).err, "you may not list clusterqueues"));
+  const Seen doctor = view({"doctor"}, text);
+  EXPECT_FALSE(holds(doctor.out, "there is no node")) << doctor.out;
+  EXPECT_FALSE(holds(doctor.out, "controller-lease-missing")) << doctor.out;
+  EXPECT_TRUE(holds(doctor.out, "as far as was seen")) << doctor.out;
+}
+
+TEST(Views, ColumnsThatSayNothingLeaveTheirRoom) {
+  const std::string name = "a-name-that-is-shown-whole";
+  const Seen seen = view({"gpus"}, view_node("n0", "\"\"", 8) + view_pod(name, 4, "n0"));
+  EXPECT_FALSE(holds(seen.out, "RACK")) << seen.out;
+  EXPECT_TRUE(holds(seen.out, "t/" + name + " (4)")) << seen.out;
+  EXPECT_TRUE(holds(view({"gpus"}, two_nodes()).out, "RACK"));
+}
+
 TEST(Snapshot, IsReadAsTheClusterWas) {
   const std::string text = snapshot_text(listed_for_test(), "https://x:6443", kViewNow - 5);
   EXPECT_FALSE(holds(text, "managedFields"));
