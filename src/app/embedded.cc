@@ -81,16 +81,36 @@ std::string kubeconfig_text(const std::string& url, const EmbeddedIdentity& iden
       url, text::base64_encode(identity.authority.certificate_pem), identity.token);
 }
 
-std::string queue_quotas(const sim::Fleet& fleet) {
+// What the machines offer, as resources of pods: whole GPUs, shares of GPUs, MIG slices.
+std::map<std::string, std::string> offered(const sim::Fleet& fleet) {
   std::int64_t cpu_milli = 0, memory = 0;
+  std::map<std::string, std::int64_t> devices = {{"nvidia.com/gpu", 0}};
   for (const sim::Pool& pool : fleet.pools) {
     cpu_milli += pool.cpu_milli * pool.count;
     memory += pool.memory_bytes * pool.count;
+    const std::int64_t gpus = std::int64_t{pool.gpus} * pool.count;
+    if (pool.mig_slots > 0) {
+      devices["nvidia.com/mig-" + pool.mig] += gpus * pool.mig_slots;
+      continue;
+    }
+    devices["nvidia.com/gpu"] += gpus;
+    if (pool.shares > 1) devices["nvidia.com/gpu.shared"] += gpus * pool.shares;
   }
-  return fmt::format(
-      R"([{{"name":"cpu","nominalQuota":"{}m"}},{{"name":"memory","nominalQuota":"{}"}},)"
-      R"({{"name":"nvidia.com/gpu","nominalQuota":"{}"}}])",
-      cpu_milli, memory, fleet.gpus());
+  std::map<std::string, std::string> out = {{"cpu", std::to_string(cpu_milli) + 'm'},
+                                            {"memory", std::to_string(memory)}};
+  for (const auto& [name, count] : devices) out[name] = std::to_string(count);
+  return out;
+}
+
+std::string queue_group(const sim::Fleet& fleet) {
+  std::string covered, quotas;
+  for (const auto& [name, amount] : offered(fleet)) {
+    covered += fmt::format(R"({}"{}")", covered.empty() ? "" : ",", name);
+    quotas += fmt::format(R"({}{{"name":"{}","nominalQuota":"{}"}})", quotas.empty() ? "" : ",",
+                          name, amount);
+  }
+  return R"({"coveredResources":[)" + covered + R"(],"flavors":[{"name":"default","resources":[)" +
+         quotas + "]}]}";
 }
 
 struct Manifest {
@@ -113,9 +133,7 @@ std::vector<Manifest> default_queue(const sim::Fleet& fleet) {
       {&r::cluster_queues(),
        {"", "default"},
        head("ClusterQueue", R"("name":"default")") +
-           R"(,"spec":{"namespaceSelector":{},"resourceGroups":[{"coveredResources":)"
-           R"(["cpu","memory","nvidia.com/gpu"],"flavors":[{"name":"default","resources":)" +
-           queue_quotas(fleet) + "}]}]}}"},
+           R"(,"spec":{"namespaceSelector":{},"resourceGroups":[)" + queue_group(fleet) + "]}}"},
       {&r::local_queues(),
        {"default", "default"},
        head("LocalQueue", R"("name":"default","namespace":"default")") +
