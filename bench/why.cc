@@ -2,7 +2,9 @@
 //
 // Nodes of 8 GPUs hold 4 + 2 + 1, so that one GPU is free on each; a backlog waits as well. Each
 // cause is put into several subjects; building the Examiner (once per snapshot) is shown apart.
-// Times are by the wall and of the processor: on a machine that does other work the two differ.
+// The second table is of the same nodes with 20 queues in a cohort: what runs are their workloads,
+// 50 more wait in each, and jobs of queues and gangs are asked about. Times are by the wall and of
+// the processor: on a machine that does other work the two differ.
 #include "explain/why.h"
 
 #include <fmt/format.h>
@@ -12,7 +14,9 @@
 #include <cstdio>
 #include <cstdlib>
 #include <ctime>
+#include <limits>
 #include <map>
+#include <memory>
 
 namespace {
 
@@ -99,11 +103,134 @@ std::map<std::string, std::vector<model::PodSpec>> subjects(int each) {
   return out;
 }
 
-}  // namespace
+// What is asked about, by cause.
+using Asked = std::map<std::string, std::vector<explain::Subject>>;
 
-int main(int argc, char** argv) {
-  const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000;
-  const int each = argc > 2 ? std::atoi(argv[2]) : 10;
+constexpr int kQueues = 20, kWaiting = 50, kNodesOfAWorkload = 5;
+
+model::PodSetSpec set_of(const std::string& name, int gpus, int count) {
+  model::PodSetSpec out;
+  out.name = name;
+  out.count = count;
+  out.pod = std::make_shared<const model::PodSpec>(pod_of(name, gpus));
+  out.requests = out.pod->requests;
+  out.requests["nvidia.com/gpu"] = gpus;
+  return out;
+}
+
+model::WorkloadSpec workload_of(std::string name, int queue, std::vector<model::PodSetSpec> sets) {
+  model::WorkloadSpec out;
+  out.ns = "team";
+  out.name = std::move(name);
+  out.queue = fmt::format("q{:02}", queue);
+  out.pod_sets = std::move(sets);
+  return out;
+}
+
+void add_queue(const std::string& name, std::int64_t gpus, model::StopPolicy stop,
+               objects::Inputs& inputs) {
+  model::QueueSpec queue;
+  queue.name = name;
+  queue.cohort = "all";
+  queue.stop = stop;
+  queue.namespaces = text::Selector();
+  const auto any = std::numeric_limits<std::int64_t>::max();
+  queue.groups = {{.covered = {"cpu", "memory", "nvidia.com/gpu"},
+                   .flavors = {{.flavor = "h100",
+                                .resources = {{.resource = "cpu", .nominal = any},
+                                              {.resource = "memory", .nominal = any},
+                                              {.resource = "nvidia.com/gpu", .nominal = gpus}}}}}};
+  inputs.queues.queues.push_back(queue);
+  inputs.queues.local_queues.push_back({.ns = "team", .name = name, .queue = name});
+}
+
+// What runs on some nodes becomes one workload, which holds quota of a queue.
+model::WorkloadSpec running_on(objects::Inputs& inputs, int number, std::size_t first_pod) {
+  std::vector<model::PodSetSpec> sets = {set_of("four", 4, kNodesOfAWorkload),
+                                         set_of("two", 2, kNodesOfAWorkload),
+                                         set_of("one", 1, kNodesOfAWorkload)};
+  for (std::size_t i = 0; i < std::size_t{3} * kNodesOfAWorkload; ++i) {
+    model::PodSpec& pod = inputs.pods[first_pod + i];
+    pod.queued = true;
+    sets[i % 3].pods.push_back(pod.ns + '/' + pod.name);
+  }
+  model::AdmissionSpec admission;
+  admission.queue = fmt::format("q{:02}", number % kQueues);
+  for (const model::PodSetSpec& set : sets) {
+    model::PodSetAdmission one;
+    one.name = set.name;
+    one.count = set.count;
+    for (const auto& [resource, amount] : set.requests) {
+      one.flavors[resource] = "h100";
+      one.usage[resource] = amount * set.count;
+    }
+    admission.pod_sets.push_back(std::move(one));
+  }
+  auto out = workload_of(fmt::format("runs-{:04}", number), number % kQueues, std::move(sets));
+  out.admission = std::move(admission);
+  out.admitted = true;
+  return out;
+}
+
+void ask(objects::Inputs& inputs, Asked& asked, const std::string& cause, int number, int queue,
+         model::PodSetSpec set) {
+  const std::string name = fmt::format("{}-{:03}", cause, number);
+  inputs.queues.workloads.push_back(workload_of(name, queue, {std::move(set)}));
+  asked[cause].push_back({"workload", "team", name});
+}
+
+void add_gang(objects::Inputs& inputs, Asked& asked, const std::string& cause, int number,
+              int members, int gpus, const std::string& topology) {
+  model::GangSpec gang;
+  gang.ns = "team";
+  gang.name = fmt::format("{}-{:03}", cause, number);
+  gang.min_member = members;
+  gang.required_topology = topology;
+  for (int i = 0; i < members; ++i) {
+    auto pod = pod_of(fmt::format("{}-{:03}", gang.name, i), gpus);
+    pod.gang = gang.name;
+    inputs.pods.push_back(std::move(pod));
+  }
+  asked[cause].push_back({"podgroup", "team", gang.name});
+  inputs.gangs.push_back(std::move(gang));
+}
+
+// inputs: nodes and what runs on them, in their order.
+Asked add_queues_and_gangs(objects::Inputs& inputs, int each) {
+  Asked out;
+  inputs.queues.flavors.push_back({.name = "h100"});
+  inputs.queues.namespaces["team"];
+  const int workloads = static_cast<int>(inputs.nodes.size()) / kNodesOfAWorkload;
+  const std::int64_t used = std::int64_t{7} * kNodesOfAWorkload * workloads / kQueues;
+  for (int q = 0; q < kQueues; ++q) {
+    add_queue(fmt::format("q{:02}", q), used, model::StopPolicy::kNone, inputs);
+  }
+  add_queue(fmt::format("q{:02}", kQueues), 8, model::StopPolicy::kHold, inputs);
+  add_queue(fmt::format("q{:02}", kQueues + 1), 4096, model::StopPolicy::kNone, inputs);
+  inputs.queues.queues.back().cohort.clear();
+  for (int w = 0; w < workloads; ++w) {
+    const auto first = static_cast<std::size_t>(w) * 3 * kNodesOfAWorkload;
+    inputs.queues.workloads.push_back(running_on(inputs, w, first));
+  }
+  for (int i = 0; i < kQueues * kWaiting; ++i) {
+    inputs.queues.workloads.push_back(workload_of(fmt::format("waits-{:04}", i), i % kQueues,
+                                                  {set_of("main", 1 + i % 8, 1 + i % 4)}));
+  }
+  for (int i = 0; i < each; ++i) {
+    ask(inputs, out, "quota", i, i % kQueues, set_of("main", 8, 1 + i % 4));
+    ask(inputs, out, "too-large", i, i % kQueues, set_of("main", 8, 6000 + i));
+    ask(inputs, out, "on-hold", i, kQueues, set_of("main", 1, 1));
+    ask(inputs, out, "no-room", i, kQueues + 1, set_of("main", 4, 2 + i % 4));
+    model::PodSetSpec other = set_of("main", 1, 1);
+    other.requests["rdma/hca"] = 1 + i;
+    ask(inputs, out, "not-covered", i, i % kQueues, std::move(other));
+    add_gang(inputs, out, "gang", i, 16, 4 + i % 4, "");
+    add_gang(inputs, out, "gang-of-rack", i, 17 + i, 1, "topology.kubernetes.io/rack");
+  }
+  return out;
+}
+
+objects::Inputs running(int nodes) {
   objects::Inputs inputs;
   for (int n = 0; n < nodes; ++n) {
     inputs.nodes.push_back(node_of(n));
@@ -112,32 +239,38 @@ int main(int argc, char** argv) {
       inputs.pods.push_back(pod_of(fmt::format("{}-{}", name, gpus), gpus, name));
     }
   }
-  const auto causes = subjects(each);
-  for (const auto& [cause, pods] : causes) {
-    inputs.pods.insert(inputs.pods.end(), pods.begin(), pods.end());
-  }
-  std::sort(inputs.pods.begin(), inputs.pods.end(),
-            [](const auto& a, const auto& b) { return a.name < b.name; });
+  return inputs;
+}
+
+// Answers for all, and a line for each cause; false: somebody is not found.
+bool measure(objects::Inputs inputs, const Asked& asked) {
+  const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
+  std::sort(inputs.pods.begin(), inputs.pods.end(), by_name);
+  std::sort(inputs.gangs.begin(), inputs.gangs.end(), by_name);
+  std::sort(inputs.queues.workloads.begin(), inputs.queues.workloads.end(), by_name);
   const auto begin = Clock::now();
   explain::WhyOptions options;
   options.plan.now_ns = 1'767'268'800'000'000'000;
   explain::Examiner examiner(inputs, options);
-  std::printf("%d nodes, %d GPUs, %zu pods; the snapshot and its plan: %.0f ms\n", nodes, nodes * 8,
-              inputs.pods.size(), ms_since(begin));
+  std::printf(
+      "%zu nodes, %zu GPUs, %zu pods, %zu workloads of queues; the snapshot and its plan: %.0f "
+      "ms\n",
+      inputs.nodes.size(), inputs.nodes.size() * 8, inputs.pods.size(),
+      inputs.queues.workloads.size(), ms_since(begin));
   std::printf("%-12s %8s %8s %8s %8s  %s\n", "cause", "p50 ms", "p99 ms", "p50 cpu", "p99 cpu",
               "reason");
   Times all;
-  for (const auto& [cause, pods] : causes) {
+  for (const auto& [cause, subjects] : asked) {
     Times times;
     std::string reason;
     std::size_t fixes = 0;
-    for (const model::PodSpec& pod : pods) {
+    for (const explain::Subject& subject : subjects) {
       const auto start = Clock::now();
       const double cpu = cpu_ms();
-      const Result<explain::Answer> answer = examiner.why({"pod", pod.ns, pod.name});
+      const Result<explain::Answer> answer = examiner.why(subject);
       times.wall.push_back(ms_since(start));
       times.cpu.push_back(cpu_ms() - cpu);
-      if (!answer.ok()) return 1;
+      if (!answer.ok()) return false;
       reason = model::name(answer->reason);
       fixes = answer->fixes.size();
     }
@@ -145,5 +278,24 @@ int main(int argc, char** argv) {
     times.print(cause, fmt::format("{}, {} fixes", reason, fixes));
   }
   all.print("all", "");
-  return 0;
+  return true;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000;
+  const int each = argc > 2 ? std::atoi(argv[2]) : 10;
+  objects::Inputs inputs = running(nodes);
+  objects::Inputs with_queues = inputs;
+  Asked asked;
+  for (const auto& [cause, pods] : subjects(each)) {
+    for (const model::PodSpec& pod : pods) {
+      asked[cause].push_back({"pod", pod.ns, pod.name});
+      inputs.pods.push_back(pod);
+    }
+  }
+  // Every fix of what waits in a queue is a decision over all that wait: seconds each.
+  const Asked of_queues = add_queues_and_gangs(with_queues, std::max(1, each / 5));
+  return measure(std::move(inputs), asked) && measure(std::move(with_queues), of_queues) ? 0 : 1;
 }
