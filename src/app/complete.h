@@ -4,8 +4,9 @@
 // One answer for all shells and for kubectl: `berth __complete WORD...` (or the same program under
 // the name kubectl_complete-berth) prints candidates, one a line, perhaps a tab and a help text
 // behind them, and then ":4" (that is all) or ":0" (names of files as well), which is what kubectl
-// wants of its plugins. Behind --option= the values alone: shells know what stands before them. The scripts of `berth completion` ask it. Candidates come from the cluster
-// within kCompletionNs or not at all; those that a shell could act on are left out.
+// wants of its plugins. Behind --option= the values alone: shells know what stands before them. The
+// scripts of `berth completion` ask it. Candidates come from the cluster within kCompletionNs or
+// not at all; those that a shell could act on are left out.
 #pragma once
 
 #include <cstdint>
