@@ -21,7 +21,7 @@ using text::Value;
 
 constexpr int kMostMade = 256;
 
-const Value* below(const Value* at, std::initializer_list<std::string_view> keys) {
+const Value* deeper(const Value* at, std::initializer_list<std::string_view> keys) {
   for (const std::string_view key : keys) {
     if (at == nullptr) return nullptr;
     at = at->find(key);
@@ -30,18 +30,18 @@ const Value* below(const Value* at, std::initializer_list<std::string_view> keys
 }
 
 std::string text_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = below(at, keys);
+  const Value* found = deeper(at, keys);
   return found == nullptr ? std::string() : std::string(found->string());
 }
 
 std::int64_t number_below(const Value* at, std::initializer_list<std::string_view> keys,
                           std::int64_t otherwise) {
-  const Value* found = below(at, keys);
+  const Value* found = deeper(at, keys);
   return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
 }
 
 std::span<const Value> items_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = below(at, keys);
+  const Value* found = deeper(at, keys);
   return found == nullptr ? std::span<const Value>() : found->items();
 }
 
@@ -72,7 +72,7 @@ std::string show_amount(std::string_view resource, std::int64_t amount) {
 
 Amounts amounts_below(const Value* at, std::initializer_list<std::string_view> keys) {
   Amounts out;
-  const Value* found = below(at, keys);
+  const Value* found = deeper(at, keys);
   if (found == nullptr) return out;
   for (const text::Member& member : found->members()) {
     if (const auto amount = amount_in(member.key, member.value)) {
@@ -120,7 +120,7 @@ bool owned_by(const Value& pod, const RawObject& owner) {
 
 // An object of the API server's: a manifest that nobody has applied yet has neither.
 bool was_admitted(const RawObject& object) {
-  return !object.uid.empty() || below(object.value, {"status", "phase"}) != nullptr;
+  return !object.uid.empty() || deeper(object.value, {"status", "phase"}) != nullptr;
 }
 
 const Value* template_at(const RawObject& object, const TemplatePlace& place) {
@@ -207,7 +207,7 @@ void fill_runtime_class(const ObjectSource& objects, Tree& spec) {
   if (name == nullptr || name->string().empty()) return;
   const auto raw = of_cluster(objects, "RuntimeClass", name->string());
   if (!raw) return;
-  const Value* selector = below(raw->value, {"scheduling", "nodeSelector"});
+  const Value* selector = deeper(raw->value, {"scheduling", "nodeSelector"});
   for (const text::Member& label :
        selector == nullptr ? std::span<const text::Member>() : selector->members()) {
     spec["nodeSelector"][label.key] = Tree::of_text(label.value.string());
@@ -217,7 +217,7 @@ void fill_runtime_class(const ObjectSource& objects, Tree& spec) {
     Tree tree(toleration);
     if (std::find(all.begin(), all.end(), tree) == all.end()) all.push_back(std::move(tree));
   }
-  const Value* overhead = below(raw->value, {"overhead", "podFixed"});
+  const Value* overhead = deeper(raw->value, {"overhead", "podFixed"});
   if (overhead != nullptr && spec.find("overhead") == nullptr) spec["overhead"] = Tree(*overhead);
 }
 
@@ -260,7 +260,7 @@ bool in_scope(const Value& selector, const Template& pod) {
     return nothing == (scope == "BestEffort");
   }
   if (scope == "Terminating" || scope == "NotTerminating") {
-    const bool ends = below(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
+    const bool ends = deeper(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
     return ends == (scope == "Terminating");
   }
   if (scope != "PriorityClass") return false;
@@ -276,7 +276,7 @@ bool counts_it(const Value& quota, const Template& pod) {
   for (const Value& scope : items_below(&quota, {"spec", "scopes"})) {
     const std::string_view name = scope.string();
     const bool nothing = pod.requests.empty() && pod.limits.empty();
-    const bool ends = below(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
+    const bool ends = deeper(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
     if (name == "BestEffort" && !nothing) return false;
     if (name == "NotBestEffort" && nothing) return false;
     if (name == "Terminating" && !ends) return false;
@@ -343,7 +343,7 @@ std::optional<Held> by_quotas(const ObjectSource& objects, const Template& mine)
   std::vector<Template> others;
   const std::vector<RawObject> pods = objects.of_kind("Pod");
   for (const RawObject& raw : pods) {
-    const Value* spec = raw.ns == ns ? below(raw.value, {"spec"}) : nullptr;
+    const Value* spec = raw.ns == ns ? deeper(raw.value, {"spec"}) : nullptr;
     if (spec == nullptr || has_ended(*raw.value) || raw.value == mine.object->value) continue;
     Template other;
     other.spec = spec;
@@ -478,7 +478,7 @@ std::string no_volume_of(const ObjectSource& objects, const std::string& storage
   if (text_below(raw->value, {"provisioner"}) != "kubernetes.io/no-provisioner") return "";
   for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
     if (text_below(volume.value, {"spec", "storageClassName"}) == storage &&
-        below(volume.value, {"spec", "claimRef"}) == nullptr) {
+        deeper(volume.value, {"spec", "claimRef"}) == nullptr) {
       return "";
     }
   }
@@ -532,7 +532,7 @@ std::optional<Held> by_claims(const ObjectSource& objects, const Template& mine)
       if (auto held = by_claim(objects, mine, name)) return held;
       continue;
     }
-    const Value* made = below(&volume, {"ephemeral", "volumeClaimTemplate"});
+    const Value* made = deeper(&volume, {"ephemeral", "volumeClaimTemplate"});
     const std::string storage = text_below(made, {"spec", "storageClassName"});
     const bool gone = !storage.empty() && !objects.of_kind("StorageClass").empty() &&
                       !of_cluster(objects, "StorageClass", storage);
@@ -548,11 +548,11 @@ int pods_wanted(const RawObject& object) {
     return static_cast<int>(std::clamp<std::int64_t>(
         number_below(object.value, {"spec", "replicas"}, 1), 0, kMostMade));
   }
-  if (object.kind != "Job" || below(object.value, {"spec", "template"}) == nullptr) return 0;
+  if (object.kind != "Job" || deeper(object.value, {"spec", "template"}) == nullptr) return 0;
   const std::int64_t parallel = number_below(object.value, {"spec", "parallelism"}, 1);
   const std::int64_t completions = number_below(object.value, {"spec", "completions"}, parallel) -
                                    number_below(object.value, {"status", "succeeded"}, 0);
-  const Value* suspend = below(object.value, {"spec", "suspend"});
+  const Value* suspend = deeper(object.value, {"spec", "suspend"});
   if (suspend != nullptr && suspend->as_bool()) return 0;
   return static_cast<int>(std::clamp<std::int64_t>(std::min(parallel, completions), 0, kMostMade));
 }
@@ -569,12 +569,12 @@ std::optional<Held> ServerRules::held() const {
     const Value* at = now ? template_at(*now, place) : nullptr;
     Template mine;
     mine.object = &*raw;
-    mine.spec = below(at, {"spec"});
+    mine.spec = deeper(at, {"spec"});
     if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) {
       // A default limit below what is asked for: the range itself says so of what is written.
       const Value* written = template_at(*raw, place);
       mine.pod = {};
-      mine.spec = below(written, {"spec"});
+      mine.spec = deeper(written, {"spec"});
       if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) continue;
     }
     if (place.kind == "Pod") {
