@@ -298,7 +298,7 @@ tiers:
 class Berth(Contestant):
     name, version, users = "berth", "", ["berth"]
     notes = {"d": "Kueue's queues"}
-    program = ""
+    program, flags = "", []
 
     def prepare(self, rig):
         rig.apply(*[os.path.join(ROOT, "deploy", "crds", f"{name}.yaml")
@@ -309,7 +309,7 @@ class Berth(Contestant):
 
     def start(self, rig):
         rig.spawn("berth", [self.program, "controller", "--kubeconfig", rig.cluster.kubeconfig_of("berth"),
-                            "--no-election", "--log-level", "warn"])
+                            "--no-election", "--log-level", "warn", *self.flags])
 
     def pod(self, name, gpus=1, queue=None, gang=None, size=0):
         body = pod(name, gpus, "berth")

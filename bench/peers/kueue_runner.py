@@ -1,12 +1,13 @@
 #!/usr/bin/env python3
 """(g) Kueue's own performance runner, with berth or Kueue as the controller of its Workloads, on a real API server.
 
-    bench/peers/kueue_runner.py [--only berth,minimalkueue,kueue] [--scenario baseline,tas] [--cohorts N]
-                                [--berth build/release/berth] [--results build/bench-peers]
+    bench/peers/kueue_runner.py [--only known-answers,berth,berth-spares,minimalkueue,kueue] [--scenario baseline,tas]
+                                [--cohorts N] [--berth build/release/berth] [--results build/bench-peers]
 
 The runner makes queues and 15,000 Workloads, ends each when its time is over, and counts until all have ended. It
-makes no pods. minimalkueue is what Kueue measures itself with: its client is held to 50 requests a second, and no flag
-changes that; "kueue" is the whole program with its limits raised. berth admits only what has a place on nodes, so the
+makes no pods. known-answers admits each Workload at once, whatever its quota: what the server and the runner need of
+themselves. berth-spares is berth with a rule more. minimalkueue is what Kueue measures itself with: its client is held
+to 50 requests a second, and no flag changes that; "kueue" is the whole program with its limits raised. berth admits only what has a place on nodes, so the
 baseline, which has none, gets nodes that are never short. --cohorts takes fewer of the five. Results are JSON lines
 in RESULTS/kueue-runner.jsonl.
 """
@@ -15,6 +16,7 @@ import glob
 import json
 import os
 import re
+import shutil
 import signal
 import subprocess
 import sys
@@ -33,6 +35,23 @@ class Berth(contestants.Berth):
     def prepare(self, rig):
         kueue_crds(rig)
         rig.apply(os.path.join(ROOT, "deploy", "crds", "gpunodes.yaml"))
+
+
+class BerthSpares(Berth):
+    """Whoever has run for less than a second is nobody's victim: by Kueue's rules the large class preempts every
+    1.2 s what needs 0.5 s to run."""
+    name, flags = "berth-spares", ["--queue-policy", "min-runtime=1s"]
+
+
+class KnownAnswers(contestants.Contestant):
+    name, version, users = "known-answers", "", ["known"]
+
+    def prepare(self, rig):
+        kueue_crds(rig)
+
+    def start(self, rig):
+        rig.spawn("known-answers", [sys.executable, "-B", os.path.join(HERE, "known_answers.py"),
+                                    rig.cluster.kubeconfig_of("known")])
 
 
 class Kueue(contestants.Kueue):
@@ -86,6 +105,20 @@ def summary(folder):
     return out
 
 
+def ends(rig):
+    """How far the Workloads are, as the server has them."""
+    out = {"made": 0, "admitted": 0, "finished": 0}
+    items = rig.api.call("GET", f"{contestants.KUEUE_API}/workloads")["items"]
+    for one in items:
+        true = {c["type"] for c in one.get("status", {}).get("conditions", []) if c["status"] == "True"}
+        out["made"] += 1
+        out["admitted"] += "Admitted" in true
+        out["finished"] += "Finished" in true
+    if items:
+        out["bytes_each"] = len(json.dumps(items[-1]))
+    return out
+
+
 def run(contestant, scenario, options):
     out = {"contestant": contestant.name, "version": contestant.version, "scenario": scenario,
            "cohorts": options.cohorts or 5, "at": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime())}
@@ -107,6 +140,7 @@ def run(contestant, scenario, options):
         with open(rig.cluster.path("runner.log"), "wb") as log:
             child = subprocess.Popen(command, stdout=log, stderr=log, env={
                 **os.environ, "KUBECONFIG": rig.cluster.kubeconfig, "PROJECT_DIR": rig.cluster.folder})
+        profile = profiler(rig, options)
         try:
             # The runner tidies up after its measurement: what is measured ends with its summary.
             while child.poll() is None and not os.path.exists(os.path.join(folder, "wlStates.csv")):
@@ -121,22 +155,39 @@ def run(contestant, scenario, options):
             if not out["admission_s"]:
                 out["stopped"] = out["stopped"] or "no summary"
                 print(rig.tail("runner", 3000), file=sys.stderr)
+            out.update(ends(rig))
+            if options.audit:
+                shutil.copy(rig.cluster.path("audit.log"), options.audit)
         finally:
             child.kill()
             child.wait()
+            if profile:
+                profile.kill()
     return out
+
+
+def profiler(rig, options):
+    """Where the API server's CPU goes while Workloads are admitted: half a minute of it, for `go tool pprof`."""
+    if not options.profile:
+        return None
+    return subprocess.Popen(["sh", "-c", 'sleep 150; exec "$0" --kubeconfig "$1" get --raw "$2" >"$3"',
+                             os.path.join(rig.cluster.bin, "kubectl"), rig.cluster.kubeconfig,
+                             "/debug/pprof/profile?seconds=30", options.profile])
 
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--only", default="berth,minimalkueue,kueue")
+    parser.add_argument("--only", default="known-answers,berth,berth-spares,minimalkueue,kueue")
     parser.add_argument("--scenario", default="baseline,tas")
     parser.add_argument("--cohorts", type=int, default=0)
+    parser.add_argument("--profile", help="a file for a CPU profile of the API server")
+    parser.add_argument("--audit", help="a file for the API server's audit log")
     parser.add_argument("--limit", type=int, default=1200)
     parser.add_argument("--berth", default=os.path.join(ROOT, "build", "release", "berth"))
     parser.add_argument("--results", default=os.path.join(ROOT, "build", "bench-peers"))
     options = parser.parse_args()
-    known = {"berth": Berth, "minimalkueue": MinimalKueue, "kueue": Kueue}
+    known = {"known-answers": KnownAnswers, "berth": Berth, "berth-spares": BerthSpares,
+             "minimalkueue": MinimalKueue, "kueue": Kueue}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     contestants.Berth.program = os.path.abspath(options.berth)
     contestants.Berth.version = version_of(contestants.Berth.program)
