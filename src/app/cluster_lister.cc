@@ -48,6 +48,9 @@ std::vector<Wanted> wanted_kinds() {
   }
   const kube::Resource kOthers[] = {
       {"", "v1", "resourcequotas", "ResourceQuota", true},
+      {"", "v1", "limitranges", "LimitRange", true},
+      {"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false},
+      {"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
       {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", true},
       {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true},
       {"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", true},

@@ -54,8 +54,8 @@ void end_others(const Situation& s, Proposals& out) {
         fmt::format("delete {}/{}{} on {}", pod->ns, pod->name,
                     gpus > 0 ? fmt::format(" ({})", gpus) : std::string(), pod->node_name),
         "delete-pod", 3,
-        [&s, pod = pod](Draft& draft) {
-          draft.remove(s.objects(), "Pod", pod->ns, pod->name);
+        [&s, holder = pod](Draft& draft) {
+          draft.remove(s.objects(), "Pod", holder->ns, holder->name);
           return !draft.objects.empty();
         },
         1);

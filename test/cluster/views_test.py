@@ -232,8 +232,8 @@ class InABash(unittest.TestCase):
         self.kubeconfig = os.path.join(self.folder.name, "kubeconfig")
         self.up = Process([BERTH, "up", "--in-memory", "--gpus", "8", "--port", "0", "--page", "none",
                            "--kubeconfig", self.kubeconfig], os.path.join(self.folder.name, "log"))
-        wait_for("the queue", lambda: ask(self.kubeconfig, "GET",
-                                          "/apis/kueue.x-k8s.io/v1beta1/clusterqueues")["items"])
+        wait_for("the queue", lambda: "default" in berth(
+            "queue", "--kubeconfig", self.kubeconfig, "-o", "json").stdout)
         status, body = ask(self.kubeconfig, "POST", "/apis/batch/v1/namespaces/default/jobs",
                            job("unlike-any-other", 1, 8))
         self.assertEqual(status, 201, body)
