@@ -8,9 +8,9 @@ namespace {
 
 constexpr std::size_t kLongestWord = 256;
 
-char small_letter(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
+char folded(char c) { return c >= 'A' && c <= 'Z' ? static_cast<char>(c - 'A' + 'a') : c; }
 
-bool alike(char a, char b) { return small_letter(a) == small_letter(b); }
+bool alike(char a, char b) { return folded(a) == folded(b); }
 
 // One is the other with something before or behind it.
 bool is_part(std::string_view a, std::string_view b) {
