@@ -22,16 +22,6 @@ Error file_error(const std::string& path, int code) {
       .context(path);
 }
 
-bool write_whole(int fd, std::string_view content) {
-  while (!content.empty()) {
-    const ssize_t wrote = ::write(fd, content.data(), content.size());
-    if (wrote < 0 && errno == EINTR) continue;
-    if (wrote < 0) return false;
-    content.remove_prefix(static_cast<std::size_t>(wrote));
-  }
-  return true;
-}
-
 // Beside target, then in its place. rights: of the file that is there; 0: there is none.
 Status put_in_place(const std::string& target, std::string_view content, int mode, mode_t rights) {
   BERTH_TRY(const std::string unique, secret_hex(8));
@@ -40,8 +30,8 @@ Status put_in_place(const std::string& target, std::string_view content, int mod
   {
     const host::Fd file(::open(fresh.c_str(), O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode));
     if (file.get() < 0) return file_error(target, errno);
-    if (!write_whole(file.get(), content) || (rights != 0 && ::fchmod(file.get(), rights) != 0) ||
-        ::fsync(file.get()) != 0) {
+    if (!host::write_all(file.get(), content) ||
+        (rights != 0 && ::fchmod(file.get(), rights) != 0) || ::fsync(file.get()) != 0) {
       error = errno;
     }
   }
@@ -90,7 +80,7 @@ Status write_output(const std::string& path, std::string_view content, int mode)
     if (!trouble) return put_in_place(target.string(), content, mode, found.st_mode & 07777U);
   }
   const host::Fd file(::open(path.c_str(), O_WRONLY | O_CLOEXEC));
-  if (file.get() < 0 || !write_whole(file.get(), content)) return file_error(path, errno);
+  if (file.get() < 0 || !host::write_all(file.get(), content)) return file_error(path, errno);
   return {};
 }
 

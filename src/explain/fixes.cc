@@ -14,25 +14,10 @@ constexpr int kMostTrials = 36;
 constexpr int kMostPairTrials = 24;
 constexpr int kMostFirstSteps = 4;
 
-Tree* below_path(Tree* at, const std::vector<std::string>& path) {
-  for (const std::string& token : path) {
-    if (at == nullptr) return nullptr;
-    const bool index = !token.empty() && token.find_first_not_of("0123456789") == std::string::npos;
-    if (!index) {
-      at = at->find(token);
-      continue;
-    }
-    const std::size_t place = std::stoul(token);
-    std::vector<Tree>& items = at->items();
-    at = place < items.size() ? &items[place] : nullptr;
-  }
-  return at;
-}
-
 void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
                  const ObjectEdit& edit) {
   Tree* tree = draft.edit(s.objects(), place.kind, place.ns, place.name);
-  Tree* at = below_path(tree, place.path);
+  Tree* at = below(tree, place.path);
   if (at == nullptr) return;
   (*at)["metadata"];  // made where there is none: references hold from here on
   (*at)["spec"];

@@ -136,20 +136,6 @@ const Value* template_at(const RawObject& object, const TemplatePlace& place) {
 
 // ---- defaults ----
 
-Tree* tree_at(Tree* at, const std::vector<std::string>& path) {
-  for (const std::string& token : path) {
-    if (at == nullptr) return nullptr;
-    const bool index = !token.empty() && token.find_first_not_of("0123456789") == std::string::npos;
-    if (!index) {
-      at = at->find(token);
-      continue;
-    }
-    const std::size_t number = token.size() < 6 ? std::stoul(token) : 0;
-    at = number < at->items().size() ? &at->items()[number] : nullptr;
-  }
-  return at;
-}
-
 // One item of a LimitRange for containers, with what the API server makes of its gaps.
 struct Range {
   std::string name;
@@ -603,7 +589,7 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
   for (const TemplatePlace& place : places_) {
     const auto raw = objects_.find(place.kind, place.ns, place.name);
     if (!raw || place.kind == "Workload") continue;
-    Tree* at = tree_at(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
+    Tree* at = below(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
     if (at == nullptr || at->find("spec") == nullptr) continue;
     fill_runtime_class(objects_, (*at)["spec"]);
     // A pod that exists went through this; its class may have been changed since.

@@ -180,4 +180,19 @@ void write_patch(text::JsonWriter& out, const Tree& before, const Tree& after) {
   out.end_array();
 }
 
+Tree* below(Tree* at, const std::vector<std::string>& path) {
+  for (const std::string& token : path) {
+    if (at == nullptr) return nullptr;
+    const bool index = !token.empty() && token.find_first_not_of("0123456789") == std::string::npos;
+    if (!index) {
+      at = at->find(token);
+      continue;
+    }
+    std::vector<Tree>& items = at->items();
+    const std::size_t place = token.size() < 6 ? std::stoul(token) : items.size();
+    at = place < items.size() ? &items[place] : nullptr;
+  }
+  return at;
+}
+
 }  // namespace berth::explain

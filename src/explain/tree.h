@@ -50,6 +50,9 @@ class Tree {
   std::vector<std::pair<std::string, Tree>> members_;
 };
 
+// What stands there, numbers being places of items; nullptr: nothing does.
+Tree* below(Tree* at, const std::vector<std::string>& path);
+
 // The operations that make after of before, as an array.
 void write_patch(text::JsonWriter& out, const Tree& before, const Tree& after);
 

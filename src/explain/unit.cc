@@ -361,14 +361,19 @@ class UnitFinder {
     }
   }
 
-  // It has made no pods: on purpose, or somebody keeps it from it.
-  void take_maker(const RawObject& raw) {
+  static Unit unit_of(const RawObject& raw, Unit::State state) {
     Unit unit;
     unit.kind = raw.kind;
     unit.ns = raw.ns;
     unit.name = raw.name;
     unit.objects.push_back(raw);
-    unit.state = Unit::State::kUnmade;
+    unit.state = state;
+    return unit;
+  }
+
+  // It has made no pods: on purpose, or somebody keeps it from it.
+  void take_maker(const RawObject& raw) {
+    Unit unit = unit_of(raw, Unit::State::kUnmade);
     const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
     const text::Value* replicas = value_at(*raw.value, {"spec", "replicas"});
     if (suspend != nullptr && suspend->as_bool()) {
@@ -406,12 +411,7 @@ class UnitFinder {
   }
 
   void take_raw(const RawObject& raw) {
-    Unit unit;
-    unit.kind = raw.kind;
-    unit.ns = raw.ns;
-    unit.name = raw.name;
-    unit.objects.push_back(raw);
-    unit.state = Unit::State::kEnded;
+    Unit unit = unit_of(raw, Unit::State::kEnded);
     if (raw.kind == "Job") settle_job(raw, unit);
     if (raw.kind == "Pod") {
       const text::Value* phase = value_at(*raw.value, {"status", "phase"});

@@ -3,6 +3,7 @@
 
 #include <unistd.h>
 
+#include <string_view>
 #include <utility>
 
 namespace berth::host {
@@ -27,5 +28,8 @@ class Fd {
  private:
   int fd_;
 };
+
+// All of it, however many calls that takes; false: errno says why.
+bool write_all(int fd, std::string_view content);
 
 }  // namespace berth::host

@@ -25,6 +25,8 @@ Error file_error(const std::string& path, const char* what, int error) {
   return {code, path + ": " + what + ": " + std::generic_category().message(error)};
 }
 
+}  // namespace
+
 bool write_all(int fd, std::string_view content) {
   while (!content.empty()) {
     const ssize_t wrote = ::write(fd, content.data(), content.size());
@@ -34,8 +36,6 @@ bool write_all(int fd, std::string_view content) {
   }
   return true;
 }
-
-}  // namespace
 
 bool is_folder(const std::string& path) {
   struct stat found{};
