@@ -10,6 +10,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <deque>
 #include <queue>
 
 #include "admit/engine.h"
@@ -36,9 +37,9 @@ int run(int jobs, int nodes) {
   inputs.config.fair_sharing = true;
   const admit::Book book(inputs);
   schedule::Placer placer;
-  const std::vector<model::PodSpec> no_pods;
-  decide::NodeGround ground(
-      {.builder = builder, .placer = placer, .book = book, .nodes = hosts, .pods = no_pods});
+  const decide::InputIndex index(hosts, {});
+  decide::NodeGround ground({.builder = builder, .placer = placer, .book = book, .index = index});
+  std::deque<model::WorkloadSpec> specs;
   admit::Engine engine(book, &ground, {.why = false});
   std::int64_t gpus = 0;
   for (int j = 0; j < jobs; ++j) {
@@ -49,7 +50,8 @@ int run(int jobs, int nodes) {
         j % 2 == 0 ? model::TopologyAsk::Mode::kRequired : model::TopologyAsk::Mode::kPreferred;
     job.pod_sets[0].topology.level = kRackKey;
     gpus += pods * 8;
-    ground.know(engine.add(job, 0), job, false);
+    const model::WorkloadSpec& spec = specs.emplace_back(std::move(job));
+    ground.know(engine.add(spec, 0), spec, false);
   }
   using Finish = std::pair<std::int64_t, admit::WorkloadId>;
   std::priority_queue<Finish, std::vector<Finish>, std::greater<>> running;

@@ -18,6 +18,7 @@
 #include <array>
 #include <chrono>
 #include <cstring>
+#include <deque>
 #include <queue>
 #include <string>
 
@@ -146,11 +147,11 @@ class Run {
         real_(real_time),
         book_(world_of(load)),
         nodes_(nodes_of(load)),
+        index_(nodes_, {}),
         ground_({.builder = builder_,
                  .placer = placer_,
                  .book = book_,
-                 .nodes = nodes_,
-                 .pods = pods_,
+                 .index = index_,
                  .topology_only = true}),
         engine_(book_, load.topology ? &ground_ : nullptr,
                 {.why = false, .policy = {.min_runtime_ns = min_runtime_ms * kMs}}) {
@@ -242,7 +243,7 @@ class Run {
   bool happen(const Event& event, std::int64_t now) {
     Job& job = jobs_[event.index];
     if (event.run == 0) {
-      const model::WorkloadSpec spec = spec_of(event.index);
+      const model::WorkloadSpec& spec = specs_.emplace_back(spec_of(event.index));
       ids_[event.index] = engine_.add(spec, now * kMs);
       by_id_.push_back(event.index);
       if (load_.topology) ground_.know(ids_[event.index], spec, false);
@@ -289,7 +290,8 @@ class Run {
   bool real_;
   admit::Book book_;
   std::vector<model::NodeSpec> nodes_;
-  std::vector<model::PodSpec> pods_;
+  decide::InputIndex index_;
+  std::deque<model::WorkloadSpec> specs_;  // of those that came
   model::SnapshotBuilder builder_;
   schedule::Placer placer_;
   decide::NodeGround ground_;

@@ -71,8 +71,8 @@ void measure(const Scene& scene, int repeat) {
     for (const auto& node : scene.nodes) builder.upsert_node(node);
     for (const auto& pod : scene.pods) builder.upsert_pod(pod);
     schedule::Placer placer;
-    decide::Queueing queueing({.inputs = scene.inputs, .nodes = scene.nodes, .pods = scene.pods},
-                              builder, placer, 10'000 * kSecondNs);
+    const decide::QueueSetting setting(scene.inputs, scene.nodes, scene.pods);
+    decide::Queueing queueing(setting, builder, placer, 10'000 * kSecondNs);
     model::Decision decision;
     const auto start = std::chrono::steady_clock::now();
     queueing.cycle(10'000 * kSecondNs, decision);  // who must go

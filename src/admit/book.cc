@@ -61,34 +61,34 @@ std::map<std::string, bool, std::less<>> circles(const std::vector<model::Cohort
 
 }  // namespace
 
-Book::Book(model::QueueInputs inputs)
-    : config_(inputs.config),
-      topologies_(inputs.topologies),
-      namespaces_(inputs.namespaces.begin(), inputs.namespaces.end()),
+Book::Book(const model::QueueRules& rules)
+    : config_(rules.config),
+      topologies_(rules.topologies),
+      namespaces_(rules.namespaces.begin(), rules.namespaces.end()),
       tree_({}) {
-  number_names(inputs);
+  number_names(rules);
   std::vector<std::uint32_t> resource_of;
   for (const Cell& cell : cells_) resource_of.push_back(cell.resource);
   tree_ = QuotaTree(std::move(resource_of));
-  grow_tree(inputs);
-  for (const auto& spec : inputs.local_queues) {
+  grow_tree(rules);
+  for (const auto& spec : rules.local_queues) {
     local_ids_.emplace(spec.ns + '/' + spec.name, static_cast<LocalId>(locals_.size()));
     locals_.push_back({spec, find_queue(spec.queue)});
   }
 }
 
-void Book::number_names(const model::QueueInputs& inputs) {
+void Book::number_names(const model::QueueRules& rules) {
   std::set<std::string> resources;
   std::map<std::string, const model::FlavorSpec*> flavors;
-  for (const auto& flavor : inputs.flavors) flavors[flavor.name] = &flavor;
+  for (const auto& flavor : rules.flavors) flavors[flavor.name] = &flavor;
   const auto names_of = [&](const std::vector<model::ResourceGroup>& groups) {
     for_each_quota(groups, [&](const std::string& flavor, const model::ResourceQuota& quota) {
       resources.insert(quota.resource);
       flavors.try_emplace(flavor, nullptr);
     });
   };
-  for (const auto& queue : inputs.queues) names_of(queue.groups);
-  for (const auto& cohort : inputs.cohorts) names_of(cohort.groups);
+  for (const auto& queue : rules.queues) names_of(queue.groups);
+  for (const auto& cohort : rules.cohorts) names_of(cohort.groups);
   for (const auto& resource : resources) {
     resource_ids_.emplace(resource, static_cast<ResourceId>(resources_.size()));
     resources_.push_back(resource);
@@ -104,8 +104,8 @@ void Book::number_names(const model::QueueInputs& inputs) {
       add_cell(flavor, quota.resource);
     });
   };
-  for (const auto& queue : inputs.queues) cells_of(queue.groups);
-  for (const auto& cohort : inputs.cohorts) cells_of(cohort.groups);
+  for (const auto& queue : rules.queues) cells_of(queue.groups);
+  for (const auto& cohort : rules.cohorts) cells_of(cohort.groups);
 }
 
 void Book::add_cell(const std::string& flavor, const std::string& resource) {
@@ -114,10 +114,10 @@ void Book::add_cell(const std::string& flavor, const std::string& resource) {
   if (cell_ids_.emplace(std::pair(cell.flavor, cell.resource), id).second) cells_.push_back(cell);
 }
 
-void Book::grow_tree(const model::QueueInputs& inputs) {
-  in_cycle_ = circles(inputs.cohorts);
-  for (const auto& cohort : inputs.cohorts) add_cohort(cohort.name, inputs);
-  for (const auto& queue : inputs.queues) make_queue(queue, inputs);
+void Book::grow_tree(const model::QueueRules& rules) {
+  in_cycle_ = circles(rules.cohorts);
+  for (const auto& cohort : rules.cohorts) add_cohort(cohort.name, rules);
+  for (const auto& queue : rules.queues) make_queue(queue, rules);
   tree_.seal();
   const auto by_name = [&](NodeId a, NodeId b) { return node_names_[a] < node_names_[b]; };
   for (NodeId n = 0; n < tree_.size(); ++n) {
@@ -128,13 +128,13 @@ void Book::grow_tree(const model::QueueInputs& inputs) {
 }
 
 // The node of a cohort, its parents first. A cohort of a circle is a root of its own without quota.
-NodeId Book::add_cohort(const std::string& cohort_name, const model::QueueInputs& inputs) {
+NodeId Book::add_cohort(const std::string& cohort_name, const model::QueueRules& rules) {
   if (const auto it = cohort_nodes_.find(cohort_name); it != cohort_nodes_.end()) return it->second;
-  const auto spec = std::find_if(inputs.cohorts.begin(), inputs.cohorts.end(),
+  const auto spec = std::find_if(rules.cohorts.begin(), rules.cohorts.end(),
                                  [&](const auto& c) { return c.name == cohort_name; });
-  const bool defined = spec != inputs.cohorts.end() && !in_cycle_.contains(cohort_name);
+  const bool defined = spec != rules.cohorts.end() && !in_cycle_.contains(cohort_name);
   NodeId parent = kNoParent;
-  if (defined && !spec->parent.empty()) parent = add_cohort(spec->parent, inputs);
+  if (defined && !spec->parent.empty()) parent = add_cohort(spec->parent, rules);
   const NodeId node = tree_.add_node(parent, false, defined ? spec->weight : 1);
   cohort_nodes_.emplace(cohort_name, node);
   children_.emplace_back();
@@ -154,10 +154,10 @@ void Book::set_quotas(NodeId n, const std::vector<model::ResourceGroup>& groups)
   });
 }
 
-void Book::make_queue(const model::QueueSpec& spec, const model::QueueInputs& inputs) {
+void Book::make_queue(const model::QueueSpec& spec, const model::QueueRules& rules) {
   Queue queue;
   queue.spec = spec;
-  const NodeId parent = spec.cohort.empty() ? kNoParent : add_cohort(spec.cohort, inputs);
+  const NodeId parent = spec.cohort.empty() ? kNoParent : add_cohort(spec.cohort, rules);
   queue.node = tree_.add_node(parent, true, spec.weight);
   queue.root = queue.node;
   while (tree_.has_parent(queue.root)) queue.root = tree_.parent(queue.root);
@@ -186,19 +186,19 @@ void Book::make_queue(const model::QueueSpec& spec, const model::QueueInputs& in
     queue.groups.push_back(std::move(group));
   }
   for (const auto& check : spec.checks) {
-    const auto it = std::find_if(inputs.checks.begin(), inputs.checks.end(),
+    const auto it = std::find_if(rules.checks.begin(), rules.checks.end(),
                                  [&](const auto& c) { return c.name == check.name; });
-    const bool known = it != inputs.checks.end();
+    const bool known = it != rules.checks.end();
     queue.check_delays.push_back(known &&
                                  (it->controller == "kueue.x-k8s.io/provisioning-request" ||
                                   it->controller == "kueue.x-k8s.io/multikueue"));
   }
-  find_inactive(queue, inputs);
+  find_inactive(queue, rules);
   queue_ids_.emplace(spec.name, id);
   queues_.push_back(std::move(queue));
 }
 
-void Book::find_inactive(Queue& queue, const model::QueueInputs& inputs) const {
+void Book::find_inactive(Queue& queue, const model::QueueRules& rules) const {
   const auto because = [&](Inactive why, std::string message) {
     if (queue.inactive == Inactive::kNo) {
       queue.inactive = why;
@@ -225,9 +225,9 @@ void Book::find_inactive(Queue& queue, const model::QueueInputs& inputs) const {
     }
   }
   for (const auto& check : queue.spec.checks) {
-    const auto it = std::find_if(inputs.checks.begin(), inputs.checks.end(),
+    const auto it = std::find_if(rules.checks.begin(), rules.checks.end(),
                                  [&](const auto& c) { return c.name == check.name; });
-    if (it == inputs.checks.end()) {
+    if (it == rules.checks.end()) {
       because(Inactive::kCheckNotFound, "the AdmissionCheck " + check.name + " does not exist");
     } else if (!it->active) {
       because(Inactive::kCheckInactive, "the AdmissionCheck " + check.name + " is not active");

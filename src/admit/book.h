@@ -69,7 +69,7 @@ struct Cell {
 
 class Book {
  public:
-  explicit Book(model::QueueInputs inputs);  // workloads are not looked at
+  explicit Book(const model::QueueRules& rules);
 
   const model::QueueConfig& config() const { return config_; }
   const std::vector<Queue>& queues() const { return queues_; }
@@ -100,13 +100,13 @@ class Book {
   std::string path_of(NodeId n) const;  // "/root/child/queue"
 
  private:
-  void number_names(const model::QueueInputs& inputs);
+  void number_names(const model::QueueRules& rules);
   void add_cell(const std::string& flavor, const std::string& resource);
-  void grow_tree(const model::QueueInputs& inputs);
-  NodeId add_cohort(const std::string& name, const model::QueueInputs& inputs);
+  void grow_tree(const model::QueueRules& rules);
+  NodeId add_cohort(const std::string& name, const model::QueueRules& rules);
   void set_quotas(NodeId n, const std::vector<model::ResourceGroup>& groups);
-  void make_queue(const model::QueueSpec& spec, const model::QueueInputs& inputs);
-  void find_inactive(Queue& queue, const model::QueueInputs& inputs) const;
+  void make_queue(const model::QueueSpec& spec, const model::QueueRules& rules);
+  void find_inactive(Queue& queue, const model::QueueRules& rules) const;
 
   model::QueueConfig config_;
   std::vector<model::FlavorSpec> flavors_;

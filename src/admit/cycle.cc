@@ -132,7 +132,7 @@ void Engine::ground_check(WorkloadId id, Assignment& assignment, bool why) {
     assignment.mode = Mode::kPreempt;
   }
   Ground::Answer ever;
-  if (!ground_->ever(id, w, assignment, ever)) {
+  if (!ground_->ever(id, w, assignment, why, ever)) {
     assignment.mode = Mode::kNoFit;
     answer = ever;
     answer.never = true;
@@ -205,7 +205,7 @@ Engine::Entry Engine::nominate(WorkloadId id) {
   const bool fresh = !w.progress.tried.empty() &&
                      (cycle_ - w.progress.cycle <= 1 || w.progress.generation == generation_[root]);
   Assigner::Options options{.from = fresh && w.progress.more() ? &w.progress : nullptr,
-                            .why = options_.why};
+                            .why = tells(w)};
   Assignment pinned;
   if (entry.old != kNoId) {
     pinned = pinned_to(entry.old, *w.form);
@@ -276,7 +276,9 @@ bool Engine::recompute(Entry& entry, const std::vector<WorkloadId>& admitted) {
   absent.insert(absent.end(), admitted.begin(), admitted.end());
   if (entry.old != kNoId) absent.push_back(entry.old);
   preemptor_.without(std::move(absent));
-  try_counts(entry.id, {.counts = counts, .pinned = &nominated, .why = options_.why}, entry);
+  try_counts(entry.id,
+             {.counts = counts, .pinned = &nominated, .why = tells(ledger_.workloads[entry.id])},
+             entry);
   preemptor_.without({});
   entry.assignment.progress = nominated.progress;
   if (entry.old != kNoId) set_beyond(entry);
@@ -429,7 +431,7 @@ void Engine::issue(Entry& entry, CycleResult& result) {
   }
   if (fresh > 0) result.changed = true;
   std::string message = entry.assignment.message;
-  if (options_.why) {
+  if (tells(ledger_.workloads[entry.id])) {
     message += fmt::format("{}Pending the preemption of {} workload(s)",
                            message.empty() ? "" : ". ", entry.targets.size());
   }
@@ -442,7 +444,7 @@ void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::stri
   Workload& w = ledger_.workloads[entry.id];
   Line& line = lines_[entry.queue];
   w.reason = reason == NoReason::kNone ? NoReason::kWaitingForQuota : reason;
-  if (options_.why) w.message = std::move(message);
+  if (tells(w)) w.message = std::move(message);
   const bool again = why == Requeue::kFailedAfterNomination || why == Requeue::kPendingPreemption;
   const bool moved = entry.assignment.progress.tried != w.progress.tried;
   w.progress = again ? Progress{} : entry.assignment.progress;  // then all flavors are new again

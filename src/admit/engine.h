@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <map>
 #include <optional>
+#include <set>
 #include <span>
 #include <string>
 #include <utility>
@@ -52,6 +53,7 @@ class Engine {
     Policy policy;
     std::int64_t start_ns = 0;  // usage of local queues is counted from here
     bool settles = true;        // holders whose checks are done are admitted; else by checks_done()
+    const std::set<std::string>* told = nullptr;  // names whose message is kept; null: everybody's
   };
 
   Engine(const Book& book, Ground* ground, Options options);
@@ -119,6 +121,9 @@ class Engine {
     WorkloadId old_;
   };
 
+  bool tells(const Workload& w) const {
+    return options_.why && (options_.told == nullptr || options_.told->contains(w.name));
+  }
   void set_stage(WorkloadId id, Stage stage);
   Hold hold_of(const model::WorkloadSpec& spec, const Workload& w, std::int64_t now_ns) const;
   Hold aside_of(const model::WorkloadSpec& spec, const Workload& w) const;

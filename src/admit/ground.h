@@ -25,7 +25,8 @@ class Ground {
   // Fills in topologies and the site of the assignment when it fits. why: say why not.
   virtual Answer place(WorkloadId id, const Workload& workload, Assignment& assignment,
                        bool why) = 0;
-  virtual bool ever(WorkloadId id, const Workload& workload, const Assignment& assignment,
+  // Whether it would fit if nothing ran.
+  virtual bool ever(WorkloadId id, const Workload& workload, const Assignment& assignment, bool why,
                     Answer& answer) = 0;
   // Trials: a holder's room is free, and taken again.
   virtual void take_away(WorkloadId id) = 0;

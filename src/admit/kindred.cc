@@ -49,7 +49,7 @@ void Engine::settle_reserved(CycleResult& result) {
       Assignment assignment;
       assignment.pod_sets = w.admission;
       assignment.uses = w.uses;
-      Ground::Answer answer = ground_->settle(id, w, assignment, options_.why);
+      Ground::Answer answer = ground_->settle(id, w, assignment, tells(w));
       if (!answer.fits) {
         w.reason = answer.topology ? NoReason::kTopologyPlacementFailed : NoReason::kNodesDoNotFit;
         w.message = std::move(answer.message);

@@ -321,11 +321,8 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
   builder.set_budgets(inputs.budgets);
   schedule::Placer placer(policy_);
   placer.learn_present(builder.state());
-  decide::QueueSetting setting{.inputs = inputs.queues,
-                               .nodes = inputs.nodes,
-                               .pods = inputs.pods,
-                               .quota_only = false,
-                               .policy = queue_policy_};
+  decide::QueueSetting setting(inputs.queues, inputs.nodes, inputs.pods);
+  setting.policy = queue_policy_;
   decide::Queueing queueing(setting, builder, placer, now_ns);
   model::Decision out;
   // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.

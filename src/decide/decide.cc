@@ -398,7 +398,8 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
       [&](const model::Shape& shape, std::uint64_t pods) { present.push_back({&shape, pods}); });
   placer.learn_present(first, present);
   std::optional<Queueing> queueing;
-  if (queues != nullptr) queueing.emplace(*queues, builder, placer, now_ns, options.live);
+  if (queues != nullptr)
+    queueing.emplace(*queues, builder, placer, now_ns, options.live, options.told);
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   while (out.cycles < max_cycles && !out.stable) {

@@ -38,8 +38,9 @@ struct Options {
   // berth.dev/seats), then its room stays and its pods get their node and devices as placements of
   // a later decision, one for each pod that exists.
   bool live = false;
-  // Names ("ns/name") of the workloads whose "no" is told; those of others have no reason. For
-  // trials of one workload: what is placed and evicted is the same. Null: everybody's.
+  // Names ("ns/name") of the workloads whose "no" is told; those of others have no reason, and
+  // those of queues no outcome. For trials of one workload: what is placed and evicted is the same.
+  // Null: everybody's.
   const std::set<std::string>* told = nullptr;
 };
 

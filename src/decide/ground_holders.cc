@@ -11,25 +11,34 @@ using admit::WorkloadId;
 using model::PodId;
 using Seat = model::WorkloadSpec::Seat;
 
+namespace {
+
+model::PodSpec as_queued(model::PodSpec pod) {
+  pod.queued = true;
+  return pod;
+}
+
+}  // namespace
+
 // ---- pods and seats ----
 
 // Where the pods of a set are to run: its seats, or the nodes that its domains name.
 std::vector<Seat> NodeGround::seats_of(const Known& known, std::size_t set) const {
-  const std::string& name = known.spec.pod_sets[set].name;
+  const std::string& name = known.spec->pod_sets[set].name;
   std::vector<Seat> out;
-  for (const Seat& seat : known.spec.seats) {
+  for (const Seat& seat : known.spec->seats) {
     const bool there = builder_.state().inventory().slot(seat.node).has_value();
     if (seat.pod_set == name && there) out.push_back(seat);
   }
   if (!out.empty()) return out;
-  for (const auto& admitted : known.spec.admission->pod_sets) {
+  for (const auto& admitted : known.spec->admission->pod_sets) {
     if (admitted.name != name || !admitted.topology) continue;
     if (admitted.topology->levels.back() != model::kHostnameLabel) continue;
     for (const auto& domain : admitted.topology->domains) {
-      const auto node = node_of_hostname_.find(domain.values.back());
-      if (node == node_of_hostname_.end()) continue;
+      const std::string* node = index_.node_of(domain.values.back());
+      if (node == nullptr) continue;
       for (int k = 0; k < domain.count; ++k) {
-        out.push_back({.pod_set = name, .node = node->second, .gpus = {}});
+        out.push_back({.pod_set = name, .node = *node, .gpus = {}});
       }
     }
   }
@@ -37,70 +46,78 @@ std::vector<Seat> NodeGround::seats_of(const Known& known, std::size_t set) cons
 }
 
 // Seats that no pod has taken yet: the pods that wait for them get them, others keep them free.
-void NodeGround::take_seats(Known& known, std::vector<model::PodSpec>& pods) {
-  for (std::size_t s = 0; s < known.spec.pod_sets.size(); ++s) {
-    const model::PodSetSpec& set = known.spec.pod_sets[s];
+std::vector<model::PodSpec> NodeGround::seats_taken(
+    Known& known, const std::vector<const model::PodSpec*>& there) {
+  std::vector<model::PodSpec> out;
+  for (std::size_t s = 0; s < known.spec->pod_sets.size(); ++s) {
+    const model::PodSetSpec& set = known.spec->pod_sets[s];
     std::vector<Seat> seats = seats_of(known, s);
     if (seats.empty()) continue;
     std::set<std::string> sitting;
-    for (const model::PodSpec& pod : pods) {
-      const std::string name = pod.ns + '/' + pod.name;
-      const bool of_set = known.spec.pod_sets.size() == 1 ||
+    for (const model::PodSpec* pod : there) {
+      const std::string name = pod->ns + '/' + pod->name;
+      const bool of_set = known.spec->pod_sets.size() == 1 ||
                           std::binary_search(set.pods.begin(), set.pods.end(), name);
       if (!of_set) continue;
-      sitting.insert(pod.name);
+      sitting.insert(pod->name);
       const auto seat = std::find_if(seats.begin(), seats.end(),
-                                     [&](const Seat& one) { return one.node == pod.node_name; });
+                                     [&](const Seat& one) { return one.node == pod->node_name; });
       if (seat != seats.end()) seats.erase(seat);
     }
-    const auto done = known.spec.reclaimable.find(set.name);
+    const auto done = known.spec->reclaimable.find(set.name);
     const int total =
-        known.counts[set.name] - (done == known.spec.reclaimable.end() ? 0 : done->second);
+        known.counts[set.name] - (done == known.spec->reclaimable.end() ? 0 : done->second);
     // Of a set that runs in part, pods that are not there may be done: only seats keep their room.
-    const bool only_existing = known.spec.seats.empty() && !sitting.empty();
+    const bool only_existing = known.spec->seats.empty() && !sitting.empty();
     for (const std::string& name : pod_names(known, s, total + static_cast<int>(sitting.size()))) {
       if (seats.empty() || static_cast<int>(sitting.size()) >= total) break;
-      const auto input = input_pods_.find(known.spec.ns + '/' + name);
-      if (only_existing && input == input_pods_.end()) continue;
+      const model::PodSpec* input = index_.pod(known.spec->ns + '/' + name);
+      if (only_existing && input == nullptr) continue;
       if (!sitting.insert(name).second) continue;
-      model::PodSpec pod = input != input_pods_.end() ? *input->second : *set.pod;
-      pod.ns = known.spec.ns;
+      model::PodSpec pod = input != nullptr ? *input : *set.pod;
+      pod.ns = known.spec->ns;
       pod.name = name;
       pod.node_name = seats.front().node;
       pod.gpu_indices = seats.front().gpus;
-      if (input != input_pods_.end() && !pod.gated) {
-        known.seated.push_back(known.spec.ns + '/' + name);
+      if (input != nullptr && !pod.gated) {
+        known.seated.push_back(known.spec->ns + '/' + name);
       }
       seats.erase(seats.begin());
-      pods.push_back(std::move(pod));
+      out.push_back(std::move(pod));
     }
   }
+  return out;
 }
 
 void NodeGround::take_in_pods(Known& known) {
-  std::vector<model::PodSpec> pods;
-  std::set<std::string> seen;
+  std::vector<const model::PodSpec*> there;
+  std::set<std::string_view> seen;
   const auto take = [&](const model::PodSpec& pod) {
-    if (!pod.node_name.empty() && seen.insert(pod.name).second) pods.push_back(pod);
+    if (!pod.node_name.empty() && seen.insert(pod.name).second) there.push_back(&pod);
   };
-  for (const auto& set : known.spec.pod_sets) {
+  for (const auto& set : known.spec->pod_sets) {
     for (const auto& name : set.pods) {
-      if (const auto it = input_pods_.find(name); it != input_pods_.end()) take(*it->second);
+      if (const model::PodSpec* pod = index_.pod(name)) take(*pod);
     }
   }
-  if (!known.spec.owner.empty()) {
-    const auto it = running_of_.find(known.spec.ns + '/' + known.spec.owner);
-    if (it != running_of_.end()) {
-      for (const model::PodSpec* pod : it->second) take(*pod);
+  if (!known.spec->owner.empty()) {
+    for (const model::PodSpec* pod : index_.running_of(known.spec->ns + '/' + known.spec->owner)) {
+      take(*pod);
     }
   }
-  take_seats(known, pods);
   known.pods.resize(1);
-  for (model::PodSpec& pod : pods) {
-    pod.queued = true;
-    known.names.push_back(pod.ns + '/' + pod.name);
-    known.pods[0].push_back(builder_.upsert_pod(pod));
+  const auto hold = [&](std::string name, PodId id) {
+    known.names.push_back(std::move(name));
+    known.pods[0].push_back(id);
     known.made = "held";
+  };
+  for (const model::PodSpec* pod : there) {
+    std::string name = pod->ns + '/' + pod->name;
+    const auto id = pod->queued ? builder_.find_pod(name) : std::nullopt;  // as the input has it
+    hold(std::move(name), id ? *id : builder_.upsert_pod(as_queued(*pod)));
+  }
+  for (const model::PodSpec& pod : seats_taken(known, there)) {
+    hold(pod.ns + '/' + pod.name, builder_.upsert_pod(as_queued(pod)));
   }
 }
 
@@ -135,7 +152,7 @@ const NodeGround::Known* NodeGround::old_of(const Known& known) const {
 // The pods that a slice asks for beyond the old one's.
 void NodeGround::less_old(const Known& old, const Known& known, Assignment& assignment) const {
   for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
-    const auto had = old.counts.find(known.spec.pod_sets[i].name);
+    const auto had = old.counts.find(known.spec->pod_sets[i].name);
     Choice& choice = assignment.pod_sets[i];
     if (had != old.counts.end()) choice.count = std::max(0, choice.count - had->second);
   }
@@ -147,7 +164,7 @@ void NodeGround::plus_old(const Known& old, const Known& known, const Assignment
   for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
     std::optional<model::TopologyAssignment> all = part.pod_sets[i].topology;
     for (const Domains& had : old.domains) {
-      if (had.pod_set != known.spec.pod_sets[i].name) continue;
+      if (had.pod_set != known.spec->pod_sets[i].name) continue;
       if (!all) {
         all = had.assignment;
         continue;

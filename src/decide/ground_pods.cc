@@ -16,7 +16,7 @@ using schedule::TopologyTree;
 
 std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t set,
                                                int count) const {
-  const model::PodSetSpec& spec = known.spec.pod_sets[set];
+  const model::PodSetSpec& spec = known.spec->pod_sets[set];
   std::vector<std::string> out;
   std::set<std::string_view> taken;  // by the slice before
   if (const Known* old = old_of(known)) taken.insert(old->names.begin(), old->names.end());
@@ -25,30 +25,29 @@ std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t s
     if (static_cast<int>(out.size()) < count) out.push_back(name.substr(name.find('/') + 1));
   }
   // A Job's pods are named after it; those of other workloads after the pod set too.
-  const bool job = known.spec.owner.starts_with("Job/");
-  const std::string stem = job ? known.spec.owner.substr(4) : known.spec.name + '-' + spec.name;
+  const bool job = known.spec->owner.starts_with("Job/");
+  const std::string stem = job ? known.spec->owner.substr(4) : known.spec->name + '-' + spec.name;
   for (int i = static_cast<int>(out.size()); static_cast<int>(out.size()) < count; ++i) {
     std::string name = fmt::format("{}-{}", stem, i);
-    if (!taken.contains(known.spec.ns + '/' + name)) out.push_back(std::move(name));
+    if (!taken.contains(known.spec->ns + '/' + name)) out.push_back(std::move(name));
   }
   return out;
 }
 
 model::PodSpec NodeGround::pod_for(const Known& known, std::size_t set, const std::string& name,
                                    const Choice& choice) const {
-  const auto existing = input_pods_.find(known.spec.ns + '/' + name);
-  model::PodSpec pod =
-      existing != input_pods_.end() ? *existing->second : *known.spec.pod_sets[set].pod;
-  pod.ns = known.spec.ns;
+  const model::PodSpec* existing = index_.pod(known.spec->ns + '/' + name);
+  model::PodSpec pod = existing != nullptr ? *existing : *known.spec->pod_sets[set].pod;
+  pod.ns = known.spec->ns;
   pod.name = name;
-  if (pod.owner.empty()) pod.owner = known.spec.owner;
+  if (pod.owner.empty()) pod.owner = known.spec->owner;
   pod.node_name.clear();
   pod.gpu_indices.clear();
   pod.queued = true;
   pod.gated = false;
   pod.gang.clear();
   pod.subgroup.clear();
-  pod.created_ns = known.spec.created_ns;
+  pod.created_ns = known.spec->created_ns;
   std::set<admit::FlavorId> flavors;
   for (const auto& [resource, flavor] : choice.flavors) flavors.insert(flavor);
   for (const admit::FlavorId f : flavors) {
@@ -89,9 +88,9 @@ void NodeGround::drop_pods(Known& known) {
   if (known.made.empty()) return;
   for (const auto& name : known.names) {
     builder_.remove_pod(name);
-    const auto input = input_pods_.find(name);
-    if (input == input_pods_.end()) continue;
-    model::PodSpec pod = *input->second;  // waits for its workload
+    const model::PodSpec* input = index_.pod(name);
+    if (input == nullptr) continue;
+    model::PodSpec pod = *input;  // waits for its workload
     pod.queued = true;
     pod.node_name.clear();
     pod.gpu_indices.clear();

@@ -53,9 +53,7 @@ std::map<std::string_view, std::vector<std::int64_t>> NodeGround::used_outside()
       const std::string& name = state.pod(pod).info->name;
       if (counted.contains(name)) return;
       model::Amounts takes;
-      if (const auto it = input_pods_.find(name); it != input_pods_.end()) {
-        takes = amounts_of(*it->second);
-      }
+      if (const model::PodSpec* spec = index_.pod(name)) takes = amounts_of(*spec);
       takes[kPodsResource] = 1;
       const auto one = amounts(takes);
       for (std::size_t r = 0; r < one.size(); ++r) row[r] += one[r];
@@ -70,7 +68,8 @@ NodeGround::Tree NodeGround::build_tree(
   Tree out{.flavor = flavor,
            .hostnames = topology.levels.back() == model::kHostnameLabel,
            .tree = std::make_unique<TopologyTree>(topology.name, topology.levels, resources_)};
-  for (const model::NodeSpec& node : nodes_) {
+  for (const model::NodeSpec* each : index_.nodes()) {
+    const model::NodeSpec& node = *each;
     if (!node.ready || node.unschedulable ||
         !labels_match(book_.flavor(flavor).node_labels, node.labels)) {
       continue;
@@ -97,9 +96,10 @@ NodeGround::Tree NodeGround::build_tree(
 
 void NodeGround::build_trees() {
   trees_.clear();
+  if (!has_topologies_) return;
   std::set<std::string> resources{kPodsResource};
   for (const auto& [id, known] : known_) {
-    for (const auto& set : known.spec.pod_sets) {
+    for (const auto& set : known.spec->pod_sets) {
       for (const auto& [resource, amount] : model::amounts_of(*set.pod)) resources.insert(resource);
     }
   }
@@ -127,9 +127,10 @@ void NodeGround::build_trees() {
 
 void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds) {
   Known& known = known_[id];
-  known.spec = spec;
+  known.spec = &spec;
   known.holds = holds;
   for (const auto& set : spec.pod_sets) {
+    if (!has_topologies_) break;
     for (const auto& [resource, amount] : model::amounts_of(*set.pod)) {
       stale_ |= !std::binary_search(resources_.begin(), resources_.end(), resource);
     }
@@ -223,8 +224,8 @@ std::vector<NodeGround::Domains> NodeGround::domains_of(const Known& known,
   for (std::size_t i = 0; i < pod_sets.size(); ++i) {
     const auto tree = tree_of(pod_sets[i]);
     if (!tree || !pod_sets[i].topology) continue;
-    out.push_back({known.spec.pod_sets[i].name, trees_[*tree].flavor, *pod_sets[i].topology,
-                   model::amounts_of(*known.spec.pod_sets[i].pod)});
+    out.push_back({known.spec->pod_sets[i].name, trees_[*tree].flavor, *pod_sets[i].topology,
+                   model::amounts_of(*known.spec->pod_sets[i].pod)});
   }
   return out;
 }
@@ -252,14 +253,14 @@ bool NodeGround::place_topology(const Known& known, const admit::Workload& workl
     if (known.holds && !empty && std::all_of(unit.begin(), unit.end(), has_domains)) {
       for (const std::uint32_t i : unit) {
         charge_domains(*tree, *assignment.pod_sets[i].topology,
-                       model::amounts_of(*known.spec.pod_sets[i].pod), site.charges);
+                       model::amounts_of(*known.spec->pod_sets[i].pod), site.charges);
       }
       continue;
     }
     std::vector<schedule::TopologyPodSet> sets;
     std::vector<std::uint32_t> placed;  // a slice may ask for no more pods of some set
     for (const std::uint32_t i : unit) {
-      const auto& set = known.spec.pod_sets[i];
+      const auto& set = known.spec->pod_sets[i];
       assignment.pod_sets[i].topology.reset();
       if (assignment.pod_sets[i].count == 0) continue;
       placed.push_back(i);
@@ -280,14 +281,14 @@ bool NodeGround::place_topology(const Known& known, const admit::Workload& workl
       answer.never = found.invalid;
       if (why) {
         answer.message = fmt::format("couldn't assign flavors to pod set {}: {}",
-                                     known.spec.pod_sets[unit.front()].name, found.message);
+                                     known.spec->pod_sets[unit.front()].name, found.message);
       }
       return false;
     }
     for (std::size_t k = 0; k < placed.size(); ++k) {
       if (!empty) {
         charge_domains(*tree, found.assignments[k],
-                       model::amounts_of(*known.spec.pod_sets[placed[k]].pod), site.charges);
+                       model::amounts_of(*known.spec->pod_sets[placed[k]].pod), site.charges);
       }
       assignment.pod_sets[placed[k]].topology = std::move(found.assignments[k]);
     }
@@ -305,9 +306,9 @@ std::string NodeGround::replace(WorkloadId id, const std::string& node,
     model::PodSetAdmission& set = pod_sets[at];
     if (!set.topology || d >= known.domains.size()) continue;
     Domains& held = known.domains[d++];
-    const auto spec = std::find_if(known.spec.pod_sets.begin(), known.spec.pod_sets.end(),
+    const auto spec = std::find_if(known.spec->pod_sets.begin(), known.spec->pod_sets.end(),
                                    [&](const auto& s) { return s.name == set.name; });
-    if (spec == known.spec.pod_sets.end()) continue;
+    if (spec == known.spec->pod_sets.end()) continue;
     for (std::size_t t = 0; t < trees_.size(); ++t) {
       if (trees_[t].flavor != held.flavor || !trees_[t].hostnames) continue;
       model::TopologyAssignment rest = held.assignment;

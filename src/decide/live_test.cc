@@ -38,7 +38,7 @@ struct World {
     model::SnapshotBuilder builder(schedule::keeps_apart(policy));
     for (const auto& node : nodes) builder.upsert_node(node);
     for (const auto& pod : pods) builder.upsert_pod(pod);
-    const QueueSetting setting{.inputs = queues, .nodes = nodes, .pods = pods};
+    const QueueSetting setting(queues, nodes, pods);
     return run(builder, policy, now_ns, 100, {.live = true},
                queues.queues.empty() ? nullptr : &setting);
   }

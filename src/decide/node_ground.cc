@@ -20,17 +20,10 @@ NodeGround::NodeGround(const Setting& s)
     : builder_(s.builder),
       placer_(s.placer),
       book_(s.book),
-      nodes_(s.nodes),
+      index_(s.index),
       topology_only_(s.topology_only) {
-  for (const model::PodSpec& pod : s.pods) {
-    input_pods_.emplace(pod.ns + '/' + pod.name, &pod);
-    if (!pod.owner.empty() && !pod.node_name.empty()) {
-      running_of_[pod.ns + '/' + pod.owner].push_back(&pod);
-    }
-  }
-  for (const model::NodeSpec& node : nodes_) {
-    const auto label = node.labels.find(model::kHostnameLabel);
-    node_of_hostname_.emplace(label == node.labels.end() ? node.name : label->second, node.name);
+  for (admit::FlavorId f = 0; f < book_.flavors().size(); ++f) {
+    has_topologies_ |= book_.topology_of(f) != nullptr && !book_.flavor(f).topology.empty();
   }
 }
 
@@ -67,21 +60,18 @@ admit::Ground::Answer NodeGround::place(WorkloadId id, const admit::Workload& wo
 }
 
 bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assignment& assignment,
-                      Answer& answer) {
+                      bool why, Answer& answer) {
   if (stale_) recount();
   Known& known = known_.at(id);
   Site site;
   Assignment trial = assignment;
   if (const Known* old = old_of(known)) less_old(*old, known, trial);
-  if (!place_topology(known, workload, trial, true, true, site, answer)) return false;
+  if (!place_topology(known, workload, trial, true, why, site, answer)) return false;
   if (topology_only_) return true;
-  if (!refusals_.contains(id)) {  // quota was short: the nodes were not asked yet
-    Answer now = place(id, workload, trial, true);
-    if (now.fits) return true;
-  }
-  const auto it = refusals_.find(id);
-  if (it == refusals_.end() || it->second.verdict != model::Verdict::kNever) return true;
-  answer.message = it->second.message;
+  make_pods(id, trial);
+  const schedule::Workload rest = rest_of(known, overlay(), workload, trial);
+  if (rest.pending.empty() || !schedule::never_fits(*overlay_, rest)) return true;
+  if (why) refuse_pods(id, workload, trial, answer);
   answer.never = true;
   return false;
 }
@@ -125,13 +115,13 @@ const model::NodeSet& NodeGround::nodes_in(const std::vector<std::string>& level
   if (!fresh) return it->second;
   const model::Inventory& inventory = builder_.state().inventory();
   it->second = model::NodeSet(inventory.size());
-  for (const model::NodeSpec& node : nodes_) {
+  for (const model::NodeSpec* node : index_.nodes()) {
     bool inside = true;
     for (std::size_t l = 0; l < levels.size(); ++l) {
-      const auto label = node.labels.find(levels[l]);
-      inside &= label != node.labels.end() && label->second == values[l];
+      const auto label = node->labels.find(levels[l]);
+      inside &= label != node->labels.end() && label->second == values[l];
     }
-    const auto slot = inside ? inventory.slot(node.name) : std::nullopt;
+    const auto slot = inside ? inventory.slot(node->name) : std::nullopt;
     if (slot) it->second.set(*slot);
   }
   return it->second;
@@ -152,7 +142,8 @@ bool NodeGround::place_in_domains(const std::vector<PodId>& pods,
   return true;
 }
 
-schedule::Workload NodeGround::rest_of(const Known& known, const admit::Workload& workload,
+schedule::Workload NodeGround::rest_of(const Known& known, const model::ClusterState& state,
+                                       const admit::Workload& workload,
                                        const Assignment& assignment) const {
   schedule::Workload out{
       .name = workload.name, .priority = workload.priority(), .created_ns = workload.created_ns};
@@ -160,12 +151,12 @@ schedule::Workload NodeGround::rest_of(const Known& known, const admit::Workload
     if (assignment.pod_sets[i].topology) continue;
     out.pending.insert(out.pending.end(), known.pods[i].begin(), known.pods[i].end());
   }
-  schedule::sort_members(*overlay_, out.pending);
+  schedule::sort_members(state, out.pending);
   out.min_pending = static_cast<int>(out.pending.size());
   if (out.pending.size() > 1) {
     model::GangSpec together;
-    together.ns = known.spec.ns;
-    together.name = known.spec.name;
+    together.ns = known.spec->ns;
+    together.name = known.spec->name;
     together.min_member = out.min_pending;
     out.terms = std::make_shared<const model::GangSpec>(std::move(together));
   }
@@ -184,11 +175,11 @@ bool NodeGround::place_pods(WorkloadId id, const admit::Workload& workload,
       answer.message = fmt::format(
           "the nodes of its topology domains cannot take the pods of pod set {}: devices, ports "
           "or rules between pods are in the way",
-          known.spec.pod_sets[i].name);
+          known.spec->pod_sets[i].name);
       return false;
     }
   }
-  const schedule::Workload rest = rest_of(known, workload, assignment);
+  const schedule::Workload rest = rest_of(known, *overlay_, workload, assignment);
   if (!rest.pending.empty()) {
     const schedule::Placed placed = schedule::place(placer_, state, rest);
     if (placed.pods.empty()) return false;
@@ -204,7 +195,7 @@ bool NodeGround::place_pods(WorkloadId id, const admit::Workload& workload,
 void NodeGround::refuse_pods(WorkloadId id, const admit::Workload& workload,
                              const Assignment& assignment, Answer& answer) {
   const Known& known = known_.at(id);
-  const schedule::Workload rest = rest_of(known, workload, assignment);
+  const schedule::Workload rest = rest_of(known, *overlay_, workload, assignment);
   model::Outcome no;
   if (rest.pending.empty()) {
     no.workload = workload.name;
@@ -229,7 +220,7 @@ void NodeGround::record(const Known& known, std::span<const Reservation::Step> s
                            .node = state.info(step.slot).name,
                            .gpus = step.gpus.indices(),
                            .gpu_milli = step.gpus.unit,
-                           .gang = known.spec.ns + '/' + known.spec.name});
+                           .gang = known.spec->ns + '/' + known.spec->name});
   }
 }
 
@@ -250,7 +241,7 @@ void NodeGround::put(WorkloadId id, const Assignment& assignment, bool for_good)
   known.holds = true;
   known.domains = domains_of(known, assignment.pod_sets);
   for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
-    known.counts[known.spec.pod_sets[i].name] = assignment.pod_sets[i].count;
+    known.counts[known.spec->pod_sets[i].name] = assignment.pod_sets[i].count;
   }
   made_.erase(id);
   for (const auto& step : site->pods) {

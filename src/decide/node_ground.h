@@ -16,6 +16,7 @@
 #include <vector>
 
 #include "admit/ground.h"
+#include "decide/input_index.h"
 #include "model/decision.h"
 #include "model/snapshot_builder.h"
 #include "schedule/placement.h"
@@ -29,14 +30,13 @@ class NodeGround : public admit::Ground {
     model::SnapshotBuilder& builder;
     schedule::Placer& placer;
     const admit::Book& book;
-    const std::vector<model::NodeSpec>& nodes;
-    const std::vector<model::PodSpec>& pods;  // those of the input
-    bool topology_only = false;               // another scheduler binds
+    const InputIndex& index;     // outlives the ground
+    bool topology_only = false;  // another scheduler binds
   };
   explicit NodeGround(const Setting& setting);
   ~NodeGround() override;
 
-  // Before the engine asks about it; holders bring their pods and domains.
+  // Before the engine asks about it; holders bring their pods and domains. The spec stays.
   void know(admit::WorkloadId id, const model::WorkloadSpec& spec, bool holds);
   void forget(admit::WorkloadId id);  // it is finished and released
   // The fresh one is a larger slice of the old, whose pods stay where they are.
@@ -48,7 +48,7 @@ class NodeGround : public admit::Ground {
   Answer place(admit::WorkloadId id, const admit::Workload& workload, admit::Assignment& assignment,
                bool why) override;
   bool ever(admit::WorkloadId id, const admit::Workload& workload,
-            const admit::Assignment& assignment, Answer& answer) override;
+            const admit::Assignment& assignment, bool why, Answer& answer) override;
   void take_away(admit::WorkloadId id) override;
   void bring_back(admit::WorkloadId id) override;
   void put(admit::WorkloadId id, const admit::Assignment& assignment, bool for_good) override;
@@ -90,7 +90,7 @@ class NodeGround : public admit::Ground {
     model::Amounts per_pod;
   };
   struct Known {
-    model::WorkloadSpec spec;
+    const model::WorkloadSpec* spec = nullptr;
     std::string made;  // what its pods were made for; empty: there are none
     std::uint64_t serial = 0;
     std::vector<std::vector<model::PodId>> pods;  // by pod set
@@ -118,7 +118,8 @@ class NodeGround : public admit::Ground {
   void find_holders();
   void take_in_pods(Known& known);
   std::vector<model::WorkloadSpec::Seat> seats_of(const Known& known, std::size_t set) const;
-  void take_seats(Known& known, std::vector<model::PodSpec>& pods);
+  std::vector<model::PodSpec> seats_taken(Known& known,
+                                          const std::vector<const model::PodSpec*>& there);
   const Known* old_of(const Known& known) const;
   void less_old(const Known& old, const Known& known, admit::Assignment& assignment) const;
   void plus_old(const Known& old, const Known& known, const admit::Assignment& part,
@@ -137,7 +138,8 @@ class NodeGround : public admit::Ground {
                   const admit::Assignment& assignment, Site& site, Answer& answer);
   bool place_in_domains(const std::vector<model::PodId>& pods,
                         const model::TopologyAssignment& topology, schedule::Reservation& out);
-  schedule::Workload rest_of(const Known& known, const admit::Workload& workload,
+  schedule::Workload rest_of(const Known& known, const model::ClusterState& state,
+                             const admit::Workload& workload,
                              const admit::Assignment& assignment) const;
   void refuse_pods(admit::WorkloadId id, const admit::Workload& workload,
                    const admit::Assignment& assignment, Answer& answer);
@@ -154,16 +156,14 @@ class NodeGround : public admit::Ground {
   model::SnapshotBuilder& builder_;
   schedule::Placer& placer_;
   const admit::Book& book_;
-  const std::vector<model::NodeSpec>& nodes_;
-  std::map<std::string, const model::PodSpec*, std::less<>> input_pods_;
-  std::map<std::string, std::vector<const model::PodSpec*>, std::less<>> running_of_;  // by owner
+  const InputIndex& index_;
   bool topology_only_;
+  bool has_topologies_ = false;
   std::vector<std::string> resources_;  // of topologies, sorted
   std::vector<Tree> trees_;
   std::map<admit::WorkloadId, Known> known_;
   std::map<admit::WorkloadId, model::Outcome> refusals_;
   std::map<std::vector<std::string>, model::NodeSet> sets_;  // by level keys and values
-  std::map<std::string, std::string, std::less<>> node_of_hostname_;
   std::uint64_t serial_ = 0;
   std::optional<model::ClusterState> overlay_;
   std::vector<std::pair<admit::WorkloadId, Site>> lent_;  // put until the end of the cycle

@@ -51,44 +51,56 @@ Reason reason_of(NoReason reason) {
   return Reason::kNone;
 }
 
-bool has_topology(const model::QueueInputs& inputs) {
-  return std::any_of(inputs.flavors.begin(), inputs.flavors.end(),
+bool has_topology(const model::QueueRules& rules) {
+  return std::any_of(rules.flavors.begin(), rules.flavors.end(),
                      [](const auto& flavor) { return !flavor.topology.empty(); });
 }
 
 }  // namespace
 
+QueueSetting::QueueSetting(const model::QueueInputs& inputs,
+                           const std::vector<model::NodeSpec>& nodes,
+                           const std::vector<model::PodSpec>& pods)
+    : rules(inputs), index(nodes, pods) {
+  workloads.reserve(inputs.workloads.size());
+  for (const model::WorkloadSpec& spec : inputs.workloads) workloads.push_back(&spec);
+}
+
 Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, schedule::Placer& placer,
-                   std::int64_t now_ns, bool live)
-    : inputs_(s.inputs), book_(std::make_unique<admit::Book>(s.inputs)), live_(live) {
-  if (!s.nodes.empty() && (!s.quota_only || has_topology(s.inputs))) {
+                   std::int64_t now_ns, bool live, const std::set<std::string>* told)
+    : setting_(s), book_(std::make_unique<admit::Book>(s.rules)), live_(live), told_(told) {
+  if (!s.index.nodes().empty() && (!s.quota_only || has_topology(s.rules))) {
     ground_ = std::make_unique<NodeGround>(NodeGround::Setting{.builder = builder,
                                                                .placer = placer,
                                                                .book = *book_,
-                                                               .nodes = s.nodes,
-                                                               .pods = s.pods,
+                                                               .index = s.index,
                                                                .topology_only = s.quota_only});
   }
   engine_ = std::make_unique<admit::Engine>(
-      *book_, ground_.get(), admit::Engine::Options{.policy = s.policy, .start_ns = now_ns});
-  for (const model::WorkloadSpec& spec : inputs_.workloads) {
-    const WorkloadId id = engine_->add(spec, now_ns);
-    if (ground_) ground_->know(id, spec, holds_quota(engine_->workload(id).stage));
+      *book_, ground_.get(),
+      admit::Engine::Options{.policy = s.policy, .start_ns = now_ns, .told = told});
+  for (const model::WorkloadSpec* spec : s.workloads) {
+    const WorkloadId id = engine_->add(*spec, now_ns);
+    if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));
   }
   link_kindred();
   if (ground_) ground_->recount();
-  if (live_) release_gone(s.pods, now_ns);
+  if (live_) release_gone(now_ns);
   evict_departing(now_ns);
+}
+
+bool Queueing::is_told(WorkloadId id) const {
+  return told_ == nullptr || told_->contains(engine_->workload(id).name);
 }
 
 // Slices and what they grow out of, parents of variants.
 void Queueing::link_kindred() {
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     ids_.emplace(engine_->workload(id).name, id);
-    if (inputs_.workloads[id].has_variants) parents_.insert(id);
+    if (setting_.workloads[id]->has_variants) parents_.insert(id);
   }
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const model::WorkloadSpec& spec = inputs_.workloads[id];
+    const model::WorkloadSpec& spec = *setting_.workloads[id];
     const auto old = spec.replaces.empty() ? ids_.end() : ids_.find(spec.replaces);
     if (old == ids_.end() || holds_quota(engine_->workload(id).stage)) continue;
     engine_->grows(id, old->second);
@@ -97,26 +109,25 @@ void Queueing::link_kindred() {
   std::map<std::string, WorkloadId> by_uid;
   for (WorkloadId id = 0; id < engine_->size(); ++id) by_uid.emplace(engine_->workload(id).uid, id);
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const std::string& by = inputs_.workloads[id].preempted_by;
+    const std::string& by = setting_.workloads[id]->preempted_by;
     const auto it = by.empty() ? by_uid.end() : by_uid.find(by);
     if (it != by_uid.end()) engine_->preempted_before(id, it->second);
   }
 }
 
 // Evicted ones none of whose pods is on a node any more give back what they hold.
-void Queueing::release_gone(const std::vector<model::PodSpec>& pods, std::int64_t now_ns) {
-  std::set<std::string> bound;  // by name and by owner
-  for (const model::PodSpec& pod : pods) {
-    if (pod.node_name.empty()) continue;
-    bound.insert(pod.ns + '/' + pod.name);
-    if (!pod.owner.empty()) bound.insert(pod.ns + '/' + pod.owner);
-  }
+void Queueing::release_gone(std::int64_t now_ns) {
+  const auto bound = [this](const std::string& name) {
+    const model::PodSpec* pod = setting_.index.pod(name);
+    return pod != nullptr && !pod->node_name.empty();
+  };
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     if (engine_->workload(id).stage != Stage::kEvicting) continue;
-    const model::WorkloadSpec& spec = inputs_.workloads[id];
-    bool runs = !spec.owner.empty() && bound.contains(spec.ns + '/' + spec.owner);
+    const model::WorkloadSpec& spec = *setting_.workloads[id];
+    bool runs =
+        !spec.owner.empty() && !setting_.index.running_of(spec.ns + '/' + spec.owner).empty();
     for (const auto& set : spec.pod_sets) {
-      for (const auto& pod : set.pods) runs |= bound.contains(pod);
+      runs |= std::any_of(set.pods.begin(), set.pods.end(), bound);
     }
     if (runs) continue;
     engine_->gone(id, now_ns);
@@ -132,12 +143,14 @@ std::int64_t Queueing::due_ns(std::int64_t now_ns) const {
     if (w.stage == Stage::kHeld && w.hold == admit::Hold::kBackoff) {
       at = w.requeue_at_ns;
     } else if (w.stage == Stage::kAdmitted || w.stage == Stage::kReserved) {
-      model::WorkloadSpec spec = inputs_.workloads[id];
       if (decided_.contains(id)) {
+        model::WorkloadSpec spec = *setting_.workloads[id];
         spec.admitted = w.stage == Stage::kAdmitted;
         spec.admitted_ns = now_ns;
+        at = admit::departs_at(*book_, spec);
+      } else {
+        at = admit::departs_at(*book_, *setting_.workloads[id]);
       }
-      at = admit::departs_at(*book_, spec);
     }
     if (at > now_ns) out = std::min(out, at);
   }
@@ -157,7 +170,7 @@ void Queueing::evict_departing(std::int64_t now_ns) {
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     const admit::Workload& w = engine_->workload(id);
     if (w.stage != Stage::kReserved && w.stage != Stage::kAdmitted) continue;
-    const auto departure = admit::departure_of(*book_, inputs_.workloads[id], w.queue, now_ns);
+    const auto departure = admit::departure_of(*book_, *setting_.workloads[id], w.queue, now_ns);
     if (departure) send_away(id, *departure);
   }
   if (ground_) replace_failed_nodes();
@@ -180,7 +193,7 @@ void Queueing::send_away(WorkloadId id, const admit::Departure& departure) {
 void Queueing::replace_failed_nodes() {
   if (!book_->config().gate("TASFailedNodeReplacement", true)) return;
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const model::WorkloadSpec& spec = inputs_.workloads[id];
+    const model::WorkloadSpec& spec = *setting_.workloads[id];
     const admit::Workload& w = engine_->workload(id);
     if (spec.unhealthy_nodes.size() != 1 || w.stage != Stage::kAdmitted) continue;
     model::Admission now{.workload = w.name,
@@ -394,7 +407,7 @@ model::QueueUse Queueing::use_of(admit::QueueId id) const {
 
 bool Queueing::variant_runs(const std::string& parent) const {
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    if (inputs_.workloads[id].variant_of != parent) continue;
+    if (setting_.workloads[id]->variant_of != parent) continue;
     const Stage stage = engine_->workload(id).stage;
     if (stage == Stage::kReserved || stage == Stage::kAdmitted) return true;
   }
@@ -410,13 +423,15 @@ void Queueing::report(model::Decision& out) const {
     const bool settled = w.stage == Stage::kReserved && w.checks.empty();
     const bool before = holds_quota(w.stage) && !decided_.contains(id) && !settled;
     if (parents_.contains(id) && variant_runs(w.name)) continue;
-    if (!before) out.outcomes.push_back(outcome_of(id));
+    if (!before && is_told(id)) out.outcomes.push_back(outcome_of(id));
   }
   for (admit::QueueId q = 0; q < book_->queues().size(); ++q) {
     int position = 0;
     for (const WorkloadId id : engine_->pending(q)) {
+      ++position;
+      if (!is_told(id)) continue;
       out.outcomes.push_back(outcome_of(id));
-      out.outcomes.back().position = ++position;
+      out.outcomes.back().position = position;
     }
     out.queues.push_back(use_of(q));
   }

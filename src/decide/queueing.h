@@ -10,23 +10,30 @@
 #include <vector>
 
 #include "admit/engine.h"
+#include "decide/input_index.h"
 #include "decide/node_ground.h"
 
 namespace berth::decide {
 
 struct QueueSetting {
-  const model::QueueInputs& inputs;
-  const std::vector<model::NodeSpec>& nodes;
-  const std::vector<model::PodSpec>& pods;
-  bool quota_only = false;  // nodes count for topologies alone
+  const model::QueueRules& rules;
+  std::vector<const model::WorkloadSpec*> workloads;  // by name
+  InputIndex index;                                   // of what the builder has
+  bool quota_only = false;                            // nodes count for topologies alone
   admit::Policy policy;
+
+  QueueSetting(const model::QueueRules& given, std::vector<const model::WorkloadSpec*> list,
+               InputIndex of_input)
+      : rules(given), workloads(std::move(list)), index(std::move(of_input)) {}
+  QueueSetting(const model::QueueInputs& inputs, const std::vector<model::NodeSpec>& nodes,
+               const std::vector<model::PodSpec>& pods);
 };
 
 class Queueing {
  public:
-  // live: see decide::Options.
+  // live, told: see decide::Options. The setting outlives it.
   Queueing(const QueueSetting& setting, model::SnapshotBuilder& builder, schedule::Placer& placer,
-           std::int64_t now_ns, bool live = false);
+           std::int64_t now_ns, bool live = false, const std::set<std::string>* told = nullptr);
 
   // One cycle; what it decided goes to out. False: nothing changed.
   bool cycle(std::int64_t now_ns, model::Decision& out);
@@ -41,7 +48,7 @@ class Queueing {
 
  private:
   void link_kindred();
-  void release_gone(const std::vector<model::PodSpec>& pods, std::int64_t now_ns);
+  void release_gone(std::int64_t now_ns);
   void evict_departing(std::int64_t now_ns);
   void replace_failed_nodes();
   void send_away(admit::WorkloadId id, const admit::Departure& departure);
@@ -53,7 +60,9 @@ class Queueing {
   bool variant_runs(const std::string& parent) const;
   model::QueueUse use_of(admit::QueueId id) const;
 
-  const model::QueueInputs& inputs_;
+  bool is_told(admit::WorkloadId id) const;
+
+  const QueueSetting& setting_;
   std::unique_ptr<admit::Book> book_;
   std::unique_ptr<NodeGround> ground_;  // null: quota alone
   std::unique_ptr<admit::Engine> engine_;
@@ -63,6 +72,7 @@ class Queueing {
   std::vector<model::Admission> replaced_;   // holders whose pods moved off a failed node
   std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
   bool live_ = false;
+  const std::set<std::string>* told_;
   std::set<std::string> leaving_nodes_;  // what is placed there starts later
   std::vector<std::string> released_;    // evicted ones that are gone
   std::map<std::string, admit::WorkloadId> ids_;

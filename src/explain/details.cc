@@ -95,14 +95,15 @@ std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit) {
   return out;
 }
 
-PodSpec queued_sample(const model::QueueInputs& queues, const Unit& unit) {
+PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const Unit& unit) {
+  const model::QueueRules& queues = draft.rules(inputs.queues);
   PodSpec out;
   if (const PodSpec* sample = unit.sample()) out = *sample;
-  for (const model::WorkloadSpec& spec : queues.workloads) {
-    if (unit.queued == nullptr || spec.pod_sets.empty()) continue;
-    if (spec.ns == unit.queued->ns && spec.name == unit.queued->name) {
-      out = *spec.pod_sets.front().pod;
-    }
+  if (unit.queued != nullptr) {
+    const auto changed = draft.workloads.find(unit.decided);
+    const auto& sets =
+        changed == draft.workloads.end() ? unit.queued->pod_sets : changed->second.pod_sets;
+    if (!sets.empty()) out = *sets.front().pod;
   }
   out.name = "\x01sample";  // no pod has such a name
   out.ns = unit.ns;
@@ -604,7 +605,6 @@ void take_out(const Situation& s, const Ending& ending, Draft& draft) {
     draft.gone_pods.insert(ending.name);
     return;
   }
-  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
   for (const model::WorkloadSpec& spec : s.inputs().queues.workloads) {
     if (spec.ns + '/' + spec.name != ending.name) continue;
     for (const model::PodSetSpec& set : spec.pod_sets) {
@@ -615,9 +615,7 @@ void take_out(const Situation& s, const Ending& ending, Draft& draft) {
       if (owned) draft.gone_pods.insert(pod.ns + '/' + pod.name);
     }
   }
-  std::erase_if(draft.queues->workloads, [&](const model::WorkloadSpec& spec) {
-    return spec.ns + '/' + spec.name == ending.name;
-  });
+  draft.gone_workloads.insert(ending.name);
 }
 
 // maximumExecutionTimeSeconds of the workload, or activeDeadlineSeconds and the like of its Job.
@@ -668,10 +666,7 @@ std::optional<Start> start_after_backoff(const Situation& s) {
   if (queued == nullptr || s.reason != Reason::kOnHold) return std::nullopt;
   if (queued->requeue_at_ns <= s.options.plan.now_ns) return std::nullopt;
   Draft draft;
-  draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-  for (model::WorkloadSpec& spec : draft.queues->workloads) {
-    if (spec.ns + '/' + spec.name == s.unit.decided) spec.requeue_at_ns = 1;  // long ago
-  }
+  edit_queued(s, draft)->requeue_at_ns = 1;  // long ago
   if (!s.trials.run(draft, s.unit).starts) {
     return Start{.at_ns = std::nullopt, .because = "it backs off, and would wait after that too"};
   }

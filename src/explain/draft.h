@@ -46,9 +46,14 @@ struct Draft {
   std::map<std::string, model::NodeSpec> nodes;
   std::map<std::string, model::GangSpec> gangs;  // by "ns/name"
   std::set<std::string> gone_gangs;
-  std::shared_ptr<model::QueueInputs> queues;  // null: as they are
+  std::shared_ptr<model::QueueRules> queues;             // null: as they are
+  std::map<std::string, model::WorkloadSpec> workloads;  // by "ns/name", in place of the old
+  std::set<std::string> gone_workloads;
   std::vector<ObjectChange> objects;
 
+  const model::QueueRules& rules(const model::QueueRules& otherwise) const {
+    return queues ? *queues : otherwise;
+  }
   // The object for editing, as earlier edits left it; null where the source does not have it.
   Tree* edit(const ObjectSource* source, std::string_view kind, std::string_view ns,
              std::string_view name);

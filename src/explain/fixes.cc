@@ -39,7 +39,7 @@ void drop_made(const Situation& s, Draft& draft) {
 }
 
 bool works(const Situation& s, const Draft& draft, int& restarts) {
-  if (s.unit.queued == nullptr && !s.trials.quick(draft, s.unit)) return false;
+  if (!s.trials.quick(draft, s.unit)) return false;
   const TrialOutcome outcome = s.trials.run(draft, s.unit);
   restarts = outcome.victims;
   return outcome.starts;
@@ -106,7 +106,7 @@ class FixSearch {
     propose_holders(s_, proposals_);
     std::stable_sort(proposals_.begin(), proposals_.end(),
                      [](const auto& a, const auto& b) { return a.disturbance < b.disturbance; });
-    if (s_.unit.queued == nullptr) s_.trials.focus(s_.unit);
+    s_.trials.focus(s_.unit);
     const int start = s_.trials.count();
     std::map<std::string, int> found;  // by kind
     for (const Proposal& proposal : proposals_) {
@@ -238,17 +238,24 @@ class FixSearch {
 
 }  // namespace
 
+model::QueueRules& edit_rules(const Situation& s, Draft& draft) {
+  if (!draft.queues) draft.queues = std::make_shared<model::QueueRules>(s.inputs().queues);
+  return *draft.queues;
+}
+
+model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft) {
+  if (s.unit.queued == nullptr) return nullptr;
+  return &draft.workloads.try_emplace(s.unit.decided, *s.unit.queued).first->second;
+}
+
 bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object) {
-  if (s.unit.queued != nullptr) {
-    if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-    for (model::WorkloadSpec& spec : draft.queues->workloads) {
-      if (spec.ns + '/' + spec.name != s.unit.decided) continue;
-      for (model::PodSetSpec& set : spec.pod_sets) {
-        model::PodSpec pod = *set.pod;
-        model(pod);
-        set.requests = objects::quota_requests(pod, draft.queues->config);
-        set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
-      }
+  if (model::WorkloadSpec* spec = edit_queued(s, draft)) {
+    const model::QueueConfig& config = draft.rules(s.inputs().queues).config;
+    for (model::PodSetSpec& set : spec->pod_sets) {
+      model::PodSpec pod = *set.pod;
+      model(pod);
+      set.requests = objects::quota_requests(pod, config);
+      set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
     }
   }
   for (const model::PodSpec* pod : s.unit.pending) {

@@ -57,6 +57,11 @@ using ModelEdit = std::function<void(model::PodSpec&)>;
 using ObjectEdit = std::function<void(Tree& meta, Tree& spec)>;
 bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object);
 
+// The rules of queues for editing, as earlier edits left them.
+model::QueueRules& edit_rules(const Situation& s, Draft& draft);
+// What is asked about as a workload of a queue, as earlier edits left it; null: it is none.
+model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft);
+
 // Takes the volumes of these claims out of a pod's spec.
 void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 

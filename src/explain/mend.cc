@@ -20,17 +20,11 @@ namespace {
 
 void no_edit(Tree&, Tree&) {}
 
-model::QueueInputs& queues_in(const Situation& s, Draft& draft) {
-  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-  return *draft.queues;
-}
-
 bool mend_own(const Situation& s, Draft& draft,
               const std::function<void(model::WorkloadSpec&)>& edit) {
-  for (model::WorkloadSpec& spec : queues_in(s, draft).workloads) {
-    if (spec.ns + '/' + spec.name == s.unit.decided) edit(spec);
-  }
-  return s.unit.queued != nullptr;
+  model::WorkloadSpec* spec = edit_queued(s, draft);
+  if (spec != nullptr) edit(*spec);
+  return spec != nullptr;
 }
 
 // The members that are missing come, or the minimum goes.
@@ -164,7 +158,7 @@ bool mend_size(const Situation& s, Draft& draft) {
 
 bool mend_quota(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
-  for (model::QueueSpec& queue : queues_in(s, draft).queues) {
+  for (model::QueueSpec& queue : edit_rules(s, draft).queues) {
     for (model::ResourceGroup& group : queue.groups) {
       for (model::FlavorQuota& flavor : group.flavors) {
         for (model::ResourceQuota& cell : flavor.resources) {
@@ -199,7 +193,7 @@ void cover_all(const Situation& s, model::QueueSpec& queue) {
 }
 
 // Flavors that queues name and nobody defined.
-void make_flavors(model::QueueInputs& queues) {
+void make_flavors(model::QueueRules& queues) {
   std::set<std::string> wanted;
   for (const model::QueueSpec& queue : queues.queues) {
     for (const model::ResourceGroup& group : queue.groups) {
@@ -216,7 +210,7 @@ void make_flavors(model::QueueInputs& queues) {
 // cannot admit it can.
 bool mend_queue(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
-  model::QueueInputs& queues = queues_in(s, draft);
+  model::QueueRules& queues = edit_rules(s, draft);
   const auto in_namespace = [&](const auto& local) { return local.ns == s.unit.queued->ns; };
   auto local = std::find_if(
       queues.local_queues.begin(), queues.local_queues.end(),
@@ -244,7 +238,7 @@ bool mend_queue(const Situation& s, Draft& draft) {
 }
 
 bool mend_hold(const Situation& s, Draft& draft) {
-  model::QueueInputs& queues = queues_in(s, draft);
+  model::QueueRules& queues = edit_rules(s, draft);
   for (model::QueueSpec& queue : queues.queues) queue.stop = model::StopPolicy::kNone;
   for (model::LocalQueueSpec& queue : queues.local_queues) queue.stop = model::StopPolicy::kNone;
   return mend_own(s, draft, [](model::WorkloadSpec& spec) {
@@ -261,7 +255,7 @@ bool mend_selector(const Situation& s, Draft& draft) {
     });
   };
   if (s.unit.queued != nullptr) {
-    for (model::FlavorSpec& flavor : queues_in(s, draft).flavors) {
+    for (model::FlavorSpec& flavor : edit_rules(s, draft).flavors) {
       std::erase_if(flavor.node_labels, [&](const auto& label) { return !on_a_node(label); });
     }
   }
@@ -284,7 +278,7 @@ void fit_flavors(const std::vector<model::FlavorSpec>& flavors, PodSpec& pod) {
 // pod go.
 bool mend_flavor(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
-  model::QueueInputs& queues = queues_in(s, draft);
+  model::QueueRules& queues = edit_rules(s, draft);
   bool changed = false;
   for (model::QueueSpec& queue : queues.queues) {
     const model::QueueSpec before = queue;

@@ -340,15 +340,15 @@ PlanResult make_plan(const objects::Inputs& inputs, const PlanOptions& options) 
   PlanResult plan;
   std::vector<NodeUse> nodes_before;
   plan.before = sum_up(builder.state(), nodes_before);
-  const decide::QueueSetting queues{.inputs = inputs.queues,
-                                    .nodes = inputs.nodes,
-                                    .pods = inputs.pods,
-                                    .quota_only = options.quota_only,
-                                    .policy = options.queue_policy};
-  const bool queued = !inputs.queues.queues.empty() || !inputs.queues.workloads.empty();
+  std::optional<decide::QueueSetting> queues;
+  if (!inputs.queues.queues.empty() || !inputs.queues.workloads.empty()) {
+    queues.emplace(inputs.queues, inputs.nodes, inputs.pods);
+    queues->quota_only = options.quota_only;
+    queues->policy = options.queue_policy;
+  }
   decide::Run run =
       decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles), {},
-                  queued ? &queues : nullptr);
+                  queues ? &*queues : nullptr);
   plan.decision = std::move(run.decision);
   add_strays(inputs, plan.decision);
   for (const model::Preemption& victim : plan.decision.preemptions) {

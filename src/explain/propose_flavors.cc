@@ -53,11 +53,6 @@ Route route_of(const Situation& s) {
   return out;
 }
 
-model::QueueInputs& queues_of(const Situation& s, Draft& draft) {
-  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-  return *draft.queues;
-}
-
 std::string api_version_of(const Situation& s, const char* kind) {
   const auto objects = s.objects()->of_kind(kind);
   return objects.empty() ? "kueue.x-k8s.io/v1beta2" : objects.front().api_version;
@@ -131,7 +126,7 @@ void set_flavor_label(const Situation& s, const std::string& flavor, const std::
                  .kind = "flavor-labels",
                  .disturbance = 3,
                  .apply = [&s, flavor, key, value](Draft& draft) {
-                   for (FlavorSpec& spec : queues_of(s, draft).flavors) {
+                   for (FlavorSpec& spec : edit_rules(s, draft).flavors) {
                      if (spec.name != flavor) continue;
                      if (value.empty()) {
                        spec.node_labels.erase(key);
@@ -228,7 +223,7 @@ void flavor_taints(const Situation& s, const Route& route, Proposals& out) {
                    .kind = "flavor-taints",
                    .disturbance = 3,
                    .apply = [&s, name = flavor->name](Draft& draft) {
-                     for (FlavorSpec& spec : queues_of(s, draft).flavors) {
+                     for (FlavorSpec& spec : edit_rules(s, draft).flavors) {
                        if (spec.name == name) spec.node_taints.clear();
                      }
                      Tree* object = draft.edit(s.objects(), "ResourceFlavor", "", name);
@@ -295,7 +290,7 @@ void cover_resources(const Situation& s, const Route& route, Proposals& out) {
        .kind = "cover-resource",
        .disturbance = 3,
        .apply = [&s, lacking, name = route.queue->name](Draft& draft) {
-         for (QueueSpec& queue : queues_of(s, draft).queues) {
+         for (QueueSpec& queue : edit_rules(s, draft).queues) {
            if (queue.name != name) continue;
            model::ResourceGroup& group = queue.groups.front();
            for (const auto& [resource, amount] : lacking) {

@@ -21,11 +21,6 @@ constexpr const char* kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr const char* kPriorityLabel = "kueue.x-k8s.io/priority-class";
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
-model::QueueInputs& edit_queues(const Situation& s, Draft& draft) {
-  if (!draft.queues) draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-  return *draft.queues;
-}
-
 std::string quantity(const std::string& resource, std::int64_t amount) {
   if (resource == "cpu") return text::Quantity::from_milli(amount).to_string();
   const bool bytes = resource == "memory" || resource == "ephemeral-storage";
@@ -98,7 +93,7 @@ void raise(const Situation& s, const QueueSpec& queue, const std::string& flavor
        .kind = borrow ? "raise-borrowing-limit" : "raise-quota",
        .disturbance = 3,
        .apply = [&s, name = queue.name, flavor, raises, borrow](Draft& draft) {
-         for (QueueSpec& spec : edit_queues(s, draft).queues) {
+         for (QueueSpec& spec : edit_rules(s, draft).queues) {
            if (spec.name != name) continue;
            for (model::ResourceGroup& group : spec.groups) {
              for (model::FlavorQuota& quota : group.flavors) {
@@ -209,9 +204,7 @@ void other_queues(const Situation& s, Proposals& out) {
     out.push_back({.title = "use the queue " + queue.name,
                    .kind = "other-queue",
                    .apply = [&s, name = queue.name](Draft& draft) {
-                     for (WorkloadSpec& spec : edit_queues(s, draft).workloads) {
-                       if (spec.ns + '/' + spec.name == s.unit.decided) spec.queue = name;
-                     }
+                     edit_queued(s, draft)->queue = name;
                      name_queue(s, draft, name);
                      return true;
                    }});
@@ -219,9 +212,7 @@ void other_queues(const Situation& s, Proposals& out) {
 }
 
 void drop_workload(const Situation& s, Draft& draft, const WorkloadSpec& victim) {
-  std::erase_if(edit_queues(s, draft).workloads, [&](const WorkloadSpec& spec) {
-    return spec.ns == victim.ns && spec.name == victim.name;
-  });
+  draft.gone_workloads.insert(victim.ns + '/' + victim.name);
   draft.remove(s.objects(), "Workload", victim.ns, victim.name);
   if (victim.owner.starts_with("Job/")) {
     draft.remove(s.objects(), "Job", victim.ns, victim.owner.substr(4));

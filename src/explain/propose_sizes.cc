@@ -143,13 +143,10 @@ void split(const Situation& s, int each, Proposals& out) {
          if (Tree* job = draft.edit(s.objects(), "Job", place.ns, place.name)) {
            scale_job(*job, factor);
          }
-         if (s.unit.queued != nullptr) {
-           for (model::WorkloadSpec& spec : draft.queues->workloads) {
-             if (spec.ns + '/' + spec.name != s.unit.decided) continue;
-             for (model::PodSetSpec& set : spec.pod_sets) {
-               set.count *= factor;
-               set.min_count.reset();
-             }
+         if (model::WorkloadSpec* spec = edit_queued(s, draft)) {
+           for (model::PodSetSpec& set : spec->pod_sets) {
+             set.count *= factor;
+             set.min_count.reset();
            }
            return true;
          }
@@ -348,11 +345,7 @@ void smaller_queued(const Situation& s, Proposals& out) {
          .kind = "fewer-pods",
          .disturbance = 2,
          .apply = [&s, pods](Draft& draft) {
-           if (!draft.queues)
-             draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-           for (model::WorkloadSpec& spec : draft.queues->workloads) {
-             if (spec.ns + '/' + spec.name == s.unit.decided) spec.pod_sets.front().count = pods;
-           }
+           edit_queued(s, draft)->pod_sets.front().count = pods;
            const TemplatePlace& place = s.unit.places.front();
            Tree* job = draft.edit(s.objects(), "Job", place.ns, place.name);
            if (job == nullptr) return false;
@@ -434,16 +427,10 @@ void topology(const Situation& s, Proposals& out) {
                      changed.required_topology.clear();
                      draft.gangs[s.unit.decided] = changed;
                    }
-                   if (s.unit.queued != nullptr) {
-                     if (!draft.queues) {
-                       draft.queues = std::make_shared<model::QueueInputs>(s.inputs().queues);
-                     }
-                     for (model::WorkloadSpec& spec : draft.queues->workloads) {
-                       if (spec.ns + '/' + spec.name != s.unit.decided) continue;
-                       for (model::PodSetSpec& set : spec.pod_sets) {
-                         if (set.topology.mode == model::TopologyAsk::Mode::kRequired) {
-                           set.topology.mode = model::TopologyAsk::Mode::kPreferred;
-                         }
+                   if (model::WorkloadSpec* spec = edit_queued(s, draft)) {
+                     for (model::PodSetSpec& set : spec->pod_sets) {
+                       if (set.topology.mode == model::TopologyAsk::Mode::kRequired) {
+                         set.topology.mode = model::TopologyAsk::Mode::kPreferred;
                        }
                      }
                    }

@@ -37,11 +37,7 @@ model::Decision queues_before(const objects::Inputs& inputs, std::int64_t now_ns
   for (const model::GangSpec& gang : inputs.gangs) builder.upsert_gang(gang);
   for (const model::PodSpec& pod : inputs.pods) builder.upsert_pod(pod);
   schedule::Placer placer;
-  const decide::QueueSetting setting{.inputs = inputs.queues,
-                                     .nodes = inputs.nodes,
-                                     .pods = inputs.pods,
-                                     .quota_only = false,
-                                     .policy = {}};
+  const decide::QueueSetting setting(inputs.queues, inputs.nodes, inputs.pods);
   const decide::Queueing queueing(setting, builder, placer, now_ns);
   model::Decision out;
   queueing.report(out);

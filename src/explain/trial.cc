@@ -6,41 +6,20 @@ namespace berth::explain {
 
 namespace {
 
-bool has_queues(const model::QueueInputs& queues) {
-  return !queues.queues.empty() || !queues.workloads.empty();
-}
-
 std::string spec_name(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
-// The same list with the draft's changes; by name.
-std::vector<model::NodeSpec> nodes_with(const std::vector<model::NodeSpec>& nodes,
-                                        const Draft& draft) {
-  std::map<std::string, model::NodeSpec> fresh = draft.nodes;
-  std::vector<model::NodeSpec> out;
-  for (const model::NodeSpec& node : nodes) {
-    const auto it = fresh.find(node.name);
-    out.push_back(it == fresh.end() ? node : it->second);
-    if (it != fresh.end()) fresh.erase(it);
+// The workloads of the input with the draft's changes.
+std::vector<const model::WorkloadSpec*> workloads_with(
+    const std::vector<model::WorkloadSpec>& workloads, const Draft& draft) {
+  std::vector<const model::WorkloadSpec*> out;
+  out.reserve(workloads.size());
+  const bool same = draft.workloads.empty() && draft.gone_workloads.empty();
+  for (const model::WorkloadSpec& spec : workloads) {
+    const std::string name = same ? "" : spec.ns + '/' + spec.name;
+    if (!same && draft.gone_workloads.contains(name)) continue;
+    const auto changed = same ? draft.workloads.end() : draft.workloads.find(name);
+    out.push_back(changed == draft.workloads.end() ? &spec : &changed->second);
   }
-  for (auto& [name, node] : fresh) out.push_back(std::move(node));
-  std::sort(out.begin(), out.end(), [](const auto& a, const auto& b) { return a.name < b.name; });
-  return out;
-}
-
-std::vector<model::PodSpec> pods_with(const std::vector<model::PodSpec>& pods, const Draft& draft) {
-  std::map<std::string, model::PodSpec> fresh = draft.pods;
-  std::vector<model::PodSpec> out;
-  for (const model::PodSpec& pod : pods) {
-    const std::string name = spec_name(pod);
-    const auto it = fresh.find(name);
-    if (it != fresh.end()) {
-      out.push_back(it->second);
-      fresh.erase(it);
-    } else if (!draft.gone_pods.contains(name)) {
-      out.push_back(pod);
-    }
-  }
-  for (auto& [name, pod] : fresh) out.push_back(std::move(pod));
   return out;
 }
 
@@ -77,13 +56,27 @@ Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
   keeps_away_ = std::any_of(inputs.pods.begin(), inputs.pods.end(),
                             [](const model::PodSpec& pod) { return !pod.anti_affinity.empty(); });
   after_ = base_;
-  const decide::QueueSetting queues{.inputs = inputs.queues,
-                                    .nodes = inputs.nodes,
-                                    .pods = inputs.pods,
-                                    .quota_only = options.quota_only,
-                                    .policy = options.queue_policy};
+  if (!inputs.queues.queues.empty() || !inputs.queues.workloads.empty()) {
+    index_.emplace(inputs.nodes, inputs.pods);
+  }
+  const auto queues = queues_with({}, workloads_with(inputs.queues.workloads, {}));
   run_ = decide::run(after_, placer_, options.now_ns, options.cycles.value_or(kMaxCycles), {},
-                     has_queues(inputs.queues) ? &queues : nullptr);
+                     queues ? &*queues : nullptr);
+}
+
+// nullopt: there are no queues.
+std::optional<decide::QueueSetting> Trials::queues_with(
+    const Draft& draft, std::vector<const model::WorkloadSpec*> workloads) const {
+  if (!index_) return std::nullopt;
+  decide::InputIndex index = *index_;
+  for (const auto& [name, node] : draft.nodes) index.put(node);
+  for (const std::string& name : draft.gone_pods) index.remove_pod(name);
+  for (const auto& [name, pod] : draft.pods) index.put(pod);
+  const model::QueueRules& rules = draft.rules(inputs_.queues);
+  decide::QueueSetting out(rules, std::move(workloads), std::move(index));
+  out.quota_only = options_.quota_only;
+  out.policy = options_.queue_policy;
+  return out;
 }
 
 TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
@@ -92,38 +85,28 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
   model::SnapshotBuilder builder = base_;
   apply_draft(draft, builder);
   const std::set<std::string> names = names_in(draft, unit);
-  const model::QueueInputs& queues = draft.queues ? *draft.queues : inputs_.queues;
-  const bool queued = has_queues(queues);
-  const std::vector<model::NodeSpec> nodes = queued && !draft.nodes.empty()
-                                                 ? nodes_with(inputs_.nodes, draft)
-                                                 : std::vector<model::NodeSpec>();
-  const bool pods_change = !draft.pods.empty() || !draft.gone_pods.empty();
-  const std::vector<model::PodSpec> changed =
-      queued && pods_change ? pods_with(inputs_.pods, draft) : std::vector<model::PodSpec>();
-  const decide::QueueSetting setting{.inputs = queues,
-                                     .nodes = draft.nodes.empty() ? inputs_.nodes : nodes,
-                                     .pods = pods_change ? changed : inputs_.pods,
-                                     .quota_only = options_.quota_only,
-                                     .policy = options_.queue_policy};
+  const auto queues = queues_with(draft, workloads_with(inputs_.queues.workloads, draft));
   std::set<std::string> told = names;
   told.insert(unit.decided);
   std::optional<schedule::Placer> fresh;
   if (!draft.nodes.empty()) fresh.emplace(options_.policy);
   const decide::Run run = decide::run(
       builder, fresh ? *fresh : placer_, options_.now_ns, options_.cycles.value_or(kMaxCycles),
-      {.certificates = false, .told = &told}, queued ? &setting : nullptr);
+      {.certificates = false, .told = &told}, queues ? &*queues : nullptr);
   if (after != nullptr) *after = std::move(builder);
   return outcome_of(run.decision, unit, names);
 }
 
 void Trials::focus(const Unit& unit) {
-  alone_ = after_;
+  const bool queued = unit.queued != nullptr;
+  if (queued && !holders_) holders_.emplace(inputs_.queues, options_.now_ns);
+  alone_ = queued ? base_ : after_;
   const std::set<std::string> names = names_in({}, unit);
   waits_ = run_.stable && !outcome_of(run_.decision, unit, names).starts;
-  const model::ClusterState& state = after_.state();
+  const model::ClusterState& state = queued ? base_.state() : after_.state();
   for (model::PodId id = 0; id < state.pod_ids(); ++id) {
     const model::PodEntry& pod = state.pod(id);
-    const bool pending = pod.info && pod.slot == model::kPending;
+    const bool pending = pod.info && pod.slot == model::kPending && !pod.info->queued;
     if (pending && !names.contains(pod.info->name)) alone_.remove_pod(pod.info->name);
   }
   for (const model::PodSpec* pod : unit.pending) alone_.upsert_pod(*pod);
@@ -164,8 +147,27 @@ std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) c
   return starts;
 }
 
+bool Trials::quick_in_queue(const Draft& draft, const Unit& unit) const {
+  model::SnapshotBuilder builder = alone_;
+  apply_draft(draft, builder);
+  const auto changed = draft.workloads.find(unit.decided);
+  const model::WorkloadSpec& own =
+      changed == draft.workloads.end() ? *unit.queued : changed->second;
+  const model::QueueRules& rules = draft.rules(inputs_.queues);
+  const Holders::Few few = holders_->beside(own, rules, draft.gone_workloads);
+  const auto queues = queues_with(draft, few.workloads);
+  const std::set<std::string> told = {unit.decided};
+  std::optional<schedule::Placer> fresh;
+  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
+  const decide::Run run =
+      decide::run(builder, fresh ? *fresh : alone_placer_, options_.now_ns, kMaxCycles,
+                  {.certificates = false, .told = &told}, queues ? &*queues : nullptr);
+  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+}
+
 bool Trials::quick(const Draft& draft, const Unit& unit) const {
   ++count_;
+  if (unit.queued != nullptr) return quick_in_queue(draft, unit);
   if (const auto plain = by_new_nodes(draft, unit)) return *plain;
   model::SnapshotBuilder builder = alone_;
   apply_draft(draft, builder);

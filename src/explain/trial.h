@@ -14,6 +14,7 @@
 
 #include "decide/decide.h"
 #include "explain/draft.h"
+#include "explain/holders.h"
 #include "explain/plan.h"
 #include "explain/unit.h"
 
@@ -40,14 +41,18 @@ class Trials {
   // after: where the builder goes once the decision is carried out.
   TrialOutcome run(const Draft& draft, const Unit& unit,
                    model::SnapshotBuilder* after = nullptr) const;
-  // A first look, for units outside of queues: everybody else stays where the decision left him.
-  // Its "no" is final, its "yes" wants run(). Call focus() once before.
+  // A first look: nobody else waits. Of units outside of queues everybody else stays where the
+  // decision left him; for those of queues what runs holds its quota and its room, and nobody who
+  // waits takes any. Its "no" is final, its "yes" wants run(). Call focus() once before.
   void focus(const Unit& unit);
   bool quick(const Draft& draft, const Unit& unit) const;
   int count() const { return count_; }  // trials so far
 
  private:
   std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
+  std::optional<decide::QueueSetting> queues_with(
+      const Draft& draft, std::vector<const model::WorkloadSpec*> workloads) const;
+  bool quick_in_queue(const Draft& draft, const Unit& unit) const;
 
   const objects::Inputs& inputs_;
   PlanOptions options_;
@@ -57,6 +62,8 @@ class Trials {
   bool keeps_away_ = false;           // some pod has required anti-affinity
   bool waits_ = false;                // focus(): the decision is final and does not start it
   decide::Run run_;
+  std::optional<decide::InputIndex> index_;  // where there are queues
+  std::optional<Holders> holders_;           // focus(): of quota
   // They know the nodes as they are; a draft that changes nodes gets one of its own.
   mutable schedule::Placer placer_, alone_placer_;
   mutable int count_ = 0;

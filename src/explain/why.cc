@@ -291,7 +291,7 @@ class Inquiry {
       candidates.push_back(changed == draft.pods.end() ? *pod : changed->second);
     }
     if (unit_.queued != nullptr || candidates.empty()) {
-      candidates = {queued_sample(draft.queues ? *draft.queues : trials_.inputs().queues, unit_)};
+      candidates = {queued_sample(trials_.inputs(), draft, unit_)};
     }
     for (const PodSpec& pod : candidates) {
       const std::string name = pod.ns + '/' + pod.name;

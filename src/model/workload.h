@@ -177,8 +177,8 @@ struct QueueConfig {
   friend bool operator==(const QueueConfig&, const QueueConfig&) = default;
 };
 
-// Everything about queues in one input; the lists are sorted by name.
-struct QueueInputs {
+// What governs queues; the lists are sorted by name.
+struct QueueRules {
   QueueConfig config;
   std::vector<FlavorSpec> flavors;
   std::vector<QueueSpec> queues;
@@ -187,7 +187,11 @@ struct QueueInputs {
   std::vector<TopologySpec> topologies;
   std::vector<CheckSpec> checks;
   std::map<std::string, Labels> namespaces;  // labels of namespaces that are known
-  std::vector<WorkloadSpec> workloads;
+};
+
+// Everything about queues in one input.
+struct QueueInputs : QueueRules {
+  std::vector<WorkloadSpec> workloads;  // sorted by name
 };
 
 }  // namespace berth::model

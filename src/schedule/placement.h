@@ -88,6 +88,9 @@ Placed place(Placer& placer, model::ClusterState& state, const Workload& workloa
 Placed place_preempting(Placer& placer, model::ClusterState& state, const Workload& workload,
                         BudgetCount& budgets, std::int64_t now_ns);
 
+// A proof that the workload can never start: it would not fit if nothing ran.
+bool never_fits(const model::ClusterState& state, const Workload& workload);
+
 // The verdict, reason, message and (when asked) certificate of a workload that place() refused.
 // With unplaced: of a gang whose other members were placed; that member is the first that was not.
 model::Outcome explain_no(Placer& placer, const model::ClusterState& state,

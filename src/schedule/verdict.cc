@@ -103,13 +103,18 @@ bool could_ever_fit(const ClusterState& state, const model::Shape& shape) {
   return false;
 }
 
-// Copies of the shape that fit the empty cluster, in its best domain of the key.
-std::int64_t best_empty_room(const ClusterState& state, const model::Shape& shape, int key) {
+// Copies of the shape that fit the empty cluster, in its best domain of the key; looks no further
+// once they are enough.
+std::int64_t best_empty_room(const ClusterState& state, const model::Shape& shape, int key,
+                             std::int64_t enough = INT64_MAX) {
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<std::int64_t> rooms(domains == nullptr ? 1 : domains->values.size());
   for (std::size_t i = 0; i < state.nodes(); ++i) {
     std::int32_t d = domains == nullptr ? 0 : domains->of[i];
-    if (d >= 0) rooms[static_cast<std::size_t>(d)] += copies_on_empty(state, shape, i);
+    if (d < 0) continue;
+    std::int64_t& room = rooms[static_cast<std::size_t>(d)];
+    room += copies_on_empty(state, shape, i);
+    if (room >= enough) return room;
   }
   return rooms.empty() ? 0 : *std::max_element(rooms.begin(), rooms.end());
 }
@@ -175,18 +180,6 @@ int count_members(const ClusterState& state, const Workload& workload, Pred&& pr
     count += it->second ? 1 : 0;
   }
   return count;
-}
-
-// A proof that the workload can never start.
-bool never_fits(const ClusterState& state, const Workload& workload) {
-  const auto& first = *state.pod(workload.pending.front()).shape;
-  if (gang_of(state, workload) == nullptr) return !could_ever_fit(state, first);
-  if (interchangeable(state, workload)) {
-    return best_empty_room(state, first, required_key(state, workload)) < workload.min_pending;
-  }
-  return count_members(state, workload, [&](const auto& shape) {
-           return could_ever_fit(state, *shape);
-         }) < workload.min_pending;
 }
 
 // Room for the first member in the domains of the required level, or in the cluster; where members
@@ -479,6 +472,18 @@ Reason reason_for_never(const ClusterState& state, const Workload& workload) {
 }
 
 }  // namespace
+
+bool never_fits(const ClusterState& state, const Workload& workload) {
+  const auto& first = *state.pod(workload.pending.front()).shape;
+  if (gang_of(state, workload) == nullptr) return !could_ever_fit(state, first);
+  if (interchangeable(state, workload)) {
+    return best_empty_room(state, first, required_key(state, workload), workload.min_pending) <
+           workload.min_pending;
+  }
+  return count_members(state, workload, [&](const auto& shape) {
+           return could_ever_fit(state, *shape);
+         }) < workload.min_pending;
+}
 
 model::Outcome explain_no(Placer& placer, const ClusterState& state, const Workload& workload,
                           bool certificate, std::optional<PodId> unplaced) {

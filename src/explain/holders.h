@@ -1,0 +1,51 @@
+// Who holds quota, for a first look at one workload of a queue with nobody else waiting.
+//
+// Whoever the workload cannot send away is one of a crowd: the usage of all of them in a queue is
+// that of one holder, so that a look costs what it may change, however many run. Built once for a
+// cluster; the specs outlive it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <set>
+#include <string>
+#include <vector>
+
+#include "model/workload.h"
+
+namespace berth::explain {
+
+class Holders {
+ public:
+  Holders(const model::QueueInputs& inputs, std::int64_t now_ns);
+
+  struct Few {
+    std::deque<model::WorkloadSpec> crowds;             // what workloads points to
+    std::vector<const model::WorkloadSpec*> workloads;  // by name
+  };
+  // own and its kin, those it may send away by the rules of its queue, and the crowds of the rest.
+  Few beside(const model::WorkloadSpec& own, const model::QueueRules& rules,
+             const std::set<std::string>& gone) const;
+
+ private:
+  struct Holder {
+    const model::WorkloadSpec* spec = nullptr;
+    std::string name;                                           // "ns/name"
+    std::size_t queue = 0;                                      // in queues_
+    std::vector<std::pair<std::size_t, std::int64_t>> amounts;  // by place in cells_
+  };
+  struct Other {  // waits, or is about to leave, or is not admitted yet
+    const model::WorkloadSpec* spec = nullptr;
+    std::string name;
+    bool holds = false;
+  };
+  using Cell = std::pair<std::string, std::string>;  // flavor, resource
+
+  std::vector<std::string> queues_;
+  std::vector<Cell> cells_;
+  std::vector<Holder> holders_;
+  std::vector<Other> others_;
+};
+
+}  // namespace berth::explain
