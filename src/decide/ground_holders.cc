@@ -124,7 +124,7 @@ void NodeGround::take_in_pods(Known& known) {
 admit::Ground::Answer NodeGround::settle(WorkloadId id, const admit::Workload& workload,
                                          Assignment& assignment, bool why) {
   if (stale_) recount();
-  Known& known = known_.at(id);
+  Known& known = seen(id);
   const bool sits = topology_only_ ? !known.domains.empty() : !known.held.pods.empty();
   if (sits) return {.fits = true, .message = {}};
   const std::vector<Charge> charges = std::exchange(known.held.charges, {});
@@ -141,7 +141,10 @@ admit::Ground::Answer NodeGround::settle(WorkloadId id, const admit::Workload& w
 
 // ---- slices ----
 
-void NodeGround::grows(WorkloadId fresh, WorkloadId old) { known_.at(fresh).old = old; }
+void NodeGround::grows(WorkloadId fresh, WorkloadId old) {
+  seen(old);
+  known_.at(fresh).old = old;
+}
 
 const NodeGround::Known* NodeGround::old_of(const Known& known) const {
   if (known.old == admit::kNoId) return nullptr;

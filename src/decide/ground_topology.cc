@@ -151,7 +151,12 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
       }
     }
   }
-  if (!topology_only_) take_in_pods(known);
+  const bool plain =
+      spec.admitted && spec.seats.empty() &&
+      std::none_of(spec.admission->pod_sets.begin(), spec.admission->pod_sets.end(),
+                   [](const auto& admitted) { return admitted.topology.has_value(); });
+  known.unseen = marked_ && plain && !topology_only_;
+  if (!topology_only_ && !known.unseen) take_in_pods(known);
 }
 
 void NodeGround::forget(WorkloadId id) {
@@ -161,27 +166,38 @@ void NodeGround::forget(WorkloadId id) {
 
 // Where the builder put the pods of holders.
 void NodeGround::find_holders() {
-  const model::ClusterState& state = builder_.state();
   for (auto& [id, known] : known_) {
-    if (!known.holds || known.made != "held") continue;
-    known.held.pods.clear();
-    for (const PodId pod : known.pods[0]) {
-      const model::PodEntry& entry = state.pod(pod);
-      if (entry.slot < 0) continue;
-      known.held.pods.push_back({.id = pod,
-                                 .evicted = false,
-                                 .slot = static_cast<std::uint32_t>(entry.slot),
-                                 .gpus = entry.gpus});
-    }
-    for (const auto& name : known.seated) {
-      const auto pod = builder_.find_pod(name);
-      if (!pod || state.pod(*pod).slot < 0) continue;
-      const auto step = std::find_if(known.held.pods.begin(), known.held.pods.end(),
-                                     [&](const auto& s) { return s.id == *pod; });
-      if (step != known.held.pods.end()) record(known, {&*step, 1});
-    }
-    known.seated.clear();
+    if (known.holds && known.made == "held") locate(known);
   }
+}
+
+void NodeGround::locate(Known& known) {
+  const model::ClusterState& state = builder_.state();
+  known.held.pods.clear();
+  for (const PodId pod : known.pods[0]) {
+    const model::PodEntry& entry = state.pod(pod);
+    if (entry.slot < 0) continue;
+    known.held.pods.push_back({.id = pod,
+                               .evicted = false,
+                               .slot = static_cast<std::uint32_t>(entry.slot),
+                               .gpus = entry.gpus});
+  }
+  for (const auto& name : known.seated) {
+    const auto pod = builder_.find_pod(name);
+    if (!pod || state.pod(*pod).slot < 0) continue;
+    const auto step = std::find_if(known.held.pods.begin(), known.held.pods.end(),
+                                   [&](const auto& s) { return s.id == *pod; });
+    if (step != known.held.pods.end()) record(known, {&*step, 1});
+  }
+  known.seated.clear();
+}
+
+NodeGround::Known& NodeGround::seen(WorkloadId id) {
+  Known& known = known_.at(id);
+  if (!std::exchange(known.unseen, false)) return known;
+  take_in_pods(known);
+  locate(known);
+  return known;
 }
 
 void NodeGround::recount() {
@@ -299,7 +315,7 @@ bool NodeGround::place_topology(const Known& known, const admit::Workload& workl
 std::string NodeGround::replace(WorkloadId id, const std::string& node,
                                 std::vector<model::PodSetAdmission>& pod_sets) {
   if (stale_) recount();
-  Known& known = known_.at(id);
+  Known& known = seen(id);
   for (const Charge& c : known.held.charges) charge(c, false);
   std::string why = "its domains are not nodes";
   for (std::size_t d = 0, at = 0; at < pod_sets.size(); ++at) {

@@ -21,7 +21,8 @@ NodeGround::NodeGround(const Setting& s)
       placer_(s.placer),
       book_(s.book),
       index_(s.index),
-      topology_only_(s.topology_only) {
+      topology_only_(s.topology_only),
+      marked_(s.marked) {
   for (admit::FlavorId f = 0; f < book_.flavors().size(); ++f) {
     has_topologies_ |= book_.topology_of(f) != nullptr && !book_.flavor(f).topology.empty();
   }
@@ -77,7 +78,7 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
 }
 
 void NodeGround::take_away(WorkloadId id) {
-  Known& known = known_.at(id);
+  Known& known = seen(id);
   if (stale_) recount();
   known.away = true;
   for (const Charge& c : known.held.charges) charge(c, false);
@@ -269,7 +270,7 @@ void NodeGround::end_cycle() {
 }
 
 void NodeGround::release(WorkloadId id) {
-  Known& known = known_.at(id);
+  Known& known = seen(id);
   for (const Charge& c : known.held.charges) charge(c, false);
   known.held = {};
   known.domains.clear();
@@ -281,7 +282,7 @@ void NodeGround::release(WorkloadId id) {
 bool NodeGround::budgets_allow(WorkloadId id) {
   schedule::BudgetCount budgets(builder_.state());
   bool exceeded = false;
-  for (const auto& step : known_.at(id).held.pods) {
+  for (const auto& step : seen(id).held.pods) {
     exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
   }
   return !exceeded;
@@ -299,7 +300,7 @@ std::vector<model::Placement> NodeGround::take_placements() {
 std::vector<std::pair<std::string, std::string>> NodeGround::pods_of(WorkloadId id) {
   std::vector<std::pair<std::string, std::string>> out;
   const model::ClusterState& state = builder_.state();
-  for (const auto& step : known_.at(id).held.pods) {
+  for (const auto& step : seen(id).held.pods) {
     out.emplace_back(state.pod(step.id).info->name, state.info(step.slot).name);
   }
   return out;

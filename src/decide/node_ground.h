@@ -32,6 +32,7 @@ class NodeGround : public admit::Ground {
     const admit::Book& book;
     const InputIndex& index;     // outlives the ground
     bool topology_only = false;  // another scheduler binds
+    bool marked = false;         // QueueSetting::marked
   };
   explicit NodeGround(const Setting& setting);
   ~NodeGround() override;
@@ -96,6 +97,7 @@ class NodeGround : public admit::Ground {
     std::vector<std::vector<model::PodId>> pods;  // by pod set
     std::vector<std::string> names;               // of all of them
     bool holds = false;
+    bool unseen = false;  // holds pods that nobody has asked for yet
     bool away = false;
     Site held;  // while it holds quota
     std::vector<Domains> domains;
@@ -117,6 +119,8 @@ class NodeGround : public admit::Ground {
   std::map<std::string_view, std::vector<std::int64_t>> used_outside();
   void find_holders();
   void take_in_pods(Known& known);
+  void locate(Known& known);
+  Known& seen(admit::WorkloadId id);  // its pods are known
   std::vector<model::WorkloadSpec::Seat> seats_of(const Known& known, std::size_t set) const;
   std::vector<model::PodSpec> seats_taken(Known& known,
                                           const std::vector<const model::PodSpec*>& there);
@@ -158,6 +162,7 @@ class NodeGround : public admit::Ground {
   const admit::Book& book_;
   const InputIndex& index_;
   bool topology_only_;
+  bool marked_;
   bool has_topologies_ = false;
   std::vector<std::string> resources_;  // of topologies, sorted
   std::vector<Tree> trees_;

@@ -74,7 +74,8 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                .placer = placer,
                                                                .book = *book_,
                                                                .index = s.index,
-                                                               .topology_only = s.quota_only});
+                                                               .topology_only = s.quota_only,
+                                                               .marked = s.marked});
   }
   engine_ = std::make_unique<admit::Engine>(
       *book_, ground_.get(),

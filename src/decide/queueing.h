@@ -20,6 +20,7 @@ struct QueueSetting {
   std::vector<const model::WorkloadSpec*> workloads;  // by name
   InputIndex index;                                   // of what the builder has
   bool quota_only = false;                            // nodes count for topologies alone
+  bool marked = false;  // pods of holders are PodSpec::queued: they need not be looked at
   admit::Policy policy;
 
   QueueSetting(const model::QueueRules& given, std::vector<const model::WorkloadSpec*> list,

@@ -13,6 +13,8 @@ namespace {
 constexpr int kMostTrials = 36;
 constexpr int kMostPairTrials = 24;
 constexpr int kMostFirstSteps = 4;
+// So many changes of a kind that would do, were it not for others who take what they give.
+constexpr int kMostTaken = 3;
 
 void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
                  const ObjectEdit& edit) {
@@ -38,11 +40,25 @@ void drop_made(const Situation& s, Draft& draft) {
   }
 }
 
-bool works(const Situation& s, const Draft& draft, int& restarts) {
-  if (!s.trials.quick(draft, s.unit)) return false;
+enum class Tried : std::uint8_t { kNo, kTaken, kYes };  // kTaken: by others who wait too
+
+Tried try_draft(const Situation& s, const Draft& draft, int& restarts) {
+  if (!s.trials.quick(draft, s.unit)) return Tried::kNo;
   const TrialOutcome outcome = s.trials.run(draft, s.unit);
   restarts = outcome.victims;
-  return outcome.starts;
+  return outcome.starts ? Tried::kYes : Tried::kTaken;
+}
+
+// What is said before nodes are asked: no change of theirs alone helps.
+bool before_nodes(model::Reason reason) {
+  const Stage stage = facts_of(reason).stage;
+  return stage == Stage::kGate || stage == Stage::kQuota;
+}
+
+bool changes_nodes(std::string_view kind) {
+  static constexpr std::string_view kKinds[] = {"add-nodes",  "untaint",     "uncordon",
+                                                "repair-gpu", "repair-node", "repartition"};
+  return std::find(std::begin(kKinds), std::end(kKinds), kind) != std::end(kKinds);
 }
 
 // What people are told to change; nothing that stays the same.
@@ -112,7 +128,8 @@ class FixSearch {
     for (const Proposal& proposal : proposals_) {
       if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
       if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || known(proposal.title)) continue;
-      if (try_one({&proposal})) {
+      if (changes_nodes(proposal.kind) && before_nodes(s_.reason)) continue;
+      if (!is_hopeless(proposal) && try_one({&proposal})) {
         ++found[proposal.kind];
       } else {
         in_vain.push_back(proposal.title);
@@ -127,6 +144,22 @@ class FixSearch {
   }
 
  private:
+  // Others have taken what changes of the kind gave before: of a row of growing ones the largest is
+  // tried first, of others only a few.
+  bool is_hopeless(const Proposal& proposal) {
+    const auto taken = taken_.find(proposal.kind);
+    if (taken == taken_.end()) return false;
+    if (!proposal.larger) return taken->second >= kMostTaken;
+    const auto [largest, fresh] = largest_helps_.try_emplace(proposal.kind, false);
+    if (!fresh) return !largest->second;
+    const auto last = std::find_if(proposals_.rbegin(), proposals_.rend(),
+                                   [&](const Proposal& p) { return p.kind == proposal.kind; });
+    Draft draft;
+    int victims = 0;
+    largest->second = last->apply(draft) && try_draft(s_, draft, victims) == Tried::kYes;
+    return !largest->second;
+  }
+
   bool try_one(const std::vector<const Proposal*>& parts) {
     Draft draft;
     Fix fix;
@@ -142,7 +175,11 @@ class FixSearch {
         std::any_of(parts.begin(), parts.end(), [](const Proposal* p) { return p->objects_only; });
     if (objects_only && !s_.options.reread) return false;
     int victims = 0;
-    if (!objects_only && !works(s_, draft, victims)) return false;
+    if (!objects_only) {
+      const Tried tried = try_draft(s_, draft, victims);
+      if (tried == Tried::kTaken) ++taken_[fix.kind];
+      if (tried != Tried::kYes) return false;
+    }
     fix.restarts += victims;
     fix.changes = changes_of(std::move(draft));
     if (!stands_a_second_look(fix.changes)) return false;
@@ -234,6 +271,8 @@ class FixSearch {
   const Situation& s_;
   Proposals proposals_;
   std::vector<Fix> fixes_;
+  std::map<std::string, int> taken_;           // by kind: would do, were it not for others
+  std::map<std::string, bool> largest_helps_;  // by kind, of rows of growing changes
 };
 
 }  // namespace

@@ -167,11 +167,24 @@ void quotas_for(const Situation& s, const QueueSpec& queue, const model::QueueUs
   }
 }
 
+// More whole GPUs than there are: no quota helps.
+bool exceeds_nodes(const Situation& s, const model::Amounts& wanted) {
+  const auto& sets = s.unit.queued->pod_sets;
+  const bool whole = std::all_of(sets.begin(), sets.end(), [](const model::PodSetSpec& set) {
+    return set.pod->gpu.kind == model::GpuDemandSpec::Kind::kWhole && !set.min_count;
+  });
+  if (!whole || s.options.plan.quota_only) return false;
+  const auto gpus = wanted.find(model::kGpuResource);
+  const auto all = s.trials.capacity().find(model::kGpuResource);
+  return gpus != wanted.end() && all != s.trials.capacity().end() && gpus->second > all->second;
+}
+
 void quotas(const Situation& s, Proposals& out) {
   const QueueSpec* queue = cluster_queue(s);
   const model::QueueUse* use = queue == nullptr ? nullptr : use_of(s, queue->name);
   if (use == nullptr) return;
   model::Amounts wanted = asked(*s.unit.queued);
+  if (exceeds_nodes(s, wanted)) return;
   quotas_for(s, *queue, *use, wanted, out);
   const model::Amounts ahead = asked_ahead(s);
   if (ahead.empty()) return;

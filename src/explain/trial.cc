@@ -1,6 +1,9 @@
 #include "explain/trial.h"
 
 #include <algorithm>
+#include <limits>
+
+#include "model/amounts.h"
 
 namespace berth::explain {
 
@@ -21,6 +24,24 @@ std::vector<const model::WorkloadSpec*> workloads_with(
     out.push_back(changed == draft.workloads.end() ? &spec : &changed->second);
   }
   return out;
+}
+
+// Whether the pods of all that hold quota are said to be of queues.
+bool all_marked(const std::vector<model::WorkloadSpec>& workloads,
+                const decide::InputIndex& index) {
+  const auto marked = [](const model::PodSpec* pod) {
+    return pod == nullptr || pod->node_name.empty() || pod->queued;
+  };
+  return std::all_of(workloads.begin(), workloads.end(), [&](const model::WorkloadSpec& spec) {
+    if (!spec.admission) return true;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      for (const std::string& name : set.pods) {
+        if (!marked(index.pod(name))) return false;
+      }
+    }
+    const auto owned = index.running_of(spec.ns + '/' + spec.owner);
+    return std::all_of(owned.begin(), owned.end(), marked);
+  });
 }
 
 void apply_draft(const Draft& draft, model::SnapshotBuilder& builder) {
@@ -58,6 +79,7 @@ Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
   after_ = base_;
   if (!inputs.queues.queues.empty() || !inputs.queues.workloads.empty()) {
     index_.emplace(inputs.nodes, inputs.pods);
+    marked_ = all_marked(inputs.queues.workloads, *index_);
   }
   const auto queues = queues_with({}, workloads_with(inputs.queues.workloads, {}));
   run_ = decide::run(after_, placer_, options.now_ns, options.cycles.value_or(kMaxCycles), {},
@@ -76,6 +98,7 @@ std::optional<decide::QueueSetting> Trials::queues_with(
   decide::QueueSetting out(rules, std::move(workloads), std::move(index));
   out.quota_only = options_.quota_only;
   out.policy = options_.queue_policy;
+  out.marked = marked_;
   return out;
 }
 
@@ -178,6 +201,18 @@ bool Trials::quick(const Draft& draft, const Unit& unit) const {
       decide::run(builder, fresh ? *fresh : alone_placer_, options_.now_ns, kMaxCycles,
                   {.certificates = false, .told = &nobody}, nullptr);
   return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+}
+
+const model::Amounts& Trials::capacity() const {
+  if (capacity_) return *capacity_;
+  capacity_.emplace();
+  for (const model::NodeSpec& node : inputs_.nodes) {
+    for (const auto& [resource, amount] : model::amounts_of(node)) {
+      std::int64_t& sum = (*capacity_)[resource];
+      sum = std::min(std::numeric_limits<std::int64_t>::max() - sum, amount) + sum;
+    }
+  }
+  return *capacity_;
 }
 
 TrialOutcome outcome_of(const model::Decision& decision, const Unit& unit,

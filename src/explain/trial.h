@@ -46,7 +46,8 @@ class Trials {
   // waits takes any. Its "no" is final, its "yes" wants run(). Call focus() once before.
   void focus(const Unit& unit);
   bool quick(const Draft& draft, const Unit& unit) const;
-  int count() const { return count_; }  // trials so far
+  int count() const { return count_; }     // trials so far
+  const model::Amounts& capacity() const;  // of all nodes together, as quota counts it
 
  private:
   std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
@@ -63,10 +64,12 @@ class Trials {
   bool waits_ = false;                // focus(): the decision is final and does not start it
   decide::Run run_;
   std::optional<decide::InputIndex> index_;  // where there are queues
+  bool marked_ = false;                      // QueueSetting::marked
   std::optional<Holders> holders_;           // focus(): of quota
   // They know the nodes as they are; a draft that changes nodes gets one of its own.
   mutable schedule::Placer placer_, alone_placer_;
   mutable int count_ = 0;
+  mutable std::optional<model::Amounts> capacity_;
 };
 
 // What of a decision concerns the unit. names: of its pods that are to be placed ("ns/name").
