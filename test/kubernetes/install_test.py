@@ -109,7 +109,7 @@ class Shipped(rig.Rig):
 
     def wait_for_kinds(self):
         """Every kind in each of its versions: the server begins with them one by one."""
-        crds = [crd["spec"] for crd in self.api.items("/apis/apiextensions.k8s.io/v1/customresourcedefinitions")]
+        crds = [crd["spec"] for crd in self.api.items(CRDS)]
         paths = [f"/apis/{crd['group']}/{version['name']}/{crd['names']['plural']}"
                  for crd in crds for version in crd["versions"] if version["served"]]
         self.wait("queues are served", lambda: self.has(rig.KUEUE) and all(self.has(path) for path in paths))
