@@ -132,6 +132,15 @@ void Trials::focus(const Unit& unit) {
     const bool pending = pod.info && pod.slot == model::kPending && !pod.info->queued;
     if (pending && !names.contains(pod.info->name)) alone_.remove_pod(pod.info->name);
   }
+  evicted_.clear();
+  if (queued) {  // whom others send away makes room for it too
+    for (const model::Eviction& eviction : run_.decision.evictions) {
+      if (eviction.workload == unit.decided) continue;
+      evicted_.insert(eviction.workload);
+      for (const auto& [pod, node] : eviction.pods) alone_.remove_pod(pod);
+    }
+    for (const model::Preemption& victim : run_.decision.preemptions) alone_.remove_pod(victim.pod);
+  }
   for (const model::PodSpec* pod : unit.pending) alone_.upsert_pod(*pod);
   alone_.state();
 }
@@ -177,7 +186,9 @@ bool Trials::quick_in_queue(const Draft& draft, const Unit& unit) const {
   const model::WorkloadSpec& own =
       changed == draft.workloads.end() ? *unit.queued : changed->second;
   const model::QueueRules& rules = draft.rules(inputs_.queues);
-  const Holders::Few few = holders_->beside(own, rules, draft.gone_workloads);
+  std::set<std::string> gone = draft.gone_workloads;
+  gone.insert(evicted_.begin(), evicted_.end());
+  const Holders::Few few = holders_->beside(own, rules, gone);
   const auto queues = queues_with(draft, few.workloads);
   const std::set<std::string> told = {unit.decided};
   std::optional<schedule::Placer> fresh;

@@ -42,8 +42,10 @@ class Trials {
   TrialOutcome run(const Draft& draft, const Unit& unit,
                    model::SnapshotBuilder* after = nullptr) const;
   // A first look: nobody else waits. Of units outside of queues everybody else stays where the
-  // decision left him; for those of queues what runs holds its quota and its room, and nobody who
-  // waits takes any. Its "no" is final, its "yes" wants run(). Call focus() once before.
+  // decision left him; for those of queues what runs, and is not sent away by the decision, holds
+  // its quota and its room, and nobody who waits takes any. Its "yes" wants run(); its "no" stands,
+  // though a change that helps because it lets others send somebody away goes unseen. Call focus()
+  // once before.
   void focus(const Unit& unit);
   bool quick(const Draft& draft, const Unit& unit) const;
   int count() const { return count_; }     // trials so far
@@ -66,6 +68,7 @@ class Trials {
   std::optional<decide::InputIndex> index_;  // where there are queues
   bool marked_ = false;                      // QueueSetting::marked
   std::optional<Holders> holders_;           // focus(): of quota
+  std::set<std::string> evicted_;            // focus(): workloads that the decision sends away
   // They know the nodes as they are; a draft that changes nodes gets one of its own.
   mutable schedule::Placer placer_, alone_placer_;
   mutable int count_ = 0;
