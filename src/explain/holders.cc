@@ -38,16 +38,40 @@ const model::QueueSpec* queue_of(const WorkloadSpec& spec, const model::QueueRul
   return nullptr;
 }
 
+// Queues that use more of some flavor than is theirs.
+std::set<std::string> borrowers(
+    const model::QueueRules& rules,
+    const std::map<std::string, std::map<Holders::Cell, std::int64_t>>& used) {
+  std::set<std::string> out;
+  for (const model::QueueSpec& queue : rules.queues) {
+    const auto of_queue = used.find(queue.name);
+    if (of_queue == used.end()) continue;
+    for (const model::ResourceGroup& group : queue.groups) {
+      for (const model::FlavorQuota& flavor : group.flavors) {
+        for (const model::ResourceQuota& cell : flavor.resources) {
+          const auto amount = of_queue->second.find({flavor.flavor, cell.resource});
+          if (amount != of_queue->second.end() && amount->second > cell.nominal) {
+            out.insert(queue.name);
+          }
+        }
+      }
+    }
+  }
+  return out;
+}
+
 // Whom its queue lets a workload send away, as far as queues and priorities tell.
 class Reach {
  public:
-  Reach(const WorkloadSpec& own, const model::QueueRules& rules)
+  Reach(const WorkloadSpec& own, const model::QueueRules& rules,
+        const std::set<std::string>& borrowers)
       : own_(own), rules_(rules), queue_(queue_of(own, rules)) {
     any_ = queue_ != nullptr &&
            (queue_->within != model::PreemptWithin::kNever ||
             queue_->reclaim != model::Reclaim::kNever || queue_->borrow_by_preemption);
     for (const model::QueueSpec& each : rules.queues) {
-      if (any_ && !queue_->cohort.empty() && !each.cohort.empty()) cohort_.insert(each.name);
+      const bool shared = any_ && !queue_->cohort.empty() && !each.cohort.empty();
+      if (shared && borrowers.contains(each.name)) cohort_.insert(each.name);
     }
   }
 
@@ -74,7 +98,7 @@ class Reach {
   const model::QueueRules& rules_;
   const model::QueueSpec* queue_;
   bool any_ = false;
-  std::set<std::string> cohort_;  // queues it may share quota with
+  std::set<std::string> cohort_;  // queues that may have borrowed what it wants
 };
 
 bool are_kin(const WorkloadSpec& a, const std::string& name, const WorkloadSpec& own,
@@ -120,13 +144,13 @@ Holders::Holders(const model::QueueInputs& inputs, std::int64_t now_ns) {
   std::map<std::string, std::size_t> queues;
   std::map<Cell, std::size_t> cells;
   for (const WorkloadSpec& spec : inputs.workloads) {
-    const bool holds = spec.admission.has_value();
-    if (!holds || !stays(book, spec, now_ns)) {
-      others_.push_back({.spec = &spec, .name = named(spec), .holds = holds});
+    if (!spec.admission) {
+      waiting_.push_back({.spec = &spec, .name = named(spec)});
       continue;
     }
     Holder holder{.spec = &spec,
                   .name = named(spec),
+                  .stays = stays(book, spec, now_ns),
                   .queue = place_of(queues_, spec.admission->queue, queues),
                   .amounts = {}};
     for (const model::PodSetAdmission& set : spec.admission->pod_sets) {
@@ -140,35 +164,52 @@ Holders::Holders(const model::QueueInputs& inputs, std::int64_t now_ns) {
   }
 }
 
+void Holders::add(const Holder& holder, Sums& sums) {
+  for (const auto& [cell, amount] : holder.amounts) sums[holder.queue][cell] += amount;
+}
+
+std::map<std::string, std::map<Holders::Cell, std::int64_t>> Holders::by_name(
+    const Sums& sums) const {
+  std::map<std::string, std::map<Cell, std::int64_t>> out;
+  for (std::size_t q = 0; q < queues_.size(); ++q) {
+    for (std::size_t c = 0; c < cells_.size(); ++c) {
+      if (sums[q][c] > 0) out[queues_[q]][cells_[c]] = sums[q][c];
+    }
+  }
+  return out;
+}
+
 Holders::Few Holders::beside(const WorkloadSpec& own, const model::QueueRules& rules,
                              const std::set<std::string>& gone) const {
   Few out;
   const std::string own_name = named(own);
-  const Reach reach(own, rules);
-  for (const Other& other : others_) {
-    const bool stays_in = other.holds || are_kin(*other.spec, other.name, own, own_name);
-    if (other.name == own_name || gone.contains(other.name) || !stays_in) continue;
-    out.workloads.push_back(other.spec);
+  for (const Waiting& other : waiting_) {
+    const bool kin = are_kin(*other.spec, other.name, own, own_name);
+    if (kin && other.name != own_name && !gone.contains(other.name)) {
+      out.workloads.push_back(other.spec);
+    }
   }
-  std::vector<std::vector<std::int64_t>> sums(queues_.size(),
-                                              std::vector<std::int64_t>(cells_.size()));
+  const auto is_out = [&](const Holder& holder) {
+    return holder.name == own_name || gone.contains(holder.name);
+  };
+  Sums sums(queues_.size(), std::vector<std::int64_t>(cells_.size()));
   for (const Holder& holder : holders_) {
-    if (holder.name == own_name || gone.contains(holder.name)) continue;
-    if (reach.includes(queues_[holder.queue], *holder.spec) ||
+    if (!is_out(holder)) add(holder, sums);
+  }
+  const Reach reach(own, rules, borrowers(rules, by_name(sums)));
+  for (auto& of_queue : sums) std::fill(of_queue.begin(), of_queue.end(), 0);
+  for (const Holder& holder : holders_) {
+    if (is_out(holder)) continue;
+    if (!holder.stays || reach.includes(queues_[holder.queue], *holder.spec) ||
         are_kin(*holder.spec, holder.name, own, own_name)) {
       out.workloads.push_back(holder.spec);
       continue;
     }
-    for (const auto& [cell, amount] : holder.amounts) sums[holder.queue][cell] += amount;
+    add(holder, sums);
   }
-  for (std::size_t q = 0; q < queues_.size(); ++q) {
-    std::map<Cell, std::int64_t> by_flavor;
-    for (std::size_t c = 0; c < cells_.size(); ++c) {
-      if (sums[q][c] > 0) by_flavor[cells_[c]] = sums[q][c];
-    }
-    if (by_flavor.empty()) continue;
-    out.crowds.push_back(crowd_of(queues_[q]));
-    for (const auto& [cell, amount] : by_flavor) {
+  for (const auto& [queue, amounts] : by_name(sums)) {
+    out.crowds.push_back(crowd_of(queue));
+    for (const auto& [cell, amount] : amounts) {
       add_to_crowd(out.crowds.back(), cell.first, cell.second, amount);
     }
   }

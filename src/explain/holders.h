@@ -18,6 +18,8 @@ namespace berth::explain {
 
 class Holders {
  public:
+  using Cell = std::pair<std::string, std::string>;  // flavor, resource
+
   Holders(const model::QueueInputs& inputs, std::int64_t now_ns);
 
   struct Few {
@@ -32,20 +34,23 @@ class Holders {
   struct Holder {
     const model::WorkloadSpec* spec = nullptr;
     std::string name;                                           // "ns/name"
+    bool stays = true;                                          // unless it is sent away
     std::size_t queue = 0;                                      // in queues_
     std::vector<std::pair<std::size_t, std::int64_t>> amounts;  // by place in cells_
   };
-  struct Other {  // waits, or is about to leave, or is not admitted yet
+  struct Waiting {
     const model::WorkloadSpec* spec = nullptr;
     std::string name;
-    bool holds = false;
   };
-  using Cell = std::pair<std::string, std::string>;  // flavor, resource
+  using Sums = std::vector<std::vector<std::int64_t>>;  // by places in queues_ and cells_
+
+  static void add(const Holder& holder, Sums& sums);
+  std::map<std::string, std::map<Cell, std::int64_t>> by_name(const Sums& sums) const;
 
   std::vector<std::string> queues_;
   std::vector<Cell> cells_;
   std::vector<Holder> holders_;
-  std::vector<Other> others_;
+  std::vector<Waiting> waiting_;
 };
 
 }  // namespace berth::explain
