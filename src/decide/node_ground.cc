@@ -80,7 +80,7 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
 void NodeGround::take_away(WorkloadId id) {
   Known& known = seen(id);
   if (stale_) recount();
-  known.away = true;
+  away_.push_back(id);
   for (const Charge& c : known.held.charges) charge(c, false);
   if (!overlay_) return;
   for (const auto& step : known.held.pods) overlay_->unbind(step.id);
@@ -88,7 +88,7 @@ void NodeGround::take_away(WorkloadId id) {
 
 void NodeGround::bring_back(WorkloadId id) {
   Known& known = known_.at(id);
-  known.away = false;
+  std::erase(away_, id);
   for (const Charge& c : known.held.charges) charge(c, true);
   if (!overlay_) return;
   for (const auto& step : known.held.pods) overlay_->bind(step.id, step.slot, step.gpus);
@@ -98,9 +98,8 @@ void NodeGround::bring_back(WorkloadId id) {
 model::ClusterState& NodeGround::overlay() {
   if (overlay_) return *overlay_;
   overlay_.emplace(builder_.state());
-  for (const auto& [id, known] : known_) {
-    if (!known.away) continue;
-    for (const auto& step : known.held.pods) overlay_->unbind(step.id);
+  for (const WorkloadId id : away_) {
+    for (const auto& step : known_.at(id).held.pods) overlay_->unbind(step.id);
   }
   for (const auto& [id, site] : lent_) {
     for (const auto& step : site.pods) overlay_->bind(step.id, step.slot, step.gpus);

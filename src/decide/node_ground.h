@@ -98,8 +98,7 @@ class NodeGround : public admit::Ground {
     std::vector<std::string> names;               // of all of them
     bool holds = false;
     bool unseen = false;  // holds pods that nobody has asked for yet
-    bool away = false;
-    Site held;  // while it holds quota
+    Site held;            // while it holds quota
     std::vector<Domains> domains;
     std::map<std::string, int> counts = {};  // by pod set, while it holds quota
     std::vector<std::string> seated = {};    // pods of the input that get their seat now
@@ -171,6 +170,7 @@ class NodeGround : public admit::Ground {
   std::map<std::vector<std::string>, model::NodeSet> sets_;  // by level keys and values
   std::uint64_t serial_ = 0;
   std::optional<model::ClusterState> overlay_;
+  std::vector<admit::WorkloadId> away_;                   // taken away for a trial
   std::vector<std::pair<admit::WorkloadId, Site>> lent_;  // put until the end of the cycle
   std::set<admit::WorkloadId> made_;  // with pods in the builder that are not bound
   std::vector<model::Placement> placements_;
