@@ -235,14 +235,17 @@ struct ClusterEngine::State {
     std::stable_sort(workloads.begin(), workloads.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
     std::int64_t last = INT64_MIN;
+    bool any_holds = false;
     for (const auto& [age, object] : workloads) {
       // Of holders of one age nobody asks who came first.
       const bool holds = object->json.find(R"("admission":)") != std::string::npos;
+      any_holds |= holds;
       if (!holds || age.first != last) pump.creation(age.first);
       last = age.first;
       BERTH_CHECK(apply(*object, later));
       pump.created();
     }
+    if (any_holds) pump.creation(step.at_ns);  // who is evicted lines up after all of them
     return {};
   }
 
