@@ -1,61 +1,75 @@
 #include "admit/form.h"
 
 #include <algorithm>
+#include <cstring>
 #include <set>
 
 namespace berth::admit {
 
 namespace {
 
+// Keys are bytes for one map of one process, never shown.
+void put(std::string& key, std::int64_t number) {
+  char bytes[sizeof number];
+  std::memcpy(bytes, &number, sizeof number);
+  key.append(bytes, sizeof number);
+}
+
 void put(std::string& key, std::string_view text) {
-  key += std::to_string(text.size());
-  key += ':';
+  put(key, static_cast<std::int64_t>(text.size()));
   key += text;
 }
 
 void put_selector(std::string& key, const text::Selector& selector) {
+  put(key, static_cast<std::int64_t>(selector.size()));
   for (const auto& requirement : selector) {
     put(key, requirement.key);
-    key += static_cast<char>('a' + static_cast<int>(requirement.op));
+    put(key, static_cast<std::int64_t>(requirement.op));
+    put(key, static_cast<std::int64_t>(requirement.values.size()));
     for (const auto& value : requirement.values) put(key, value);
   }
-  key += ';';
 }
 
 // What of a pod decides where it may run, as far as flavors and nodes look at it.
 void put_pod(std::string& key, const model::PodSpec& pod) {
+  put(key, static_cast<std::int64_t>(pod.node_selector.size()));
   for (const auto& [label, value] : pod.node_selector) put(key, label), put(key, value);
-  key += '|';
+  put(key, static_cast<std::int64_t>(pod.required_nodes.size()));
   for (const auto& term : pod.required_nodes) {
     put_selector(key, term.labels);
     put_selector(key, term.fields);
   }
-  key += '|';
+  put(key, static_cast<std::int64_t>(pod.tolerations.size()));
   for (const auto& t : pod.tolerations) {
     put(key, t.key);
     put(key, t.value);
-    key += static_cast<char>('0' + static_cast<int>(t.op));
-    key += static_cast<char>('0' + (t.effect ? 1 + static_cast<int>(*t.effect) : 0));
+    put(key, static_cast<std::int64_t>(t.op));
+    put(key, t.effect ? 1 + static_cast<std::int64_t>(*t.effect) : 0);
   }
-  key += '|';
+  put(key, static_cast<std::int64_t>(pod.gpu_models.size()));
   for (const auto& model : pod.gpu_models) put(key, model);
-  key += std::to_string(pod.gpu_min_memory_mib) + ',' + std::to_string(pod.gpu.milli) + ',' +
-         std::to_string(pod.gpu.memory_mib) + '|';
+  put(key, pod.gpu_min_memory_mib);
+  put(key, pod.gpu.milli);
+  put(key, pod.gpu.memory_mib);
 }
 
 void put_pod_set(std::string& key, const PodSet& set) {
   put(key, set.name);
-  key += std::to_string(set.count) + ',' + std::to_string(set.min_count) + '|';
+  put(key, set.count);
+  put(key, set.min_count);
+  put(key, static_cast<std::int64_t>(set.asks.size()));
   for (const Ask& ask : set.asks) {
-    key += std::to_string(ask.resource) + '=' + std::to_string(ask.amount) + ',';
+    put(key, ask.resource);
+    put(key, ask.amount);
     put(key, ask.name);
   }
-  key += std::to_string(static_cast<int>(set.topology.mode)) + '|';
+  put(key, static_cast<std::int64_t>(set.topology.mode));
   put(key, set.topology.level);
   put(key, set.topology.group);
+  put(key, static_cast<std::int64_t>(set.topology.slices.size()));
   for (const auto& slice : set.topology.slices) {
     put(key, slice.level);
-    key += std::to_string(slice.size);
+    put(key, slice.size);
   }
   put_pod(key, *set.pod);
 }
@@ -201,7 +215,10 @@ std::shared_ptr<const Form> Forms::get(const model::WorkloadSpec& spec) {
   form->priority = spec.priority;
   form->allowed = spec.allowed_flavors;
   std::sort(form->allowed.begin(), form->allowed.end());
-  std::string key = std::to_string(spec.priority) + '|';
+  std::string key;
+  key.reserve(512);
+  put(key, spec.priority);
+  put(key, static_cast<std::int64_t>(form->allowed.size()));
   for (const auto& flavor : form->allowed) put(key, flavor);
   for (const auto& from : spec.pod_sets) {
     form->pod_sets.push_back(pod_set_of(book_, spec, from));

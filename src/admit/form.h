@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "admit/book.h"
@@ -65,7 +66,7 @@ class Forms {
 
  private:
   const Book& book_;
-  std::map<std::string, std::weak_ptr<const Form>> forms_;
+  std::unordered_map<std::string, std::weak_ptr<const Form>> forms_;
   std::size_t sweep_at_ = 1024;
 };
 
