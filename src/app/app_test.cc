@@ -392,8 +392,9 @@ TEST_F(CommandTest, TheExampleFitsTheScreenAndTheReadmeShowsIt) {
 TEST_F(CommandTest, TheSameInputGivesTheSameBytes) {
   const std::string text = busy_cluster();
   for (const char* output : {"table", "json", "yaml"}) {
-    EXPECT_EQ(plan(text, {"-o", output}).out,
-              plan(text, {"-o", output, "--now", "2031-01-01T00:00:00Z"}).out);
+    // But for the command to paste, which has the time that was given.
+    EXPECT_EQ(screen_lines(plan(text, {"-o", output}).out),
+              screen_lines(plan(text, {"-o", output, "--now", "2031-01-01T00:00:00Z"}).out));
   }
 }
 

@@ -207,6 +207,18 @@ void add_choice_options(CLI::App& command, kube::ConfigChoice& choice) {
       ->type_name("FILE");
   as_kubectl("--tls-server-name", choice.tls_server_name, "name in the server's certificate")
       ->type_name("NAME");
+  as_kubectl("--request-timeout", choice.request_timeout,
+             "of every request to the API server: 5s, 2m (default: berth's own)")
+      ->type_name("TIME")
+      ->check([](const std::string& given) {
+        const Result<std::int64_t> time = kube::parse_request_timeout(given);
+        return time.ok() ? std::string() : time.error().message();
+      });
+  command
+      .add_option_function<int>(
+          "-v,--v", [](int /*level*/) {}, "taken for kubectl's sake, and of no effect")
+      ->type_name("LEVEL")
+      ->group("As of kubectl");
   command
       .add_flag("--insecure-skip-tls-verify", choice.insecure,
                 "do not look at the server's certificate")

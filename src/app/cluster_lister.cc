@@ -75,8 +75,11 @@ std::string name_of(const kube::Resource& resource) {
   return resource.group.empty() ? resource.plural : resource.plural + '.' + resource.group;
 }
 
-kube::ClientOptions reading() {
-  return {.user_agent = "berth-cli", .max_tries = 3, .timeout_ns = 60'000'000'000};
+// Who says how long he waits is not kept waiting again.
+kube::ClientOptions reading(const kube::Config& config) {
+  return {.user_agent = "berth-cli",
+          .max_tries = config.request_timeout_ns > 0 ? 1 : 3,
+          .timeout_ns = 60'000'000'000};
 }
 
 class ClusterLister {
@@ -88,7 +91,7 @@ class ClusterLister {
         loop_(terminal.monotonic, terminal.wall),
         transport_(loop_, config, terminal.environment),
         client_(transport_, loop_, Random(static_cast<std::uint64_t>(terminal.wall.now_ns())),
-                reading()) {}
+                reading(config)) {}
 
   Result<Listed> run() {
     kube::ask_version(client_, [this](Result<kube::ServerVersion> version) {

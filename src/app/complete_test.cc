@@ -80,11 +80,15 @@ TEST(KubectlFlags, MayStandBeforeTheCommand) {
   EXPECT_EQ(command_first({"-n", "x"}), (Words{"-n", "x"}));
   EXPECT_EQ(command_first({"--nope", "queue"}), (Words{"--nope", "queue"}));
   EXPECT_EQ(command_first({}), Words{});
+  EXPECT_EQ(command_first({"-v=6", "--request-timeout=5s", "queue", "-n=x"}),
+            (Words{"queue", "-v", "6", "--request-timeout=5s", "-n", "x"}));
+  EXPECT_EQ(command_first({"run", "--", "x", "-n=1"}), (Words{"run", "--", "x", "-n=1"}));
   kube::ConfigChoice choice;
   for (const KubectlFlag& flag : kubectl_flags()) set_kubectl_flag(flag.name, "v", choice);
   EXPECT_EQ(choice.server, "v");
   EXPECT_EQ(choice.as_groups, Words{"v"});
   EXPECT_TRUE(choice.insecure);
+  EXPECT_EQ(choice.request_timeout, "v");
 }
 
 }  // namespace

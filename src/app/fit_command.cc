@@ -7,6 +7,8 @@
 #include <optional>
 #include <set>
 
+#include "app/why_command.h"
+#include "explain/endings.h"
 #include "explain/plan.h"
 #include "explain/reasons.h"
 #include "explain/words.h"
@@ -278,107 +280,24 @@ Trial try_fit(const objects::Inputs& inputs, const std::string& name, std::int64
 
 // ---- when ----
 
-// What of an object says how long it runs at most; 0: nothing.
-std::int64_t declared_s(const ObjectFacts* object) {
-  if (object == nullptr) return 0;
-  const text::Value* limit = objects::find_in(*object->value, {"spec", "activeDeadlineSeconds"});
-  std::int64_t seconds = limit == nullptr ? 0 : limit->as_int64().value_or(0);
-  const text::Value* simulated =
-      objects::find_in(*object->value, {"metadata", "annotations", "sim.berth.dev/run-seconds"});
-  std::int64_t run = 0;
-  if (seconds <= 0 && simulated != nullptr && objects::parse_int(simulated->string(), run)) {
-    seconds = run;
-  }
-  constexpr std::int64_t kMost = 10LL * 366 * 86'400;
-  return seconds > 0 && seconds <= kMost ? seconds : 0;
-}
-
-struct Ends {
-  std::map<std::string, std::int64_t> by_pod;  // "ns/name": when it ends
-  int silent = 0;                              // holders of GPUs that declare nothing
-};
-
-Ends declared_ends(const ClusterView& view) {
-  Ends out;
-  std::map<std::string, std::int64_t> by_owner;  // "ns/Job/x"
-  for (const model::WorkloadSpec& workload : view.inputs.queues.workloads) {
-    if (workload.max_execution_s <= 0 || workload.admitted_ns == 0) continue;
-    const std::int64_t left = workload.max_execution_s - workload.past_execution_s;
-    const std::int64_t end = workload.admitted_ns + left * 1'000'000'000;
-    if (!workload.owner.empty()) by_owner[workload.ns + '/' + workload.owner] = end;
-    for (const auto& set : workload.pod_sets) {
-      for (const std::string& pod : set.pods) out.by_pod[pod] = end;
-    }
-  }
-  for (const model::PodSpec& pod : view.inputs.pods) {
-    if (pod.node_name.empty() || pod.gpu.kind == model::GpuDemandSpec::Kind::kNone) continue;
-    const std::string name = pod.ns + '/' + pod.name;
-    std::int64_t seconds = declared_s(view.find("Pod", pod.ns, pod.name));
-    if (seconds == 0 && pod.owner.starts_with("Job/")) {
-      seconds = declared_s(view.find("Job", pod.ns, pod.owner.substr(4)));
-    }
-    if (const auto it = by_owner.find(pod.ns + '/' + pod.owner); it != by_owner.end()) {
-      out.by_pod[name] = it->second;
-    }
-    if (seconds > 0 && pod.started_ns != 0) {
-      const std::int64_t end = pod.started_ns + seconds * 1'000'000'000;
-      const auto [it, fresh] = out.by_pod.emplace(name, end);
-      if (!fresh) it->second = std::min(it->second, end);
-    }
-    out.silent += out.by_pod.contains(name) ? 0 : 1;
-  }
-  return out;
-}
-
-objects::Inputs without_ended(const objects::Inputs& inputs, const Ends& ends, std::int64_t at_ns) {
-  objects::Inputs out = inputs;
-  const auto over = [&](const std::string& pod) {
-    const auto it = ends.by_pod.find(pod);
-    return it != ends.by_pod.end() && it->second <= at_ns;
-  };
-  std::set<std::string> owners;  // whose quota is free then
-  std::erase_if(out.pods, [&](const model::PodSpec& pod) {
-    if (pod.node_name.empty() || !over(pod.ns + '/' + pod.name)) return false;
-    owners.insert(pod.ns + '/' + pod.owner);
-    owners.insert(pod.ns + "/Pod/" + pod.name);
-    return true;
-  });
-  std::erase_if(out.queues.workloads, [&](const model::WorkloadSpec& workload) {
-    return workload.admission && owners.contains(workload.ns + '/' + workload.owner);
-  });
-  return out;
-}
-
 void find_start(const ClusterView& view, const FitMaker& maker, FitAnswer& answer) {
-  const Ends ends = declared_ends(view);
-  std::set<std::int64_t> distinct;
-  for (const auto& [pod, end] : ends.by_pod) distinct.insert(std::max(end, view.now_ns));
-  const std::vector<std::int64_t> times(distinct.begin(), distinct.end());
-  const auto fits_at = [&](std::size_t i) {
-    return try_fit(without_ended(maker.inputs(), ends, times[i]), maker.name(), times[i]).placed;
-  };
-  if (times.empty() || !fits_at(times.size() - 1)) {
-    answer.because = ends.silent > 0 ? explain::show_count(ends.silent, "pod") + " with GPUs " +
-                                           (ends.silent == 1 ? "does" : "do") +
-                                           " not declare when they end (activeDeadlineSeconds)"
-                                     : "not even when everything that runs has ended";
-    return;
-  }
-  std::size_t low = 0, high = times.size() - 1;  // high suffices
-  while (low < high) {
-    const std::size_t middle = low + (high - low) / 2;
-    if (fits_at(middle)) {
-      high = middle;
-    } else {
-      low = middle + 1;
-    }
-  }
-  answer.at_ns = times[low];
-  for (const auto& [pod, end] : ends.by_pod) {
-    if (std::max(end, view.now_ns) != times[low]) continue;
-    answer.because = "when " + pod + " ends, as it declares";
-    break;
-  }
+  const ViewObjects objects(view);
+  const explain::Endings endings = explain::endings_of(view.inputs, &objects, view.now_ns);
+  const explain::Start start =
+      explain::earliest_start(endings, [&](std::span<const explain::Ending> ended) {
+        explain::Draft draft;
+        explain::take_out(maker.inputs(), ended, draft);
+        objects::Inputs then = maker.inputs();
+        std::erase_if(then.pods, [&](const model::PodSpec& pod) {
+          return draft.gone_pods.contains(pod.ns + '/' + pod.name);
+        });
+        std::erase_if(then.queues.workloads, [&](const model::WorkloadSpec& spec) {
+          return draft.gone_workloads.contains(spec.ns + '/' + spec.name);
+        });
+        return try_fit(then, maker.name(), ended.back().at_ns).placed;
+      });
+  answer.at_ns = start.at_ns;
+  answer.because = start.because;
 }
 
 // ---- words ----

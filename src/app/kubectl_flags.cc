@@ -23,13 +23,33 @@ constexpr KubectlFlag kFlags[] = {
     {"--certificate-authority", true, true},
     {"--tls-server-name"},
     {"--insecure-skip-tls-verify", false},
+    {"--request-timeout"},
+    {"-v"},
+    {"--v"},
 };
+
+// "-n=team" is "-n team", as kubectl takes it; what comes after "--" is somebody else's.
+std::vector<std::string> as_two_words(const std::vector<std::string>& arguments) {
+  std::vector<std::string> out;
+  for (std::size_t i = 0; i < arguments.size(); ++i) {
+    const std::string& word = arguments[i];
+    if (word == "--") {
+      out.insert(out.end(), arguments.begin() + static_cast<std::ptrdiff_t>(i), arguments.end());
+      break;
+    }
+    const bool joined = word.size() > 2 && word[0] == '-' && word[1] != '-' && word[2] == '=';
+    out.push_back(joined ? word.substr(0, 2) : word);
+    if (joined) out.push_back(word.substr(3));
+  }
+  return out;
+}
 
 }  // namespace
 
 std::span<const KubectlFlag> kubectl_flags() { return kFlags; }
 
-std::vector<std::string> command_first(const std::vector<std::string>& arguments) {
+std::vector<std::string> command_first(const std::vector<std::string>& given) {
+  const std::vector<std::string> arguments = as_two_words(given);
   std::size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with('-')) {
     const std::string& word = arguments[at];
@@ -60,6 +80,7 @@ void set_kubectl_flag(std::string_view name, const std::string& value, kube::Con
       {"--as", &kube::ConfigChoice::as},
       {"--certificate-authority", &kube::ConfigChoice::ca_file},
       {"--tls-server-name", &kube::ConfigChoice::tls_server_name},
+      {"--request-timeout", &kube::ConfigChoice::request_timeout},
   };
   for (const auto& [flag, field] : kFields) {
     if (flag == name) choice.*field = value;

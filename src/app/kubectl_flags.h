@@ -20,7 +20,7 @@ struct KubectlFlag {
 std::span<const KubectlFlag> kubectl_flags();
 
 // The command first, then the flags that stood before it, then the rest. Arguments that do not
-// begin with such flags stay as they are.
+// begin with such flags stay in their order. "-n=team" becomes "-n team".
 std::vector<std::string> command_first(const std::vector<std::string>& arguments);
 
 // Sets what a flag that chooses a cluster says; others are left alone.

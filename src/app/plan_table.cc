@@ -299,10 +299,9 @@ void print_summary(const PlanResult& plan, const TableOptions& options, std::str
                        show_count(plan.cycles, "cycle"));
   }
   if (waiting != nullptr) {
-    const std::string option = "--explain " + text::terminal_safe(waiting->name);
-    const std::string whole =
-        "Why exactly:  " + text::terminal_safe(options.command) + ' ' + option;
-    out += (width_of(whole) <= kScreenWidth ? whole : "Why exactly, add:  " + option) + '\n';
+    // To be pasted: in one line, however long.
+    out += "Why exactly:  " + text::terminal_safe(options.command) + " --explain " +
+           text::terminal_safe(waiting->name) + '\n';
   }
 }
 

@@ -9,6 +9,7 @@
 #include "explain/words.h"
 #include "model/amounts.h"
 #include "text/escape.h"
+#include "text/rfc3339.h"
 
 namespace berth::app {
 
@@ -45,7 +46,7 @@ Sheet queues_sheet(const QueueView& view) {
                {"BORROWED", true},
                {"WAITING", true},
                {"OLDEST", true},
-               {"NEXT IN LINE", false, true, 18}},
+               {"NEXT IN LINE", false, false, 18, true}},
               {}};
   for (const QueueRow& row : view.queues) {
     sheet.rows.push_back(
@@ -130,20 +131,71 @@ std::string all_text(const QueueView& view, const ViewStyle& style) {
   return out;
 }
 
-Sheet every_line(const QueueView& view) {
-  Sheet out;
+// ---- for programs: times as RFC 3339, ages in seconds ----
+
+std::string csv_time(std::int64_t ns) { return ns == 0 ? "" : text::format_rfc3339(ns); }
+
+std::string csv_seconds(std::int64_t since_ns, std::int64_t now_ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return since_ns == 0 ? ""
+                       : std::to_string(std::max<std::int64_t>(0, now_ns - since_ns) / kSecond);
+}
+
+Sheet queues_csv(const QueueView& view) {
+  Sheet sheet{{{"QUEUE"},
+               {"COHORT"},
+               {"QUOTA"},
+               {"USED"},
+               {"BORROWED"},
+               {"ADMITTED"},
+               {"WAITING"},
+               {"OLDEST"},
+               {"OLDEST SECONDS"},
+               {"NEXT"},
+               {"NEXT REASON"},
+               {"INACTIVE"}},
+              {}};
   for (const QueueRow& row : view.queues) {
-    Sheet one = line_sheet(row.waiting, view.now_ns);
-    if (out.columns.empty()) {
-      out.columns = one.columns;
-      out.columns.insert(out.columns.begin(), {"QUEUE"});
+    std::vector<std::string> cells = {row.name, row.cohort};
+    for (const std::int64_t amount : {row.nominal, row.used, row.borrowed}) {
+      cells.push_back(row.has_gpus ? model::show_amount(model::kGpuResource, amount) : "");
     }
-    for (auto& line : one.rows) {
-      line.insert(line.begin(), row.name);
-      out.rows.push_back(std::move(line));
+    cells.insert(cells.end(), {std::to_string(row.admitted), std::to_string(row.waiting.size()),
+                               csv_time(row.oldest_ns), csv_seconds(row.oldest_ns, view.now_ns)});
+    const QueueLine* next = row.waiting.empty() ? nullptr : &row.waiting.front();
+    cells.push_back(next == nullptr ? "" : next->workload);
+    cells.push_back(next == nullptr ? "" : std::string(model::name(next->reason)));
+    cells.push_back(row.inactive);
+    sheet.rows.push_back(std::move(cells));
+  }
+  return sheet;
+}
+
+Sheet lines_csv(const QueueView& view) {
+  Sheet sheet{{{"QUEUE"},
+               {"POSITION"},
+               {"WORKLOAD"},
+               {"OWNER"},
+               {"PRIORITY"},
+               {"PODS"},
+               {"GPUS"},
+               {"GPUS AHEAD"},
+               {"SINCE"},
+               {"WAITS SECONDS"},
+               {"REASON"},
+               {"MESSAGE"}},
+              {}};
+  for (const QueueRow& row : view.queues) {
+    for (const QueueLine& line : row.waiting) {
+      sheet.rows.push_back({row.name, std::to_string(line.position), line.workload, line.owner,
+                            std::to_string(line.priority), std::to_string(line.pods),
+                            explain::show_milli(line.gpus_milli),
+                            explain::show_milli(line.ahead_milli), csv_time(line.since_ns),
+                            csv_seconds(line.since_ns, view.now_ns),
+                            std::string(model::name(line.reason)), line.message});
     }
   }
-  return out;
+  return sheet;
 }
 
 // The queue that was asked for: a ClusterQueue, else where a LocalQueue of the namespace leads.
@@ -175,6 +227,7 @@ int queue_command(const QueueArguments& arguments, Terminal& terminal) {
         BERTH_CHECK(view.sees("clusterqueues.kueue.x-k8s.io"));
         explain::PlanOptions options;
         options.now_ns = view.now_ns;
+        options.quota_only = view.hides("nodes");  // not: there are none
         const explain::PlanResult plan = explain::make_plan(view.inputs, options);
         QueueView queues = explain::make_queue_view(view.inputs, plan, view.now_ns);
         if (!arguments.name.empty()) {
@@ -185,7 +238,7 @@ int queue_command(const QueueArguments& arguments, Terminal& terminal) {
             style, 0,
             [&] { return one ? one_text(queues.queues[0], queues) : all_text(queues, style); },
             [&] { return explain::queue_view_json(queues, 2); },
-            [&] { return one ? every_line(queues) : queues_sheet(queues); });
+            [&] { return one ? lines_csv(queues) : queues_csv(queues); });
       });
 }
 

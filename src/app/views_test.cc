@@ -220,6 +220,18 @@ TEST(Views, QueuesSayWhoIsNextAndWhy) {
   const Seen none = view({"queue", "nope"}, all);
   EXPECT_EQ(none.code, 1);
   EXPECT_TRUE(holds(none.err, "no queue nope; there are: research")) << none.err;
+  // For programs: no "35 m".
+  const Seen csv = view({"queue", "-o", "csv"}, all);
+  EXPECT_EQ(csv.out,
+            "queue,cohort,quota,used,borrowed,admitted,waiting,oldest,oldest_seconds,next,"
+            "next_reason,inactive\r\n"
+            "research,ml,8,0,0,0,2,2025-01-01T11:25:00Z,2100,t/big,ExceedsMaxQuota,\r\n");
+  const Seen lines = view({"queue", "research", "-o", "csv"}, all);
+  EXPECT_TRUE(lines.out.starts_with(
+      "queue,position,workload,owner,priority,pods,gpus,gpus_ahead,since,waits_seconds,reason,"
+      "message\r\n"))
+      << lines.out;
+  EXPECT_TRUE(holds(lines.out, ",Job/big,0,2,16,0,2025-01-01T11:25:00Z,2100,")) << lines.out;
   const text::Document json = parsed(view({"queue", "-o", "json"}, all).out);
   const text::Value& row = json.root().find("queues")->items()[0];
   ASSERT_EQ(row.find("waiting")->size(), 2U);
@@ -229,6 +241,40 @@ TEST(Views, QueuesSayWhoIsNextAndWhy) {
 
 TEST(Views, AClusterWithoutQueuesSaysSo) {
   EXPECT_EQ(view({"queue"}, two_nodes()).out, "there are no queues\n");
+}
+
+// What whoever answers a check wrote is what people need to know.
+TEST(Views, WhyTellsWhatAnAdmissionCheckWrote) {
+  const std::string check =
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: AdmissionCheck, metadata: {name: capacity}, "
+      "spec: {controllerName: example.com/c}, status: {conditions: [{type: Active, status: "
+      "\"True\"}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: cq}, spec: "
+      "{namespaceSelector: {}, admissionChecksStrategy: {admissionChecks: [{name: capacity}]}, "
+      "resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name:"
+      " nvidia.com/gpu, nominalQuota: 8}]}]}]}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: l, namespace: t}, "
+      "spec: {clusterQueue: cq}}\n---\n";
+  const auto workload = [](const std::string& state) {
+    return "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: "
+           "t}, "
+           "spec: {queueName: l, podSets: [{name: main, count: 1, template: {spec: {containers: "
+           "[{name: c, resources: {limits: {nvidia.com/gpu: \"4\"}}}]}}}]}, status: {admission: "
+           "{clusterQueue: cq, podSetAssignments: [{name: main, flavors: {nvidia.com/gpu: f}, "
+           "resourceUsage: {nvidia.com/gpu: \"4\"}, count: 1}]}, conditions: [{type: "
+           "QuotaReserved, status: \"True\", lastTransitionTime: \"2025-01-01T11:00:00Z\"}], "
+           "admissionChecks: [{name: capacity, state: " +
+           state +
+           ", message: \"zone a is\\e[31m sold out\", lastTransitionTime: "
+           "\"2025-01-01T11:00:00Z\"}]}}\n---\n";
+  };
+  const Seen waits = view({"why", "workload", "t/w"}, two_nodes() + check + workload("Pending"));
+  EXPECT_EQ(waits.code, 10) << waits.err;
+  EXPECT_TRUE(holds(waits.out, "UnsatisfiedAdmissionChecks")) << waits.out;
+  EXPECT_TRUE(holds(waits.out, "not ready: capacity (zone a is")) << waits.out;
+  EXPECT_TRUE(holds(waits.out, "sold out)")) << waits.out;
+  EXPECT_FALSE(holds(waits.out, "\x1b")) << "made safe";
 }
 
 // ---- fit ----
@@ -249,10 +295,40 @@ TEST(Views, FitLaterByDeclaredTimes) {
   EXPECT_TRUE(holds(later.out, "about 2025-01-01T13:00:00Z, in 60 m, when t/a ends")) << later.out;
   const Seen unknown = view({"fit", "--gpus", "8", "--pods", "2"}, cluster);
   EXPECT_EQ(unknown.code, 10);
-  EXPECT_TRUE(holds(unknown.out, "unknown: 1 pod with GPUs does not declare")) << unknown.out;
+  EXPECT_TRUE(holds(unknown.out, "with GPUs does not say how long it runs")) << unknown.out;
   const text::Document json = parsed(view({"fit", "--gpus", "8", "-o", "json"}, cluster).out);
   EXPECT_EQ(json.root().find("verdict")->string(), "later");
   EXPECT_EQ(json.root().find("at")->string(), "2025-01-01T13:00:00Z");
+}
+
+// What fit knows of the time why knows too, whatever kind of holder says it.
+TEST(Views, FitAndWhyTellTheSameStart) {
+  const std::string nodes = view_node("n0", "r0", 8) + view_node("n1", "r1", 8);
+  const std::string over = "activeDeadlineSeconds: 60, ";  // an hour ago, and it runs
+  const std::string limited =
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: t, "
+      "ownerReferences: [{apiVersion: v1, kind: Pod, name: a, uid: u}]}, spec: {queueName: lq, "
+      "maximumExecutionTimeSeconds: 7200, podSets: [{name: main, count: 1, template: {spec: "
+      "{containers: [{name: c, resources: {limits: {nvidia.com/gpu: \"8\"}}}]}}}]}, status: "
+      "{admission: {clusterQueue: research, podSetAssignments: [{name: main, flavors: "
+      "{nvidia.com/gpu: h100}, resourceUsage: {nvidia.com/gpu: \"8\"}, count: 1}]}, conditions: "
+      "[{type: QuotaReserved, status: \"True\", lastTransitionTime: \"2025-01-01T11:00:00Z\"}, "
+      "{type: Admitted, status: \"True\", lastTransitionTime: \"2025-01-01T11:00:00Z\"}]}}\n---\n";
+  const std::string cases[] = {
+      nodes + view_pod("a", 8, "n0", "activeDeadlineSeconds: 7200, ") + view_pod("b", 8, "n1"),
+      nodes + view_pod("a", 8, "n0", over) + view_pod("b", 8, "n1"),
+      nodes + kQueues + limited + view_pod("a", 8, "n0") + view_pod("b", 8, "n1"),
+  };
+  for (const std::string& cluster : cases) {
+    const text::Document fit =
+        parsed(view({"fit", "--gpus", "8", "--queue", "-", "-n", "t", "-o", "json"}, cluster).out);
+    const text::Document why =
+        parsed(view({"why", "t/want", "-o", "json"}, cluster + view_pod("want", 8)).out);
+    ASSERT_NE(why.root().find("start"), nullptr);
+    EXPECT_FALSE(fit.root().find("at")->string().empty()) << cluster;
+    EXPECT_EQ(why.root().find("start")->find("at")->string(), fit.root().find("at")->string())
+        << cluster << why.root().find("start")->find("because")->string();
+  }
 }
 
 TEST(Views, FitNever) {
@@ -557,6 +633,14 @@ TEST(Codes, OfEveryCommand) {
   for (const char* command : {"snapshot", "version"}) {
     cases.push_back({{command, "--kubeconfig", none}, 1});
   }
+  for (const char* command : {"status", "queue", "why", "why-no-gpu", "version"}) {
+    cases.push_back({{command, "--request-timeout", "soon"}, 2});
+    cases.push_back(
+        {{command, "x", "--request-timeout=5s", "-v=7", "--kubeconfig", none},
+         std::string(command) == "status" || std::string(command) == "version" ? 2 : 1});
+  }
+  cases.push_back({{"-v", "6", "--request-timeout", "5", "status", "--kubeconfig", none}, 1});
+  cases.push_back({{"status", "-v", "much"}, 2});
   for (const char* command : {"plan", "why", "why-no-gpu", "up", "run", "controller", "agent",
                               "lint", "convert", "replay", "status", "gpus", "queue", "fit",
                               "preempted", "doctor", "snapshot", "version", "completion"}) {
@@ -699,6 +783,62 @@ TEST(Snapshot, WhatWasHiddenIsNotAbsent) {
   EXPECT_FALSE(holds(doctor.out, "there is no node")) << doctor.out;
   EXPECT_FALSE(holds(doctor.out, "controller-lease-missing")) << doctor.out;
   EXPECT_TRUE(holds(doctor.out, "as far as was seen")) << doctor.out;
+}
+
+TEST(Snapshot, WhyWithoutNodesSaysThatTheyCannotBeSeen) {
+  Listed listed = listed_for_test();
+  listed.pages.clear();
+  listed.unseen = {"nodes"};
+  const auto page = [&](kube::Resource resource, const std::string& items) {
+    const std::string version = resource.group.empty() ? "v1" : resource.group + "/v1beta2";
+    const std::string kind = resource.kind;
+    Result<text::Document> document =
+        text::parse_json(R"({"kind":")" + kind + R"(List","apiVersion":")" + version +
+                         R"(","items":[)" + items + "]}");
+    ASSERT_TRUE(document.ok());
+    listed.pages.push_back(
+        {std::move(resource), std::make_shared<const text::Document>(std::move(*document))});
+  };
+  const std::string asks = R"("containers":[{"name":"c","resources":{"limits":{"nvidia.com/gpu":)";
+  const auto gpus = [&](int n) { return asks + '"' + std::to_string(n) + "\"}}}]"; };
+  page(kube::resources::pods(),
+       R"({"metadata":{"name":"runs","namespace":"t"},"spec":{"nodeName":"n0",)" + gpus(1) +
+           R"(}},{"metadata":{"name":"waits","namespace":"t"},"spec":{"schedulerName":"berth",)" +
+           gpus(2) +
+           R"(},"status":{"phase":"Pending","conditions":[{"type":"PodScheduled",)"
+           R"("status":"False","message":"no node has 2 GPUs"}]}})");
+  const std::string kueue = "kueue.x-k8s.io";
+  page({kueue, "v1beta2", "resourceflavors", "ResourceFlavor", false},
+       R"({"metadata":{"name":"h100"}})");
+  page({kueue, "v1beta2", "clusterqueues", "ClusterQueue", false},
+       R"({"metadata":{"name":"cq"},"spec":{"namespaceSelector":{},"resourceGroups":[{)"
+       R"("coveredResources":["nvidia.com/gpu"],"flavors":[{"name":"h100","resources":[{)"
+       R"("name":"nvidia.com/gpu","nominalQuota":4}]}]}]}})");
+  page({kueue, "v1beta2", "localqueues", "LocalQueue", true},
+       R"({"metadata":{"name":"lq","namespace":"t"},"spec":{"clusterQueue":"cq"}})");
+  const auto workload = [&](const std::string& name, int n) {
+    return R"({"metadata":{"name":")" + name + R"(","namespace":"t"},"spec":{"queueName":"lq",)" +
+           R"("podSets":[{"name":"main","count":1,"template":{"spec":{)" + gpus(n) + "}}}]}}";
+  };
+  page({kueue, "v1beta2", "workloads", "Workload", true},
+       workload("small", 4) + ',' + workload("large", 8));
+  const std::string text = snapshot_text(listed, "https://x:6443", kViewNow);
+
+  const Seen why = view({"why", "pod", "t/waits"}, text);
+  EXPECT_EQ(why.code, 10) << why.out << why.err;
+  EXPECT_TRUE(holds(why.out, "nodes cannot be seen, so where it could run is not")) << why.out;
+  EXPECT_TRUE(holds(why.out, "no node has 2 GPUs")) << why.out;
+  EXPECT_FALSE(holds(why.out, "NoNodes")) << why.out;
+  EXPECT_FALSE(holds(why.out, "FIXES")) << why.out;
+  EXPECT_TRUE(holds(why.out, "partial  you may not see nodes")) << why.out;
+  const Seen runs = view({"why", "pod", "t/runs"}, text);
+  EXPECT_EQ(runs.code, 0) << runs.out;
+  const Seen small = view({"why", "workload", "t/small"}, text);
+  EXPECT_TRUE(holds(small.out, "its quota is free; nodes cannot be seen")) << small.out;
+  const Seen large = view({"why", "workload", "t/large"}, text);
+  EXPECT_EQ(large.code, 30) << large.out;
+  EXPECT_TRUE(holds(large.out, "ExceedsMaxQuota")) << large.out;
+  EXPECT_FALSE(holds(view({"queue"}, text).out, "NoNodes"));
 }
 
 TEST(Views, ColumnsThatSayNothingLeaveTheirRoom) {

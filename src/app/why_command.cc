@@ -136,6 +136,7 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   explain::WhyOptions options;
   options.plan = given;
   options.plan.now_ns = view.now_ns;
+  if (view.hides("nodes")) options.plan.quota_only = true;  // of the rest nothing can be said
   options.objects = &objects;
   options.unseen = view.unseen;
   options.digest = digest_of(view);

@@ -8,6 +8,8 @@
 #include <map>
 #include <set>
 
+#include "explain/endings.h"
+#include "explain/pod_template.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
 #include "text/quantity.h"
@@ -333,38 +335,12 @@ const text::Value* at_path(const text::Value& root, std::initializer_list<const 
   return at;
 }
 
-// How long it says that it runs, in seconds; 0: it does not.
-double declared_seconds(const text::Value& object) {
-  if (const text::Value* limit = at_path(object, {"spec", "activeDeadlineSeconds"})) {
-    return limit->as_double();
-  }
-  const text::Value* notes = at_path(object, {"metadata", "annotations"});
-  const text::Value* run = notes == nullptr ? nullptr : notes->find("sim.berth.dev/run-seconds");
-  if (run == nullptr) return 0;
-  double seconds = 0;
-  for (const char c : run->string()) {
-    if (c == '.') break;
-    if (c < '0' || c > '9' || seconds > 1e9) return 0;
-    seconds = seconds * 10 + (c - '0');
-  }
-  return seconds;
-}
-
 std::optional<std::int64_t> end_of(const model::PodInfo& pod, const ObjectSource* objects) {
-  if (objects == nullptr || pod.started_ns == 0) return std::nullopt;
   const std::size_t slash = pod.name.find('/');
-  const std::string ns = pod.name.substr(0, slash), name = pod.name.substr(slash + 1);
-  const auto raw = objects->find("Pod", ns, name);
-  double seconds = raw ? declared_seconds(*raw->value) : 0;
-  if (seconds <= 0 && pod.shape != nullptr) {
-    const std::size_t job = pod.shape->owner.find("/Job/");
-    const auto owner = job == std::string::npos
-                           ? std::nullopt
-                           : objects->find("Job", ns, pod.shape->owner.substr(job + 5));
-    seconds = owner ? declared_seconds(*owner->value) : 0;
-  }
-  if (seconds <= 0) return std::nullopt;
-  return pod.started_ns + static_cast<std::int64_t>(seconds * 1e9);
+  const std::string_view owner = pod.shape == nullptr ? std::string_view() : pod.shape->owner;
+  const std::size_t job = owner.find("/Job/");
+  return declared_end(objects, pod.name.substr(0, slash), pod.name.substr(slash + 1),
+                      job == std::string_view::npos ? "" : owner.substr(job + 1), pod.started_ns);
 }
 
 }  // namespace
@@ -453,6 +429,41 @@ bool checks_to_come(const objects::Inputs& inputs, const Unit& unit) {
     }
   }
   return false;
+}
+
+std::string checks_not_ready(const ObjectSource* objects, const Unit& unit) {
+  std::string out;
+  if (unit.queued == nullptr) return out;
+  const auto raw = objects == nullptr
+                       ? std::nullopt
+                       : objects->find("Workload", unit.queued->ns, unit.queued->name);
+  for (const auto& [check, state] : unit.queued->checks) {
+    if (state == model::CheckState::kReady) continue;
+    out += (out.empty() ? "" : ", ") + check;
+    std::string said = state == model::CheckState::kRetry      ? "to be tried again"
+                       : state == model::CheckState::kRejected ? "rejected"
+                                                               : "";
+    const auto told = items_below(raw ? raw->value : nullptr, {"status", "admissionChecks"});
+    for (const text::Value& each : told) {
+      const std::string message = text_below(&each, {"message"});
+      if (text_below(&each, {"name"}) != check || message.empty()) continue;
+      said += (said.empty() ? "" : ": ") + message;
+    }
+    if (!said.empty()) out += " (" + said + ')';
+  }
+  return out;
+}
+
+std::string told_by_scheduler(const Unit& unit) {
+  for (const RawObject& object : unit.objects) {
+    if (object.kind != "Pod") continue;
+    for (const text::Value& each : items_below(object.value, {"status", "conditions"})) {
+      if (text_below(&each, {"type"}) != "PodScheduled") continue;
+      const std::string message = text_below(&each, {"message"});
+      if (text_below(&each, {"status"}) == "False" && !message.empty()) return message;
+    }
+  }
+  return "";
 }
 
 namespace {
@@ -592,74 +603,6 @@ Refusal refusal_of(const Unit& unit) {
 
 namespace {
 
-// What runs and says when it ends: a pod, or a workload of a queue with its pods.
-struct Ending {
-  std::int64_t at_ns = 0;
-  std::string name;
-  bool workload = false;
-  friend auto operator<=>(const Ending&, const Ending&) = default;
-};
-
-void take_out(const Situation& s, const Ending& ending, Draft& draft) {
-  if (!ending.workload) {
-    draft.gone_pods.insert(ending.name);
-    return;
-  }
-  for (const model::WorkloadSpec& spec : s.inputs().queues.workloads) {
-    if (spec.ns + '/' + spec.name != ending.name) continue;
-    for (const model::PodSetSpec& set : spec.pod_sets) {
-      draft.gone_pods.insert(set.pods.begin(), set.pods.end());
-    }
-    for (const PodSpec& pod : s.inputs().pods) {
-      const bool owned = !spec.owner.empty() && pod.ns == spec.ns && pod.owner == spec.owner;
-      if (owned) draft.gone_pods.insert(pod.ns + '/' + pod.name);
-    }
-  }
-  draft.gone_workloads.insert(ending.name);
-}
-
-// maximumExecutionTimeSeconds of the workload, or activeDeadlineSeconds and the like of its Job.
-std::optional<std::int64_t> end_of_workload(const Situation& s, const model::WorkloadSpec& spec) {
-  if (!spec.admitted || spec.finished || spec.admitted_ns == 0) return std::nullopt;
-  if (spec.max_execution_s > 0) {
-    const std::int64_t left = std::int64_t{spec.max_execution_s} - spec.past_execution_s;
-    return spec.admitted_ns + std::max<std::int64_t>(0, left) * 1'000'000'000;
-  }
-  if (s.objects() == nullptr || !spec.owner.starts_with("Job/")) return std::nullopt;
-  const auto job = s.objects()->find("Job", spec.ns, spec.owner.substr(4));
-  const double seconds = job ? declared_seconds(*job->value) : 0;
-  if (seconds <= 0) return std::nullopt;
-  return spec.admitted_ns + static_cast<std::int64_t>(seconds * 1e9);
-}
-
-std::vector<Ending> endings_of(const Situation& s) {
-  std::vector<Ending> out;
-  const std::int64_t now = s.options.plan.now_ns;
-  std::size_t looked = 0;
-  for (const NodeView& view : s.picture == nullptr ? std::vector<NodeView>() : s.picture->nodes) {
-    if (view.lasting != 0 || looked > 2048) continue;
-    s.state->for_each_pod_on(view.slot, [&](model::PodId id) {
-      ++looked;
-      const model::PodInfo& info = *s.state->pod(id).info;
-      // Of queued pods the workload speaks, where queues are asked.
-      const bool by_workload = info.queued && s.unit.queued != nullptr;
-      const auto end = by_workload ? std::nullopt : end_of(info, s.objects());
-      if (end && *end > now) out.push_back({*end, info.name, false});
-    });
-  }
-  if (s.unit.queued == nullptr) {
-    std::sort(out.begin(), out.end());
-    return out;
-  }
-  for (const model::WorkloadSpec& spec : s.inputs().queues.workloads) {
-    if (out.size() > 4096) break;
-    const auto end = end_of_workload(s, spec);
-    if (end && *end > now) out.push_back({*end, spec.ns + '/' + spec.name, true});
-  }
-  std::sort(out.begin(), out.end());
-  return out;
-}
-
 // It backs off after an eviction: the time is known.
 std::optional<Start> start_after_backoff(const Situation& s) {
   const model::WorkloadSpec* queued = s.unit.queued;
@@ -684,32 +627,22 @@ bool waits_for_others(Reason reason) {
 
 Start start_of(const Situation& s, const Answer& answer) {
   if (const auto known = start_after_backoff(s)) return *known;
-  Start out{.at_ns = std::nullopt,
-            .because = s.unit.queued != nullptr
-                           ? "nothing that holds what it waits for says how long it runs"
-                           : "no running pod that is in its way says how long it runs"};
-  if (!waits_for_others(answer.reason) || (s.state == nullptr && s.unit.queued == nullptr)) {
-    out.because = "it does not wait for time";
-    return out;
+  std::set<std::string_view> nodes;  // that could take it; of queues all: quota is everywhere
+  if (s.picture != nullptr && s.state != nullptr && s.unit.queued == nullptr) {
+    for (const NodeView& view : s.picture->nodes) {
+      if (view.lasting == 0) nodes.insert(s.state->info(view.slot).name);
+    }
   }
-  const std::vector<Ending> ends = endings_of(s);
-  if (ends.empty()) return out;
-  const auto fits_after = [&](std::size_t count) {
+  std::function<bool(const PodSpec&)> in_the_way;
+  if (!nodes.empty())
+    in_the_way = [&](const PodSpec& pod) { return nodes.contains(pod.node_name); };
+  const Endings endings = endings_of(s.inputs(), s.objects(), s.options.plan.now_ns, in_the_way);
+  Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
     Draft draft;
-    for (std::size_t i = 0; i < count; ++i) take_out(s, ends[i], draft);
+    take_out(s.inputs(), ended, draft);
     return s.trials.run(draft, s.unit).starts;
-  };
-  if (!fits_after(ends.size())) {
-    out.because = "it would not fit when all that say how long they run have ended";
-    return out;
-  }
-  std::size_t low = 0, high = ends.size();  // low does not suffice, high does
-  while (high - low > 1) {
-    const std::size_t middle = (low + high) / 2;
-    (fits_after(middle) ? high : low) = middle;
-  }
-  out.at_ns = ends[high - 1].at_ns;
-  out.because = "when " + ends[high - 1].name + " ends, as it declares";
+  });
+  if (!out.at_ns && !waits_for_others(answer.reason)) out.because = "it does not wait for time";
   return out;
 }
 

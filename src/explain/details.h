@@ -33,6 +33,11 @@ std::optional<Quota> quota_of(const model::Decision& decision, const Unit& unit,
                               const model::Outcome& no);
 // Its queue asks checks that are not ready.
 bool checks_to_come(const objects::Inputs& inputs, const Unit& unit);
+// Those of its status that are not ready, with what each of them wrote: "quota-check (no capacity
+// in zone a), other". objects may be null.
+std::string checks_not_ready(const ObjectSource* objects, const Unit& unit);
+// What the condition PodScheduled of one of its pods says; empty: nothing.
+std::string told_by_scheduler(const Unit& unit);
 std::optional<Ahead> ahead_of(const Trials& trials, const Unit& unit, const model::Outcome& no);
 
 struct Refusal {

@@ -44,14 +44,17 @@ const PodSpec* spec_of(const Situation& s, const std::string& name) {
   return nullptr;
 }
 
+bool is_made_anew(const Situation& s, const PodSpec& pod) {
+  return pod.owner.starts_with("Job/") && s.objects() != nullptr &&
+         s.objects()->find("Job", pod.ns, pod.owner.substr(4)).has_value();
+}
+
 // Whoever made it makes it anew, and it waits; a pod of nobody is gone.
 void take_away(const Situation& s, Draft& draft, const std::string& name) {
   const PodSpec* pod = spec_of(s, name);
   if (pod == nullptr) return;
   draft.remove(s.objects(), "Pod", pod->ns, pod->name);
-  const bool made_anew = pod->owner.starts_with("Job/") && s.objects() != nullptr &&
-                         s.objects()->find("Job", pod->ns, pod->owner.substr(4)).has_value();
-  if (!made_anew) {
+  if (!is_made_anew(s, *pod)) {
     draft.gone_pods.insert(name);
     return;
   }
@@ -73,8 +76,10 @@ void propose(const Situation& s, const std::vector<HeldPod>& pods, const std::st
   }
   const PodSpec* only = pods.size() == 1 ? spec_of(s, pods.front().name) : nullptr;
   const bool leaves = only != nullptr && only->terminating;
+  const bool anew = only != nullptr && is_made_anew(s, *only);
   out.push_back({.title = leaves ? fmt::format("let {} on {} end: it is being deleted", list, node)
-                                 : fmt::format("delete {} on {}", list, node),
+                                 : fmt::format("delete {} on {}{}", list, node,
+                                               anew ? ", which its Job makes anew elsewhere" : ""),
                  .kind = "delete-pod",
                  .disturbance = 3 + static_cast<int>(pods.size()) / 2,
                  .restarts = static_cast<int>(pods.size()),
@@ -82,6 +87,116 @@ void propose(const Situation& s, const std::vector<HeldPod>& pods, const std::st
                    for (const std::string& name : names) take_away(s, draft, name);
                    return true;
                  }});
+}
+
+// Pods of one node whose place would be enough.
+struct Candidate {
+  int milli = 0;
+  std::vector<HeldPod> pods;
+  std::string node;
+};
+
+// The fewest that leave enough behind them, the largest first; held: smallest first.
+std::vector<HeldPod> fewest(const std::vector<HeldPod>& held, int free, int needed) {
+  std::vector<HeldPod> out;
+  for (auto it = held.rbegin(); it != held.rend() && free < needed && it->milli > 0; ++it) {
+    free += it->milli;
+    out.push_back(*it);
+  }
+  // One that was taken early may not be needed any more.
+  std::erase_if(out, [&](const HeldPod& pod) {
+    const bool spare = free - pod.milli >= needed;
+    if (spare) free -= pod.milli;
+    return spare;
+  });
+  return free < needed ? std::vector<HeldPod>() : out;
+}
+
+// What a pod stands or falls with: its Job, or itself.
+std::string whole_of(const PodSpec& pod) {
+  return pod.owner.starts_with("Job/") ? pod.ns + '/' + pod.owner.substr(4)
+                                       : pod.ns + '/' + pod.name;
+}
+
+void stop_all(const Situation& s, const std::vector<const PodSpec*>& pods, Draft& draft) {
+  for (const PodSpec* pod : pods) {
+    draft.gone_pods.insert(pod->ns + '/' + pod->name);
+    draft.remove(s.objects(), "Pod", pod->ns, pod->name);
+    if (pod->owner.starts_with("Job/")) {
+      draft.remove(s.objects(), "Job", pod->ns, pod->owner.substr(4));
+    }
+  }
+}
+
+void propose_stop(const Situation& s, const std::string& names,
+                  const std::vector<const PodSpec*>& pods, Proposals& out) {
+  const int count = static_cast<int>(pods.size());
+  out.push_back({.title = fmt::format("stop {} ({})", names, show_count(count, "pod")),
+                 .kind = "stop-job",
+                 .disturbance = 4,
+                 .restarts = count,
+                 .apply = [&s, pods](Draft& draft) {
+                   stop_all(s, pods, draft);
+                   return true;
+                 }});
+}
+
+// A Job makes a pod that was deleted anew, and it takes its place again: such Jobs are stopped. Of
+// candidates those that stop the fewest pods, then the fewest GPUs, then what matters least.
+void stop_jobs(const Situation& s, const std::vector<Candidate>& candidates, Proposals& out) {
+  struct Stop {
+    std::size_t count = 0;
+    int milli = 0, priority = 0;
+    std::string names;
+    std::vector<const PodSpec*> pods;
+  };
+  std::set<std::string_view> nodes;
+  for (const Candidate& candidate : candidates) nodes.insert(candidate.node);
+  std::map<std::string, const PodSpec*> by_name;  // on those nodes
+  using Owner = std::pair<std::string_view, std::string_view>;
+  std::map<Owner, std::vector<const PodSpec*>> members;  // of Jobs that have pods there
+  for (const PodSpec& pod : s.inputs().pods) {
+    if (!nodes.contains(pod.node_name)) continue;
+    by_name.emplace(pod.ns + '/' + pod.name, &pod);
+    if (pod.owner.starts_with("Job/")) members[{pod.ns, pod.owner}];
+  }
+  if (members.empty()) return;
+  for (const PodSpec& pod : s.inputs().pods) {
+    if (pod.node_name.empty() || pod.owner.empty()) continue;
+    const auto it = members.find({pod.ns, pod.owner});
+    if (it != members.end()) it->second.push_back(&pod);
+  }
+  std::vector<Stop> stops;
+  std::set<std::string> seen;
+  for (const Candidate& candidate : candidates) {
+    Stop stop{.milli = candidate.milli};
+    std::set<std::string> wholes;
+    bool job = false;
+    for (const HeldPod& held : candidate.pods) {
+      const auto found = by_name.find(held.name);
+      if (found == by_name.end() || !wholes.insert(whole_of(*found->second)).second) continue;
+      const PodSpec* pod = found->second;
+      if (const auto it = members.find({pod->ns, pod->owner}); it != members.end()) {
+        stop.pods.insert(stop.pods.end(), it->second.begin(), it->second.end());
+        job = true;
+      } else {
+        stop.pods.push_back(pod);
+      }
+      stop.priority = std::max(stop.priority, pod->priority);
+    }
+    int named = 0;
+    for (const std::string& whole : wholes) {
+      if (++named <= 3) stop.names += (named == 1 ? "" : ", ") + whole;
+    }
+    if (named > 3) stop.names += fmt::format(" and {} more", named - 3);
+    stop.count = stop.pods.size();
+    if (job && seen.insert(stop.names).second) stops.push_back(std::move(stop));
+  }
+  std::stable_sort(stops.begin(), stops.end(), [](const Stop& a, const Stop& b) {
+    return std::tie(a.count, a.milli, a.priority) < std::tie(b.count, b.milli, b.priority);
+  });
+  if (stops.size() > 4) stops.resize(4);
+  for (const Stop& stop : stops) propose_stop(s, stop.names, stop.pods, out);
 }
 
 // Running pods by the job they belong to, smallest first.
@@ -101,35 +216,14 @@ void whole_jobs(const Situation& s, Proposals& out) {
   }
   std::sort(order.begin(), order.end());
   if (order.size() > 4) order.resize(4);
-  for (const auto& [count, name] : order) {
-    out.push_back(
-        {.title = fmt::format("stop {} ({})", name, show_count(static_cast<int>(count), "pod")),
-         .kind = "stop-job",
-         .disturbance = 4,
-         .restarts = static_cast<int>(count),
-         .apply = [&s, pods = jobs.at(name)](Draft& draft) {
-           for (const PodSpec* pod : pods) {
-             draft.gone_pods.insert(pod->ns + '/' + pod->name);
-             draft.remove(s.objects(), "Pod", pod->ns, pod->name);
-             if (pod->owner.starts_with("Job/")) {
-               draft.remove(s.objects(), "Job", pod->ns, pod->owner.substr(4));
-             }
-           }
-           return true;
-         }});
-  }
+  for (const auto& [count, name] : order) propose_stop(s, name, jobs.at(name), out);
 }
 
 }  // namespace
 
 void propose_holders(const Situation& s, Proposals& out) {
   if (s.picture == nullptr || s.state == nullptr) return;
-  struct Candidate {
-    int milli = 0;
-    std::vector<HeldPod> pods;
-    std::string node;
-  };
-  std::vector<Candidate> one, two;
+  std::vector<Candidate> one, two, several;
   const int needed = s.sample.gpu.kind == model::GpuDemandSpec::Kind::kWhole
                          ? s.sample.gpu.count * model::kMilliPerGpu
                          : s.sample.gpu.milli * s.sample.gpu.count;
@@ -138,6 +232,9 @@ void propose_holders(const Situation& s, Proposals& out) {
     if (one.size() + two.size() > 400) break;
     const std::vector<HeldPod> held = pods_on(s, view.slot);
     const std::string& node = s.state->info(view.slot).name;
+    Candidate more{.pods = fewest(held, view.free_milli, needed), .node = node};
+    for (const HeldPod& pod : more.pods) more.milli += pod.milli;
+    if (more.pods.size() > 2) several.push_back(std::move(more));
     for (std::size_t i = 0; i < held.size() && i < 16; ++i) {
       if (needed == 0 || view.free_milli + held[i].milli >= needed) {
         one.push_back({held[i].milli, {held[i]}, node});
@@ -149,11 +246,18 @@ void propose_holders(const Situation& s, Proposals& out) {
       }
     }
   }
-  const auto by_size = [](const Candidate& a, const Candidate& b) { return a.milli < b.milli; };
-  std::stable_sort(one.begin(), one.end(), by_size);
-  std::stable_sort(two.begin(), two.end(), by_size);
+  const auto by_size = [](const Candidate& a, const Candidate& b) {
+    return std::pair(a.pods.size(), a.milli) < std::pair(b.pods.size(), b.milli);
+  };
+  for (auto* list : {&one, &two, &several}) std::stable_sort(list->begin(), list->end(), by_size);
   for (std::size_t i = 0; i < one.size() && i < 6; ++i) propose(s, one[i].pods, one[i].node, out);
   for (std::size_t i = 0; i < two.size() && i < 3; ++i) propose(s, two[i].pods, two[i].node, out);
+  if (one.size() > 8) one.resize(8);
+  if (two.size() > 4) two.resize(4);
+  if (several.size() > 2) several.resize(2);
+  one.insert(one.end(), two.begin(), two.end());
+  one.insert(one.end(), several.begin(), several.end());
+  stop_jobs(s, one, out);
   whole_jobs(s, out);
 }
 

@@ -247,12 +247,12 @@ void drop_workload(const Situation& s, Draft& draft, const WorkloadSpec& victim)
 void holders(const Situation& s, Proposals& out) {
   const QueueSpec* queue = cluster_queue(s);
   if (queue == nullptr) return;
-  struct Candidate {
+  struct QuotaHolder {
     bool foreign = false;
     std::int64_t gpus = 0;
     const WorkloadSpec* spec = nullptr;
   };
-  std::vector<Candidate> found;
+  std::vector<QuotaHolder> found;
   for (const WorkloadSpec& spec : s.inputs().queues.workloads) {
     if (!spec.admission || spec.finished || &spec == s.unit.queued) continue;
     const model::Amounts amounts = asked(spec);
@@ -260,7 +260,7 @@ void holders(const Situation& s, Proposals& out) {
     found.push_back(
         {spec.admission->queue != queue->name, gpus == amounts.end() ? 0 : gpus->second, &spec});
   }
-  std::stable_sort(found.begin(), found.end(), [](const Candidate& a, const Candidate& b) {
+  std::stable_sort(found.begin(), found.end(), [](const QuotaHolder& a, const QuotaHolder& b) {
     return std::pair(a.foreign, a.gpus) < std::pair(b.foreign, b.gpus);
   });
   for (std::size_t i = 0; i < found.size() && i < 6; ++i) {

@@ -5,6 +5,7 @@
 
 #include "explain/fixes.h"
 #include "explain/words.h"
+#include "text/quantity.h"
 
 namespace berth::explain {
 
@@ -107,6 +108,13 @@ void state_amounts(const Situation& s, const Held& held, Proposals& out) {
           }));
 }
 
+// "4" and "4000m" are the same.
+bool says_amount(const Tree* at, const std::string& amount) {
+  if (at == nullptr) return false;
+  const auto has = text::parse_quantity(at->string()), want = text::parse_quantity(amount);
+  return has.ok() && want.ok() && *has == *want;
+}
+
 void limit_range(const Situation& s, const Held& held, Proposals& out) {
   const bool gpus = held.resource.find("gpu") != std::string::npos;
   against(out, fmt::format("ask for {} {} a container", held.enough, held.resource),
@@ -116,27 +124,50 @@ void limit_range(const Situation& s, const Held& held, Proposals& out) {
               for (const char* list : {"limits", "requests"}) {
                 Tree* amounts = resources == nullptr ? nullptr : resources->find(list);
                 Tree* now = amounts == nullptr ? nullptr : amounts->find(held.resource);
-                if (now != nullptr && now->string() == held.asked) {
-                  *now = Tree::of_text(held.enough);
-                }
+                if (says_amount(now, held.asked)) *now = Tree::of_text(held.enough);
               }
             });
           }));
+  if (!held.name.empty()) {
+    return against(out,
+                   fmt::format("LimitRange {}: limits of {} times the request of {}", held.object,
+                               held.name, held.resource),
+                   "limit-range", 3, [&s, held](Draft& draft) {
+                     Tree* range = draft.edit(s.objects(), "LimitRange", s.unit.ns, held.object);
+                     if (range == nullptr) return false;
+                     for (Tree& item : (*range)["spec"]["limits"].items()) {
+                       Tree* ratios = item.find("maxLimitRequestRatio");
+                       Tree* now = ratios == nullptr ? nullptr : ratios->find(held.resource);
+                       if (now != nullptr) *now = Tree::of_text(held.name);
+                     }
+                     return true;
+                   });
+  }
   against(out, fmt::format("LimitRange {}: {} {}", held.object, held.asked, held.resource),
           "limit-range", 3, [&s, held](Draft& draft) {
             Tree* range = draft.edit(s.objects(), "LimitRange", s.unit.ns, held.object);
             if (range == nullptr) return false;
             for (Tree& item : (*range)["spec"]["limits"].items()) {
-              for (const char* bound : {"max", "min"}) {
+              for (const char* bound : {"max", "min", "default"}) {
                 Tree* amounts = item.find(bound);
                 Tree* now = amounts == nullptr ? nullptr : amounts->find(held.resource);
-                if (now != nullptr && now->string() == held.enough) {
-                  *now = Tree::of_text(held.asked);
-                }
+                if (says_amount(now, held.enough)) *now = Tree::of_text(held.asked);
               }
             }
             return true;
           });
+}
+
+// The class or the label: one of them is not meant.
+void class_labels(const Situation& s, const Held& held, Proposals& out) {
+  against(out, "do without the label " + held.name + " in its nodeSelector", "drop-selector", 1,
+          in_templates(s, [held](Tree& spec) {
+            Tree& selector = spec["nodeSelector"];
+            selector.erase(held.name);
+            if (selector.members().empty()) spec.erase("nodeSelector");
+          }));
+  against(out, "do without the runtimeClassName " + held.object, "drop-class", 2,
+          in_templates(s, [](Tree& spec) { spec.erase("runtimeClassName"); }));
 }
 
 void runtime_class(const Situation& s, const Held& held, Proposals& out) {
@@ -203,6 +234,8 @@ void propose_server(const Situation& s, Proposals& out) {
       return limit_range(s, held, out);
     case Held::By::kRuntimeClass:
       return runtime_class(s, held, out);
+    case Held::By::kClassLabels:
+      return class_labels(s, held, out);
     case Held::By::kStorage:
       return storage(s, held, out);
     case Held::By::kClaimInUse:

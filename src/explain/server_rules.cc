@@ -3,46 +3,24 @@
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <map>
 
 #include "explain/behind.h"
-#include "explain/words.h"
-#include "objects/pod_spec.h"
+#include "explain/namespace_rules.h"
 #include "text/nearest.h"
-#include "text/quantity.h"
 
 namespace berth::explain {
 
 namespace {
 
-using model::Amounts;
 using model::Reason;
 using text::Value;
 
 constexpr int kMostMade = 256;
 
-const Value* deeper(const Value* at, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    if (at == nullptr) return nullptr;
-    at = at->find(key);
-  }
-  return at;
-}
-
-std::string text_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
-
 std::int64_t number_below(const Value* at, std::initializer_list<std::string_view> keys,
                           std::int64_t otherwise) {
   const Value* found = deeper(at, keys);
   return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
-}
-
-std::span<const Value> items_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? std::span<const Value>() : found->items();
 }
 
 // Of a kind that has no namespace, whatever the source makes of that.
@@ -54,73 +32,27 @@ std::optional<RawObject> of_cluster(const ObjectSource& objects, std::string_vie
   return std::nullopt;
 }
 
-// cpu in thousandths, everything else in pieces or bytes, as the model counts.
-std::optional<std::int64_t> amount_in(std::string_view resource, const Value& v) {
-  const auto parsed = text::parse_quantity(v.is_number() ? v.number_text() : v.string());
-  if (!parsed.ok()) return std::nullopt;
-  return resource.ends_with("cpu") ? parsed->milli_value() : parsed->value();
+bool owned_by(const Value& object, std::string_view kind, std::string_view name) {
+  const auto owners = items_below(&object, {"metadata", "ownerReferences"});
+  return std::any_of(owners.begin(), owners.end(), [&](const Value& each) {
+    return text_below(&each, {"kind"}) == kind && text_below(&each, {"name"}) == name;
+  });
 }
 
-std::string show_amount(std::string_view resource, std::int64_t amount) {
-  if (resource.ends_with("cpu")) return text::Quantity::from_milli(amount).to_string();
-  const bool bytes = resource.ends_with("memory") || resource.ends_with("storage") ||
-                     resource.find("hugepages-") != std::string_view::npos;
-  return text::Quantity::from_units(amount,
-                                    bytes ? text::Format::kBinarySI : text::Format::kDecimalSI)
-      .to_string();
-}
-
-Amounts amounts_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  Amounts out;
-  const Value* found = deeper(at, keys);
-  if (found == nullptr) return out;
-  for (const text::Member& member : found->members()) {
-    if (const auto amount = amount_in(member.key, member.value)) {
-      out.emplace(std::string(member.key), *amount);
-    }
-  }
-  return out;
-}
-
-// A template as written, and what its pods ask for.
-struct Template {
-  const RawObject* object = nullptr;
-  const Value* spec = nullptr;
-  objects::RawPodSpec pod;
-  Amounts requests, limits;
-  int fresh = 0;  // pods of it that are yet to be made
-};
-
-bool read_spec(const Value& spec, Template& out) {
-  text::Decoder decoder;
-  decode(spec, out.pod, decoder);
-  if (!decoder.ok()) return false;
-  const objects::Resources* level = out.pod.pod_level ? &*out.pod.pod_level : nullptr;
-  objects::Containers limited = out.pod.containers;
-  for (auto* list : {&limited.init, &limited.app}) {
-    for (objects::Container& each : *list) each.resources.requests = each.resources.limits;
-  }
-  return objects::effective_requests(out.pod.containers, level, out.pod.overhead, out.requests) &&
-         objects::effective_requests(limited, nullptr, out.pod.overhead, out.limits);
-}
-
-bool has_ended(const Value& pod) {
-  const std::string phase = text_below(&pod, {"status", "phase"});
-  return phase == "Succeeded" || phase == "Failed";
-}
-
-bool owned_by(const Value& pod, const RawObject& owner) {
+// Also by way of a ReplicaSet, as a Deployment's are.
+bool made_by(const ObjectSource& objects, const Value& pod, const RawObject& owner) {
+  if (owned_by(pod, owner.kind, owner.name)) return true;
+  if (owner.kind != "Deployment") return false;
   for (const Value& each : items_below(&pod, {"metadata", "ownerReferences"})) {
-    if (text_below(&each, {"kind"}) == owner.kind && text_below(&each, {"name"}) == owner.name) {
+    const std::string name = text_below(&each, {"name"});
+    if (text_below(&each, {"kind"}) != "ReplicaSet") continue;
+    if (const auto set = objects.find("ReplicaSet", owner.ns, name)) {
+      if (owned_by(*set->value, owner.kind, owner.name)) return true;
+    } else if (name.substr(0, name.rfind('-')) == owner.name) {
       return true;
     }
   }
   return false;
-}
-
-// An object of the API server's: a manifest that nobody has applied yet has neither.
-bool was_admitted(const RawObject& object) {
-  return !object.uid.empty() || deeper(object.value, {"status", "phase"}) != nullptr;
 }
 
 const Value* template_at(const RawObject& object, const TemplatePlace& place) {
@@ -135,32 +67,6 @@ const Value* template_at(const RawObject& object, const TemplatePlace& place) {
 }
 
 // ---- defaults ----
-
-// One item of a LimitRange for containers, with what the API server makes of its gaps.
-struct Range {
-  std::string name;
-  Amounts most, least, limit, request;
-};
-
-std::vector<Range> ranges_of(const ObjectSource& objects, const std::string& ns) {
-  std::vector<Range> out;
-  for (const RawObject& raw : objects.of_kind("LimitRange")) {
-    if (raw.ns != ns) continue;
-    for (const Value& item : items_below(raw.value, {"spec", "limits"})) {
-      if (text_below(&item, {"type"}) != "Container") continue;
-      Range range{.name = raw.name,
-                  .most = amounts_below(&item, {"max"}),
-                  .least = amounts_below(&item, {"min"}),
-                  .limit = amounts_below(&item, {"default"}),
-                  .request = amounts_below(&item, {"defaultRequest"})};
-      range.limit.insert(range.most.begin(), range.most.end());
-      range.request.insert(range.limit.begin(), range.limit.end());
-      range.request.insert(range.least.begin(), range.least.end());
-      out.push_back(std::move(range));
-    }
-  }
-  return out;
-}
 
 void fill_container(Tree& container, const Range& range) {
   const bool stated = container.find("resources") != nullptr;
@@ -196,6 +102,8 @@ void fill_runtime_class(const ObjectSource& objects, Tree& spec) {
   const Value* selector = deeper(raw->value, {"scheduling", "nodeSelector"});
   for (const text::Member& label :
        selector == nullptr ? std::span<const text::Member>() : selector->members()) {
+    // One that differs is refused (by_class_labels).
+    if (spec["nodeSelector"].find(label.key) != nullptr) continue;
     spec["nodeSelector"][label.key] = Tree::of_text(label.value.string());
   }
   for (const Value& toleration : items_below(raw->value, {"scheduling", "tolerations"})) {
@@ -209,6 +117,7 @@ void fill_runtime_class(const ObjectSource& objects, Tree& spec) {
 
 void fill_ranges(const std::vector<Range>& ranges, Tree& spec) {
   for (const Range& range : ranges) {
+    if (range.of_pod) continue;
     for (const char* list : {"initContainers", "containers"}) {
       if (spec.find(list) == nullptr) continue;
       for (Tree& container : spec[list].items()) fill_container(container, range);
@@ -236,181 +145,30 @@ Tree pod_of(const RawObject& owner, const Tree& made_of, int number) {
   return pod;
 }
 
-// ---- ResourceQuota ----
-
-bool in_scope(const Value& selector, const Template& pod) {
-  const std::string scope = text_below(&selector, {"scopeName"});
-  const std::string op = text_below(&selector, {"operator"});
-  if (scope == "BestEffort" || scope == "NotBestEffort") {
-    const bool nothing = pod.requests.empty() && pod.limits.empty();
-    return nothing == (scope == "BestEffort");
-  }
-  if (scope == "Terminating" || scope == "NotTerminating") {
-    const bool ends = deeper(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
-    return ends == (scope == "Terminating");
-  }
-  if (scope != "PriorityClass") return false;
-  const std::string& has = pod.pod.priority_class;
-  if (op == "Exists" || op == "DoesNotExist") return has.empty() == (op == "DoesNotExist");
-  const auto values = items_below(&selector, {"values"});
-  const bool listed =
-      std::any_of(values.begin(), values.end(), [&](const Value& v) { return v.string() == has; });
-  return listed == (op == "In");
-}
-
-bool counts_it(const Value& quota, const Template& pod) {
-  for (const Value& scope : items_below(&quota, {"spec", "scopes"})) {
-    const std::string_view name = scope.string();
-    const bool nothing = pod.requests.empty() && pod.limits.empty();
-    const bool ends = deeper(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
-    if (name == "BestEffort" && !nothing) return false;
-    if (name == "NotBestEffort" && nothing) return false;
-    if (name == "Terminating" && !ends) return false;
-    if (name == "NotTerminating" && ends) return false;
-    if (name == "PriorityClass" && pod.pod.priority_class.empty()) return false;
-  }
-  const auto selectors = items_below(&quota, {"spec", "scopeSelector", "matchExpressions"});
-  return std::all_of(selectors.begin(), selectors.end(),
-                     [&](const Value& each) { return in_scope(each, pod); });
-}
-
-// What one pod takes of a line of a quota; absent: the line is not about pods.
-std::optional<std::int64_t> taken_of(std::string_view line, const Template& pod) {
-  const auto in = [](const Amounts& amounts, std::string_view resource) {
-    const auto it = amounts.find(resource);
-    return it == amounts.end() ? 0 : it->second;
-  };
-  if (line == "pods" || line == "count/pods") return 1;
-  if (line == "requests.storage" || line.starts_with("count/")) return std::nullopt;
-  if (line.starts_with("requests.")) return in(pod.requests, line.substr(9));
-  if (line.starts_with("limits.")) return in(pod.limits, line.substr(7));
-  if (line == "cpu" || line == "memory" || line == "ephemeral-storage" ||
-      line.starts_with("hugepages-")) {
-    return in(pod.requests, line);
-  }
-  return std::nullopt;
-}
-
-// cpu and memory that a quota counts must be stated by every container.
-bool must_be_stated(std::string_view line) {
-  return line == "cpu" || line == "memory" || line == "requests.cpu" || line == "requests.memory" ||
-         line == "limits.cpu" || line == "limits.memory";
-}
-
-Held short_of(const RawObject& quota, std::string_view line, std::int64_t hard, std::int64_t used,
-              std::int64_t each, int pods) {
-  Held out{.by = Held::By::kQuota,
-           .reason = each > hard ? Reason::kExceedsMaxQuota : Reason::kWaitingForQuota,
-           .never = each > hard,
-           .object = quota.name,
-           .resource = std::string(line),
-           .enough = show_amount(line, used + each * pods)};
-  out.too_many = pods - static_cast<int>(std::max<std::int64_t>(0, hard - used) / each);
-  const std::string asks = pods == 1
-                               ? "its pod asks for " + show_amount(line, each)
-                               : fmt::format("{} that are yet to be made ask for {} each",
-                                             show_count(pods, "pod"), show_amount(line, each));
-  out.message =
-      out.never ? fmt::format("the ResourceQuota {} allows {} {} in the namespace {}, and {}",
-                              quota.name, show_amount(line, hard), line, quota.ns, asks)
-                : fmt::format("the ResourceQuota {} allows {} {} in the namespace {}, {} used; {}",
-                              quota.name, show_amount(line, hard), line, quota.ns,
-                              show_amount(line, used) + (used == 1 ? " is" : " are"), asks);
-  return out;
-}
-
-std::optional<Held> by_quotas(const ObjectSource& objects, const Template& mine) {
-  const std::string& ns = mine.object->ns;
-  std::vector<RawObject> quotas;
-  for (RawObject& raw : objects.of_kind("ResourceQuota")) {
-    if (raw.ns == ns && counts_it(*raw.value, mine)) quotas.push_back(std::move(raw));
-  }
-  if (quotas.empty()) return std::nullopt;
-  std::vector<Template> others;
-  const std::vector<RawObject> pods = objects.of_kind("Pod");
-  for (const RawObject& raw : pods) {
-    const Value* spec = raw.ns == ns ? deeper(raw.value, {"spec"}) : nullptr;
-    if (spec == nullptr || has_ended(*raw.value) || raw.value == mine.object->value) continue;
-    Template other;
-    other.spec = spec;
-    if (read_spec(*spec, other)) others.push_back(std::move(other));
-  }
-  for (const RawObject& quota : quotas) {
-    const Amounts hard = amounts_below(quota.value, {"spec", "hard"});
-    const Amounts told = amounts_below(quota.value, {"status", "used"});
-    for (const auto& [line, most] : hard) {
-      const auto each = taken_of(line, mine);
-      if (!each) continue;
-      if (*each == 0 && must_be_stated(line)) {
-        return Held{.by = Held::By::kNoAmount,
-                    .message = fmt::format(
-                        "the ResourceQuota {} counts {}, which its containers do not state",
-                        quota.name, line),
-                    .object = quota.name,
-                    .resource = line};
-      }
-      std::int64_t used = 0;
-      for (const Template& other : others) {
-        if (counts_it(*quota.value, other)) used += taken_of(line, other).value_or(0);
-      }
-      const auto written = told.find(line);
-      if (pods.empty() && written != told.end()) used = written->second;  // pods are not shown
-      if (*each > 0 && used + *each * mine.fresh > most) {
-        return short_of(quota, line, most, used, *each, mine.fresh);
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-// ---- the rest ----
-
-std::optional<Held> by_range(const Range& range, const objects::Container& container) {
-  const auto say = [&](const std::string& resource, std::int64_t has, std::int64_t bound,
-                       const char* rule) {
-    return Held{.by = Held::By::kLimitRange,
+// Its class puts pods on nodes with other labels than it asks for itself.
+std::optional<Held> by_class_labels(const RawObject& runtime, const PodTemplate& mine) {
+  const Value* selector = deeper(runtime.value, {"scheduling", "nodeSelector"});
+  for (const text::Member& label :
+       selector == nullptr ? std::span<const text::Member>() : selector->members()) {
+    const auto own = mine.pod.node_selector.find(label.key);
+    if (own == mine.pod.node_selector.end() || own->second == label.value.string()) continue;
+    return Held{.by = Held::By::kClassLabels,
                 .message = fmt::format(
-                    "the LimitRange {} allows a container {} {} {}, and container {} asks for {}",
-                    range.name, rule, show_amount(resource, bound), resource, container.name,
-                    show_amount(resource, has)),
-                .object = range.name,
-                .resource = resource,
-                .enough = show_amount(resource, bound),
-                .asked = show_amount(resource, has)};
-  };
-  for (const auto& [resource, most] : range.most) {
-    for (const Amounts* amounts : {&container.resources.limits, &container.resources.requests}) {
-      const auto it = amounts->find(resource);
-      if (it != amounts->end() && it->second > most) {
-        return say(resource, it->second, most, "at most");
-      }
-    }
-  }
-  for (const auto& [resource, least] : range.least) {
-    const auto it = container.resources.requests.find(resource);
-    if (it != container.resources.requests.end() && it->second < least) {
-      return say(resource, it->second, least, "at least");
-    }
+                    "the RuntimeClass {} is for nodes with the label {}={}, and its nodeSelector "
+                    "asks for {}={}",
+                    runtime.name, label.key, label.value.string(), label.key, own->second),
+                .object = runtime.name,
+                .name = std::string(label.key)};
   }
   return std::nullopt;
 }
 
-std::optional<Held> by_ranges(const ObjectSource& objects, const Template& mine) {
-  for (const Range& range : ranges_of(objects, mine.object->ns)) {
-    for (const auto* list : {&mine.pod.containers.init, &mine.pod.containers.app}) {
-      for (const objects::Container& container : *list) {
-        if (auto held = by_range(range, container)) return held;
-      }
-    }
-  }
-  return std::nullopt;
-}
-
-std::optional<Held> by_runtime_class(const ObjectSource& objects, const Template& mine) {
+std::optional<Held> by_runtime_class(const ObjectSource& objects, const PodTemplate& mine) {
   const std::string name = text_below(mine.spec, {"runtimeClassName"});
   const std::vector<RawObject> classes = objects.of_kind("RuntimeClass");
-  if (name.empty() || classes.empty() || of_cluster(objects, "RuntimeClass", name)) {
-    return std::nullopt;
+  if (name.empty() || classes.empty()) return std::nullopt;
+  if (const auto raw = of_cluster(objects, "RuntimeClass", name)) {
+    return mine.fresh > 0 ? by_class_labels(*raw, mine) : std::nullopt;
   }
   std::vector<std::string> names;
   for (const RawObject& raw : classes) names.push_back(raw.name);
@@ -420,7 +178,16 @@ std::optional<Held> by_runtime_class(const ObjectSource& objects, const Template
               .name = text::nearest(name, names)};
 }
 
-std::optional<Held> by_scheduler(const Template& mine) {
+// A pod that this scheduler has bound: the name is right, however it reads.
+bool binds_pods(const ObjectSource& objects, const std::string& scheduler) {
+  const std::vector<RawObject> pods = objects.of_kind("Pod");
+  return std::any_of(pods.begin(), pods.end(), [&](const RawObject& pod) {
+    return text_below(pod.value, {"spec", "schedulerName"}) == scheduler &&
+           !text_below(pod.value, {"spec", "nodeName"}).empty();
+  });
+}
+
+std::optional<Held> by_scheduler(const ObjectSource& objects, const PodTemplate& mine) {
   static const std::vector<std::string> kSchedulers = {"default-scheduler", "berth", "volcano",
                                                        "kai-scheduler"};
   const std::string name = text_below(mine.spec, {"schedulerName"});
@@ -431,6 +198,7 @@ std::optional<Held> by_scheduler(const Template& mine) {
   const std::string meant = text::nearest(name, kSchedulers);
   // "my-berth" may well exist; "default-schedular" does not.
   if (meant.empty() || text::edits_between(name, meant, 3) > 2) return std::nullopt;
+  if (binds_pods(objects, name)) return std::nullopt;
   return Held{.by = Held::By::kScheduler,
               .message = fmt::format("its schedulerName is {}, which reads like {}", name, meant),
               .object = name,
@@ -451,25 +219,48 @@ bool is_bound(const ObjectSource& objects, const RawObject& claim) {
   return false;
 }
 
-// Why nobody makes a volume of the class for a claim; empty: somebody does, or it is not known.
-std::string no_volume_of(const ObjectSource& objects, const std::string& storage) {
+bool is_default_class(const RawObject& storage) {
+  const Value* notes = deeper(storage.value, {"metadata", "annotations"});
+  const auto says = [notes](std::string_view key) { return text_below(notes, {key}) == "true"; };
+  return says("storageclass.kubernetes.io/is-default-class") ||
+         says("storageclass.beta.kubernetes.io/is-default-class");
+}
+
+bool has_free_volume(const ObjectSource& objects, const std::string& storage) {
+  const std::vector<RawObject> volumes = objects.of_kind("PersistentVolume");
+  return std::any_of(volumes.begin(), volumes.end(), [&](const RawObject& volume) {
+    return text_below(volume.value, {"spec", "storageClassName"}) == storage &&
+           deeper(volume.value, {"spec", "claimRef"}) == nullptr;
+  });
+}
+
+// Why nobody makes a volume for a claim with that spec; empty: somebody does, or it is not known.
+// waits: the API server has had the claim for a while.
+std::string no_volume_for(const ObjectSource& objects, const Value* claim, bool waits) {
   const std::vector<RawObject> classes = objects.of_kind("StorageClass");
-  if (storage.empty() || classes.empty()) return "";
+  if (classes.empty()) return "";
+  std::string storage = text_below(claim, {"storageClassName"});
+  if (deeper(claim, {"storageClassName"}) == nullptr) {
+    const auto chosen = std::find_if(classes.begin(), classes.end(), is_default_class);
+    if (chosen != classes.end()) storage = chosen->name;
+  }
+  if (storage.empty()) {
+    return has_free_volume(objects, "") ? ""
+                                        : "it has no storage class, and no PersistentVolume "
+                                          "without one is free";
+  }
   const auto raw = of_cluster(objects, "StorageClass", storage);
   if (!raw) return "its storage class " + storage + " does not exist";
-  if (text_below(raw->value, {"volumeBindingMode"}) != "WaitForFirstConsumer") {
+  const bool made = text_below(raw->value, {"provisioner"}) != "kubernetes.io/no-provisioner";
+  if (!made && !has_free_volume(objects, storage)) {
+    return fmt::format("no PersistentVolume of its storage class {} is free, and nobody makes one",
+                       storage);
+  }
+  if (waits && text_below(raw->value, {"volumeBindingMode"}) != "WaitForFirstConsumer") {
     return fmt::format("its storage class {} binds claims at once, and did not bind this one",
                        storage);
   }
-  if (text_below(raw->value, {"provisioner"}) != "kubernetes.io/no-provisioner") return "";
-  for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
-    if (text_below(volume.value, {"spec", "storageClassName"}) == storage &&
-        deeper(volume.value, {"spec", "claimRef"}) == nullptr) {
-      return "";
-    }
-  }
-  return fmt::format("no PersistentVolume of its storage class {} is free, and nobody makes one",
-                     storage);
+  return "";
 }
 
 Held unbound(const std::string& claim, const std::string& why) {
@@ -479,13 +270,13 @@ Held unbound(const std::string& claim, const std::string& why) {
           .object = claim};
 }
 
-std::optional<Held> by_claim(const ObjectSource& objects, const Template& mine,
+std::optional<Held> by_claim(const ObjectSource& objects, const PodTemplate& mine,
                              const std::string& name) {
   const auto claim = objects.find("PersistentVolumeClaim", mine.object->ns, name);
   if (!claim) return std::nullopt;  // the model says so
   if (!is_bound(objects, *claim) && text_below(claim->value, {"status", "phase"}) != "Lost") {
     const std::string why =
-        no_volume_of(objects, text_below(claim->value, {"spec", "storageClassName"}));
+        no_volume_for(objects, deeper(claim->value, {"spec"}), was_admitted(*claim));
     if (!why.empty()) return unbound(name, why);
   }
   const auto modes = items_below(claim->value, {"spec", "accessModes"});
@@ -511,20 +302,33 @@ std::optional<Held> by_claim(const ObjectSource& objects, const Template& mine,
   return std::nullopt;
 }
 
-std::optional<Held> by_claims(const ObjectSource& objects, const Template& mine) {
+std::optional<Held> by_claims(const ObjectSource& objects, const PodTemplate& mine) {
   for (const Value& volume : items_below(mine.spec, {"volumes"})) {
     const std::string name = text_below(&volume, {"persistentVolumeClaim", "claimName"});
     if (!name.empty()) {
       if (auto held = by_claim(objects, mine, name)) return held;
       continue;
     }
-    const Value* made = deeper(&volume, {"ephemeral", "volumeClaimTemplate"});
-    const std::string storage = text_below(made, {"spec", "storageClassName"});
-    const bool gone = !storage.empty() && !objects.of_kind("StorageClass").empty() &&
-                      !of_cluster(objects, "StorageClass", storage);
-    if (gone) return unbound(text_below(&volume, {"name"}), no_volume_of(objects, storage));
+    const Value* made = deeper(&volume, {"ephemeral", "volumeClaimTemplate", "spec"});
+    if (made == nullptr) continue;
+    const std::string own = text_below(&volume, {"name"});
+    // Its claim has the pod's name and the volume's.
+    const bool bound =
+        objects.find("PersistentVolumeClaim", mine.object->ns, mine.object->name + '-' + own)
+            .has_value();
+    const std::string why = bound ? "" : no_volume_for(objects, made, false);
+    if (!why.empty()) return unbound(own, why);
   }
   return std::nullopt;
+}
+
+// The class of pods that name none, or empty.
+std::string default_priority(const ObjectSource& objects) {
+  for (const RawObject& raw : objects.of_kind("PriorityClass")) {
+    const Value* chosen = raw.value->find("globalDefault");
+    if (chosen != nullptr && chosen->as_bool()) return raw.name;
+  }
+  return "";
 }
 
 }  // namespace
@@ -553,7 +357,7 @@ std::optional<Held> ServerRules::held() const {
     const ChangedObjects stored(objects_, filled);
     const auto now = stored.find(place.kind, place.ns, place.name);
     const Value* at = now ? template_at(*now, place) : nullptr;
-    Template mine;
+    PodTemplate mine;
     mine.object = &*raw;
     mine.spec = deeper(at, {"spec"});
     if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) {
@@ -569,16 +373,18 @@ std::optional<Held> ServerRules::held() const {
       mine.fresh = pods_wanted(*raw);
       for (const RawObject& pod : objects_.of_kind("Pod")) {
         if (mine.fresh == 0) break;
-        if (pod.ns == raw->ns && owned_by(*pod.value, *raw) && !has_ended(*pod.value)) --mine.fresh;
+        if (pod.ns != raw->ns || has_ended(*pod.value)) continue;
+        if (made_by(objects_, *pod.value, *raw)) --mine.fresh;
       }
     }
+    if (mine.pod.priority_class.empty()) mine.pod.priority_class = default_priority(objects_);
     std::optional<Held> out;
     const bool bound = !text_below(mine.spec, {"nodeName"}).empty();
     if (!bound) out = by_runtime_class(objects_, mine);
     if (!out && mine.fresh > 0) out = by_ranges(objects_, mine);
     if (!out && mine.fresh > 0) out = by_quotas(objects_, mine);
     if (!out && !bound) out = by_claims(objects_, mine);
-    if (!out && !bound) out = by_scheduler(mine);
+    if (!out && !bound) out = by_scheduler(objects_, mine);
     if (out) return out;
   }
   return std::nullopt;
@@ -591,9 +397,9 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
     if (!raw || place.kind == "Workload") continue;
     Tree* at = below(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
     if (at == nullptr || at->find("spec") == nullptr) continue;
-    fill_runtime_class(objects_, (*at)["spec"]);
     // A pod that exists went through this; its class may have been changed since.
     if (place.kind == "Pod" && was_admitted(*raw)) continue;
+    fill_runtime_class(objects_, (*at)["spec"]);
     fill_ranges(ranges_of(objects_, place.ns), (*at)["spec"]);
     if (!with_pods) continue;
     const Tree made_of = *at;

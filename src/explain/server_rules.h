@@ -22,9 +22,10 @@ namespace berth::explain {
 struct Held {
   enum class By : std::uint8_t {
     kQuota,         // a ResourceQuota is used up, or too small
-    kNoAmount,      // a ResourceQuota wants an amount that the containers do not state
-    kLimitRange,    // a container asks for more or less than a LimitRange allows
+    kNoAmount,      // a ResourceQuota or LimitRange wants an amount that a container does not state
+    kLimitRange,    // a container or pod asks for more or less than a LimitRange allows
     kRuntimeClass,  // its class does not exist
+    kClassLabels,   // its class is for other nodes than it asks for
     kStorage,       // nobody binds a claim
     kClaimInUse,    // another pod has the claim for itself
     kScheduler,     // the name of its scheduler is written wrong
@@ -37,7 +38,7 @@ struct Held {
   std::string resource;  // as the object writes it: "requests.nvidia.com/gpu"
   std::string enough;    // of it, as Kubernetes writes amounts
   std::string asked;     // by a container
-  std::string name;      // what was meant, or the pod that is in the way
+  std::string name;      // what was meant, the pod or label in the way, the ratio that would do
   int too_many = 0;      // pods beyond what the quota takes
 };
 

@@ -282,10 +282,22 @@ class UnitFinder {
       }
     }
     if (described) return;
+    if (unit.pending.empty() && unit.asked_pod.empty()) return add_maker(unit);
     for (const PodSpec* pod : unit.pending) {
       if (source_->find("Pod", pod->ns, pod->name)) {
         unit.places.push_back({"Pod", pod->ns, pod->name, {}, set_of(unit, *pod)});
       }
+    }
+  }
+
+  // All of its pods run; it may have more to make, and the API server refuses them.
+  void add_maker(Unit& unit) const {
+    for (const char* kind : {"Deployment", "ReplicaSet", "StatefulSet"}) {
+      if (!subject_.kind.empty() && subject_.kind != lower(kind)) continue;
+      const auto raw = source_->find(kind, unit.ns, unit.name);
+      if (!raw || value_at(*raw->value, {"spec", "template", "spec"}) == nullptr) continue;
+      unit.places.push_back({kind, raw->ns, raw->name, {"spec", "template"}, 0});
+      return;
     }
   }
 

@@ -7,6 +7,7 @@
 #include "explain/behind.h"
 #include "explain/cause.h"
 #include "explain/details.h"
+#include "explain/endings.h"
 #include "explain/fixes.h"
 #include "explain/server_rules.h"
 #include "explain/trial.h"
@@ -134,7 +135,7 @@ class Inquiry {
   void running() {
     answer_.start.because = "it runs";
     for (const PodSpec* pod : unit_.running) {
-      if (!trials_.before().inventory().slot(pod->node_name)) {
+      if (!nodes_hidden() && !trials_.before().inventory().slot(pod->node_name)) {
         blame(Reason::kNodeNameNotFound, fmt::format("its node {} does not exist", pod->node_name),
               false);
         answer_.start.because = "not without a change";
@@ -177,10 +178,27 @@ class Inquiry {
       answer_.since_ns = behind.since_ns;
     }
     blame(held_->reason, held_->message, held_->never);
-    answer_.start = {.at_ns = {}, .because = "it does not wait for time"};
+    answer_.start = start_by_quota();
     if (behind.reason != Reason::kPendingEvaluation) add_cause(behind.reason, behind.message);
     for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
     search();
+  }
+
+  // What ends in a namespace gives back what its ResourceQuota counts.
+  Start start_by_quota() const {
+    const bool waits = held_->by == Held::By::kQuota && !held_->never && options_.reread;
+    if (nested_ || !waits) return {.at_ns = std::nullopt, .because = "it does not wait for time"};
+    Endings endings = endings_of(trials_.inputs(), options_.objects, options_.plan.now_ns,
+                                 [this](const PodSpec& pod) { return pod.ns == unit_.ns; });
+    std::erase_if(endings.ends, [](const Ending& ending) { return ending.workload; });
+    return earliest_start(endings, [this](std::span<const Ending> ended) {
+      Draft draft;
+      for (const Ending& ending : ended) {
+        draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
+      }
+      const Result<objects::Inputs> then = options_.reread(draft.objects);
+      return then.ok() && starts_in(*then, options_.plan, subject_);
+    });
   }
 
   // What the kubelet says of a pod that is bound.
@@ -201,11 +219,17 @@ class Inquiry {
     if (outcome.starts) return starts(outcome);
     outcome.no = told_of_its_like(outcome.no);
     if (outcome.no.reason == Reason::kNone) return undecided();
+    if (outcome.no.reason == Reason::kNoNodes && nodes_hidden()) return without_nodes();
     if (sample == nullptr) return blame(outcome.no.reason, outcome.no.message, false);
     look_.builder = trials_.after();
     look_at_nodes(Draft(), look_);
     const Refined refined = refine(outcome.no, look_);
-    blame(refined.reason, message_for(refined, outcome.no, look_), refined.never);
+    std::string message = message_for(refined, outcome.no, look_);
+    if (refined.reason == Reason::kUnsatisfiedAdmissionChecks) {
+      const std::string checks = checks_not_ready(options_.objects, unit_);
+      if (!checks.empty()) message = "it holds quota; not ready: " + checks;
+    }
+    blame(refined.reason, std::move(message), refined.never);
     add_also(refined);
     if (nested_) return;
     add_details(outcome.no);
@@ -245,9 +269,29 @@ class Inquiry {
                       });
   }
 
+  // Who may not list nodes is not told that there are none.
+  bool nodes_hidden() const {
+    return std::any_of(options_.unseen.begin(), options_.unseen.end(), [](const std::string& what) {
+      return what == "nodes" || what.starts_with("nodes ");
+    });
+  }
+
+  void without_nodes() {
+    const std::string told = told_by_scheduler(unit_);
+    blame(Reason::kPendingEvaluation,
+          "nodes cannot be seen, so where it could run is not known" +
+              (told.empty() ? "" : "; its scheduler says: " + told),
+          false);
+    answer_.start.because = "nodes cannot be seen";
+  }
+
   void starts(const TrialOutcome& outcome) {
     answer_.start = {.at_ns = options_.plan.now_ns, .because = "it fits now"};
     std::string message = "the next decision starts it";
+    if (nodes_hidden()) {
+      message = "its quota is free; nodes cannot be seen, so where it could run is not known";
+      answer_.start = {.at_ns = std::nullopt, .because = "nodes cannot be seen"};
+    }
     if (!outcome.node.empty()) message += " on " + outcome.node;
     if (outcome.victims > 0) {
       message += ", for " + show_count(outcome.victims, "pod") + " of lower priority";
@@ -261,10 +305,7 @@ class Inquiry {
     const bool reserved =
         unit_.queued != nullptr && unit_.queued->admission && !unit_.queued->admitted;
     if (reserved) {
-      std::string checks;
-      for (const auto& [check, state] : unit_.queued->checks) {
-        if (state != model::CheckState::kReady) checks += (checks.empty() ? "" : ", ") + check;
-      }
+      const std::string checks = checks_not_ready(options_.objects, unit_);
       blame(Reason::kUnsatisfiedAdmissionChecks,
             checks.empty() ? "" : "it holds quota; not ready: " + checks, false);
       answer_.start.because = "that depends on whoever answers the check";
@@ -361,7 +402,8 @@ class Inquiry {
       last = refined;
     }
     if (first.reason != Reason::kMisconfigured && checks_to_come(trials_.inputs(), unit_)) {
-      add_cause(Reason::kUnsatisfiedAdmissionChecks, "");
+      const std::string checks = checks_not_ready(options_.objects, unit_);
+      add_cause(Reason::kUnsatisfiedAdmissionChecks, checks.empty() ? "" : "not ready: " + checks);
     }
   }
 

@@ -59,7 +59,7 @@ void say_quota(const Answer& a, std::string& out) {
 }
 
 void say_have(const Answer& a, std::string& out) {
-  if (a.have.nodes == 0) return;
+  if (a.nodes.empty()) return;  // they were not looked at
   std::string text = fmt::format("{} free", show_milli(a.have.free_milli));
   for (std::size_t i = 0; i < a.have.free_by_node.size() && i < 8; ++i) {
     const NodeFree& node = a.have.free_by_node[i];
@@ -99,6 +99,20 @@ void say_have(const Answer& a, std::string& out) {
   if (more > 4) row("", fmt::format("+{} nodes: -o json", more - 4), out);
 }
 
+// Of pods outside of queues: there priority alone lets them preempt.
+void say_victims(const Answer& a, std::string& out) {
+  const bool waits = a.stage == Stage::kCapacity || a.stage == Stage::kGang;
+  if (!waits || a.holders.empty() || a.holders_more > 0 || !a.need.queue.empty()) return;
+  int least = a.holders.front().priority;
+  for (const HolderView& holder : a.holders) least = std::min(least, holder.priority);
+  if (least < a.need.priority) return;
+  row("preempts",
+      least == a.need.priority
+          ? "nobody: those that hold GPUs have its priority or more"
+          : fmt::format("nobody: those that hold GPUs have priority {} or more", least),
+      out);
+}
+
 void say_others(const Answer& a, std::string& out) {
   std::string text;
   std::string last;
@@ -113,8 +127,9 @@ void say_others(const Answer& a, std::string& out) {
     text += glued(fmt::format("{} ({})", clean(holder.pod), show_milli(holder.milli)));
   }
   const std::size_t all = a.holders.size() + static_cast<std::size_t>(a.holders_more);
-  if (all > 8) text += fmt::format(" · +{} pods", all - 8);
+  if (all > 8) text += " · " + glued(fmt::format("+{} pods: -o json", all - 8));
   if (!text.empty()) row("holders", text, out);
+  say_victims(a, out);
   text.clear();
   for (std::size_t i = 0; i < a.health.size() && text.size() <= 300;) {
     const HealthView& health = a.health[i];
@@ -131,7 +146,10 @@ void say_others(const Answer& a, std::string& out) {
     text += ": " + clean(health.reason);
   }
   if (!text.empty()) row("health", text, out);
-  if (a.ahead && a.ahead->workloads == 0) row("ahead", "nobody", out);
+  if (a.ahead && a.ahead->workloads == 0) {
+    const std::string queue = a.quota ? a.quota->queue : a.need.queue;
+    row("ahead", queue.empty() ? "nobody" : "nobody: it is first in queue " + clean(queue), out);
+  }
   if (a.ahead && a.ahead->workloads > 0) {
     row("ahead",
         fmt::format("{} with {} GPUs; it is number {}", show_count(a.ahead->workloads, "workload"),
@@ -163,6 +181,19 @@ void say_fixes(const Answer& a, std::string& out) {
   }
 }
 
+// "looked at 13:45:02; input 9f3a..., 2 objects".
+std::string evidence_words(const Answer& a) {
+  const std::string time = text::format_rfc3339(a.evaluated_ns);
+  std::string out = "looked at " + (time.size() >= 19 ? time.substr(11, 8) : time);
+  if (!a.evidence.digest.empty()) out += "; input " + clean(a.evidence.digest);
+  if (!a.evidence.objects.empty()) {
+    const RawObject& first = a.evidence.objects.front();
+    out += "; " + clean(first.kind) + ' ' + clean(first.name);
+    if (!first.resource_version.empty()) out += " at version " + clean(first.resource_version);
+  }
+  return out;
+}
+
 }  // namespace
 
 std::string why_table(const Answer& a) {
@@ -185,7 +216,8 @@ std::string why_table(const Answer& a) {
   if (a.standing != Standing::kRunning) {
     row("starts",
         a.start.at_ns
-            ? fmt::format("about {}, {}", clock_of(*a.start.at_ns), clean(a.start.because))
+            ? fmt::format("about {}, in {}, {}", clock_of(*a.start.at_ns),
+                          span_of(*a.start.at_ns - a.evaluated_ns), clean(a.start.because))
             : "unknown: " + clean(a.start.because),
         out);
   }
@@ -198,6 +230,7 @@ std::string why_table(const Answer& a) {
     row("partial", "you may not see the " + clean(hidden) + ": they are left out", out);
   }
   if (a.reason != model::Reason::kNone) row("docs", anchor_of(a.reason), out);
+  row("evidence", evidence_words(a), out);
   // To be pasted: in one line, however long.
   if (!a.evidence.replay.empty()) out += "  replay   " + clean(a.evidence.replay) + '\n';
   return out;

@@ -8,6 +8,8 @@
 
 #include "text/base64.h"
 #include "text/decode.h"
+#include "text/escape.h"
+#include "text/rfc3339.h"
 #include "text/yaml.h"
 
 namespace berth::kube {
@@ -299,6 +301,9 @@ std::string names_in(const std::vector<FileNamed<T>>& all) {
 
 // What flags say goes before what files say.
 Result<Config> with_choice(Config config, const ConfigChoice& choice) {
+  if (!choice.request_timeout.empty()) {
+    BERTH_TRY(config.request_timeout_ns, parse_request_timeout(choice.request_timeout));
+  }
   if (!choice.server.empty()) {
     BERTH_TRY(config.server, server_url(choice.server));
   }
@@ -464,6 +469,18 @@ Result<Config> in_cluster_config(const Environment& environment, const FileReade
     config.ns = trimmed(std::move(*ns));
   }
   return config;
+}
+
+Result<std::int64_t> parse_request_timeout(std::string_view text) {
+  const bool seconds = !text.empty() && text.size() <= 9 &&
+                       text.find_first_not_of("0123456789") == std::string_view::npos;
+  const Result<std::int64_t> parsed =
+      text::parse_go_duration(seconds ? std::string(text) + 's' : std::string(text));
+  if (!parsed.ok() || *parsed < 0) {
+    return invalid("--request-timeout: found \"" + text::terminal_safe(text) +
+                   "\", want seconds or a number with a unit (5s, 2m, 1h)");
+  }
+  return *parsed;
 }
 
 Result<Config> kubeconfig(const std::vector<std::string>& files, const std::string& context,

@@ -49,6 +49,7 @@ struct Config {
   std::string impersonate_user;
   std::vector<std::string> impersonate_groups;
   std::optional<ExecPlugin> exec;
+  std::int64_t request_timeout_ns = 0;  // of every request; 0: as whoever sends it thinks fit
 };
 
 // What kubectl's flags choose and set; what is empty is as the files say.
@@ -59,7 +60,11 @@ struct ConfigChoice {
   std::string as;  // impersonated
   std::vector<std::string> as_groups;
   bool insecure = false;
+  std::string request_timeout;  // "5s", "2m", "5"
 };
+
+// As kubectl reads --request-timeout: seconds, or a number with a unit; 0 is no bound of its own.
+Result<std::int64_t> parse_request_timeout(std::string_view text);
 
 // KUBERNETES_SERVICE_HOST and _PORT, and the service account's files. kNotFound: not in a pod.
 Result<Config> in_cluster_config(

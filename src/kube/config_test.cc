@@ -182,6 +182,9 @@ TEST(Kubeconfig, flags_go_before_what_the_file_says) {
   EXPECT_EQ(with([](ConfigChoice& c) { c.cluster = "b"; })->server, "https://b:2");
   EXPECT_EQ(with([](ConfigChoice& c) { c.cluster = "b"; })->token, "mine");
   EXPECT_EQ(with([](ConfigChoice& c) { c.user = "you"; })->username, "u");
+  EXPECT_EQ(with([](ConfigChoice& c) { c.user = "you"; })->request_timeout_ns, 0);
+  EXPECT_EQ(with([](ConfigChoice& c) { c.request_timeout = "5s"; })->request_timeout_ns,
+            5'000'000'000);
   const auto other = with([](ConfigChoice& c) { c.server = "c:3/"; });
   EXPECT_EQ(other->server, "https://c:3");
   EXPECT_EQ(other->ns, "team");
@@ -343,6 +346,16 @@ TEST(Credentials, plugin_answers_until_they_expire_or_are_refused) {
   ASSERT_TRUE(creds.plugin_done({20, 0}, 0, answer(R"({"token":"t2"})"), "").ok());
   EXPECT_TRUE(creds.refused(15)) << "refused before the renewal";
   EXPECT_FALSE(creds.needs_plugin({30, 0})) << "which is kept";
+}
+
+TEST(Config, TheTimeoutOfRequestsAsKubectlReadsIt) {
+  EXPECT_EQ(*parse_request_timeout("5"), 5'000'000'000);
+  EXPECT_EQ(*parse_request_timeout("2m"), 120'000'000'000);
+  EXPECT_EQ(*parse_request_timeout("500ms"), 500'000'000);
+  EXPECT_EQ(*parse_request_timeout("0"), 0);
+  for (const char* wrong : {"", "soon", "-5s", "5 s", "99999999999999999999", "1e3"}) {
+    EXPECT_FALSE(parse_request_timeout(wrong).ok()) << wrong;
+  }
 }
 
 }  // namespace

@@ -54,6 +54,7 @@ struct CurlTransport::State : std::enable_shared_from_this<CurlTransport::State>
   std::unordered_map<Call, Open> calls;
   Call last = 0;
   std::unique_ptr<CurlEngine> engine;
+  std::int64_t request_timeout_ns = 0;  // of the configuration; 0: as the caller says
 };
 
 // Tells a stream's handler what waits for it. The handler may cancel the stream or end the
@@ -151,6 +152,7 @@ CurlTransport::CurlTransport(Loop& loop, Config config, Environment environment,
   reports.failed = [on_loop](Call id, TransportError error) {
     on_loop([id, error = std::move(error)](State& state) { state.failed(id, error); });
   };
+  state_->request_timeout_ns = config.request_timeout_ns;
   state_->engine = std::make_unique<CurlEngine>(loop.monotonic(), loop.wall(), std::move(config),
                                                 std::move(environment), std::move(options), metrics,
                                                 std::move(reports));
@@ -167,7 +169,9 @@ CurlTransport::~CurlTransport() {
 Call CurlTransport::send(text::HttpRequest request, const SendOptions& options, Answered answered) {
   Call id = ++state_->last;
   state_->calls[id].answered = std::move(answered);
-  state_->engine->start({id, std::move(request), options.timeout_ns, options.urgent, nullptr});
+  const std::int64_t timeout_ns =
+      state_->request_timeout_ns > 0 ? state_->request_timeout_ns : options.timeout_ns;
+  state_->engine->start({id, std::move(request), timeout_ns, options.urgent, nullptr});
   return id;
 }
 

@@ -98,6 +98,17 @@ INSTANTIATE_TEST_SUITE_P(Curl, TransportSuite, ::testing::Values(+[]() {
                            return std::unique_ptr<TransportWorld>(new CurlWorld);
                          }));
 
+// --request-timeout of kubectl: whoever sends the request thinks of a longer time.
+TEST(CurlTransport, the_configuration_bounds_every_request) {
+  Config config;
+  config.request_timeout_ns = 50'000'000;
+  CurlWorld w([](const std::string&, const std::string&, TinyServer::Connection&) { return true; },
+              std::move(config));
+  const CurlWorld::Outcome outcome = w.ask({"GET", "/stuck", {}, {}});
+  ASSERT_TRUE(outcome.error);
+  EXPECT_NE(outcome.error->message.find("time"), std::string::npos) << outcome.error->message;
+}
+
 // What the server saw last, for tests that ask one thing at a time.
 class Seen {
  public:

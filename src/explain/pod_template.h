@@ -1,0 +1,54 @@
+// A template of pods as its object writes it, and what a namespace makes of it: for the rules of
+// the API server (server_rules.h, namespace_rules.h). Pure; a template keeps pointers into the
+// objects that it was read from.
+#pragma once
+
+#include <initializer_list>
+#include <optional>
+#include <span>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "explain/draft.h"
+#include "objects/pod_spec.h"
+
+namespace berth::explain {
+
+// What stands below those keys; null or empty where nothing does. at may be null.
+const text::Value* deeper(const text::Value* at, std::initializer_list<std::string_view> keys);
+std::string text_below(const text::Value* at, std::initializer_list<std::string_view> keys);
+std::span<const text::Value> items_below(const text::Value* at,
+                                         std::initializer_list<std::string_view> keys);
+// cpu in thousandths, everything else in pieces or bytes, as the model counts.
+model::Amounts amounts_below(const text::Value* at, std::initializer_list<std::string_view> keys);
+// As Kubernetes writes amounts; resource: "cpu", "requests.memory".
+std::string show_amount(std::string_view resource, std::int64_t amount);
+
+// A template as written, and what its pods ask for.
+struct PodTemplate {
+  const RawObject* object = nullptr;
+  const text::Value* spec = nullptr;
+  objects::RawPodSpec pod;
+  model::Amounts requests, limits;
+  int fresh = 0;       // pods of it that are yet to be made
+  bool ended = false;  // a pod that is there still, and does nothing
+};
+
+// False: the spec is not one that the API server would take.
+bool read_spec(const text::Value& spec, PodTemplate& out);
+
+bool has_ended(const text::Value& pod);
+// An object of the API server's: a manifest that nobody has applied yet has neither.
+bool was_admitted(const RawObject& object);
+
+// One item of a LimitRange, with what the API server makes of its gaps.
+struct Range {
+  std::string name;
+  bool of_pod = false;  // of all containers together; nothing is filled in
+  model::Amounts most, least, limit, request;
+  model::Amounts ratio;  // of limit to request at most, in thousandths
+};
+std::vector<Range> ranges_of(const ObjectSource& objects, const std::string& ns);
+
+}  // namespace berth::explain
