@@ -13,6 +13,30 @@ from rows import log_count, pods_in_metrics, row, state_of, uid, untouched
 from world import GPU, HOLD, Sampler, check, equal, gpu_pod
 
 
+def on_host(world, gpus):
+    """Flags for a host with so many GPUs on its PCI bus, whatever is on that of this machine."""
+    root = world.node.path(f"host-{world.number}")
+    os.makedirs(os.path.join(root, "sys/bus/pci/devices"))
+    for i in range(gpus):
+        device = os.path.join(root, f"sys/bus/pci/devices/0000:{i + 16:02x}:00.0")
+        os.mkdir(device)
+        for file, text in (("vendor", "0x10de"), ("device", "0x2330"), ("class", "0x030200")):
+            with open(os.path.join(device, file), "w", encoding="ascii") as f:
+                f.write(text + "\n")
+    return ["--host-root", root]
+
+
+STARTUP_TAINT = {"key": "berth.dev/agent-not-ready", "effect": "NoSchedule"}
+
+
+def taint(world):
+    world.node.api.patch(f"/api/v1/nodes/{NAME}", {"spec": {"taints": [STARTUP_TAINT]}})
+
+
+def tainted(world):
+    return any(t["key"] == STARTUP_TAINT["key"] for t in world.node.object()["spec"].get("taints", []))
+
+
 # Faults of a node
 
 
@@ -38,15 +62,19 @@ def a2(world):
     world.run_pod("uses-again", 2)
 
 
-def settle(world, names):
-    """Each pod runs or was refused; no device twice; each sees what the kubelet says it holds."""
+def settle(world, names, kubelet_killed=False):
+    """Each pod runs or was refused; no device twice; each sees what the kubelet says it holds. Whoever starts a
+    container while its kubelet is killed has it cut off: the pod has failed then, and its container says how."""
     outcome = {}
     for name in names:
         def done(name=name):
             pod = world.node.pod(name)
             phase = pod["status"].get("phase")
             if phase == "Failed":
-                equal(pod["status"].get("reason"), "UnexpectedAdmissionError", f"why {name} failed")
+                ends = [s["state"].get("terminated") for s in pod["status"].get("containerStatuses", [])]
+                if kubelet_killed and ends and all(e and e["exitCode"] in (128, 137) for e in ends):
+                    return "cut off"
+                equal(pod["status"].get("reason"), "UnexpectedAdmissionError", f"why {name} failed: {ends}")
                 return "refused"
             ready = any(c["type"] == "Ready" and c["status"] == "True" for c in pod["status"].get("conditions", []))
             return "runs" if ready else None
@@ -66,7 +94,7 @@ def settle(world, names):
 def a3(world):
     chance = random.Random(20261116)
     agent = world.agent(4)
-    refusals = 0
+    refusals = cut_off = 0
     for number in range(10):
         names = [f"round-{number}-{i}" for i in range(3)]
         for name in names:
@@ -81,8 +109,9 @@ def a3(world):
             time.sleep(chance.uniform(0, 0.5))
             world.node.start_kubelet()
             world.node.wait_kubelet()
-        outcome = settle(world, names)
+        outcome = settle(world, names, kubelet_killed=number % 2 == 1)
         refusals += sum(o == "refused" for o in outcome.values())
+        cut_off += sum(o == "cut off" for o in outcome.values())
         world.wait_registered(agent)
         wait("the kubelet knows four", lambda: len(kubelet_api.allocatable(GPU)) == 4)
         wait("the agent names the holders",
@@ -92,7 +121,7 @@ def a3(world):
         for name in names:
             world.node.wait_gone(name)
     world.run_pod("all", 4)
-    world.note(f"{refusals} of 30 pods were refused, the others ran")
+    world.note(f"{refusals} of 30 pods were refused, {cut_off} cut off with their kubelet, the others ran")
 
 
 @row("A3b", "kill -9 of agent and kubelet at once, 3 rounds, with pods running")
@@ -110,7 +139,7 @@ def a3b(world):
         world.node.start_kubelet()
         agent = world.agent(4, ready=False, state=agent.state)
         world.node.wait_kubelet()
-        settle(world, [name])
+        settle(world, [name], kubelet_killed=True)
         world.wait_registered(agent)
         world.wait_counts(4, 4, agent=agent)
         untouched(world, "stays", before)
@@ -202,13 +231,23 @@ def a11(world):
 
 @row("A12", "no driver: the agent stays, says why on the Node and in its status, and advertises nothing")
 def a12(world):
-    agent = world.agent(0, ready=False, source="nvml")
+    agent = world.agent(0, ready=False, source="nvml", flags=on_host(world, gpus=1))
     wait("it says why", lambda: agent.step("driver")["state"] != "ok" and agent.step("driver")["reason"])
     wait("the Node says it", lambda: world.node.condition("GpuReady") == "False")
     reason = [c["reason"] for c in world.node.object()["status"]["conditions"] if c["type"] == "GpuReady"]
     world.note(f"GpuReady is False: {reason[0]}")
     world.stays(5, agent.running, "the agent ended")
     check(world.node.counts(GPU)[1] <= 0, "something was advertised")
+
+
+@row("A12n", "no driver and no GPU on the bus: nothing to do, so the startup taint goes and the Node says nothing")
+def a12n(world):
+    taint(world)
+    agent = world.agent(0, ready=False, source="nvml", flags=on_host(world, gpus=0))
+    wait("the taint is gone", lambda: not tainted(world))
+    world.stays(3, lambda: world.node.condition("GpuReady") != "False", "the Node was called broken")
+    check(world.node.counts(GPU)[1] <= 0, "something was advertised")
+    check(agent.running(), "the agent ended")
 
 
 @row("A17", "another vendor's plugin serves here: nothing is advertised twice; when it goes, the agent serves", ci=True)
@@ -454,13 +493,10 @@ def g8(world):
 
 @row("G9", "the startup taint goes when GPUs can be handed out, and not before")
 def g9(world):
-    taint = {"key": "berth.dev/agent-not-ready", "effect": "NoSchedule"}
-    def tainted():
-        return any(t["key"] == taint["key"] for t in world.node.object()["spec"].get("taints", []))
-    world.node.api.patch(f"/api/v1/nodes/{NAME}", {"spec": {"taints": [taint]}})
-    waiting = world.agent(0, ready=False, source="nvml")
+    taint(world)
+    waiting = world.agent(0, ready=False, source="nvml", flags=on_host(world, gpus=1))
     wait("it says why", lambda: waiting.step("driver")["state"] != "ok" and waiting.step("driver")["reason"])
-    world.stays(3, tainted, "the taint went before there were GPUs")
+    world.stays(3, lambda: tainted(world), "the taint went before there were GPUs")
     waiting.stop()
     world.agent(1)
-    wait("the taint is gone", lambda: not tainted())
+    wait("the taint is gone", lambda: not tainted(world))
