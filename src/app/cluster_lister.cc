@@ -49,6 +49,7 @@ std::vector<Wanted> wanted_kinds() {
   const kube::Resource kOthers[] = {
       {"", "v1", "resourcequotas", "ResourceQuota", true},
       {"", "v1", "limitranges", "LimitRange", true},
+      {"", "v1", "serviceaccounts", "ServiceAccount", true},
       {"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false},
       {"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
       {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", true},

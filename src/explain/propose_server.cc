@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "explain/fixes.h"
+#include "explain/pod_security.h"
 #include "explain/words.h"
 #include "text/quantity.h"
 
@@ -220,6 +221,47 @@ void storage(const Situation& s, const Held& held, Proposals& out) {
   }
 }
 
+void account(const Situation& s, const Held& held, Proposals& out) {
+  const auto set = [&](std::string title, const std::string& name) {
+    against(out, std::move(title), "service-account", 1, in_templates(s, [name](Tree& spec) {
+              spec.erase("serviceAccount");
+              spec.erase("serviceAccountName");
+              if (!name.empty()) spec["serviceAccountName"] = Tree::of_text(name);
+            }));
+  };
+  if (!held.name.empty()) {
+    set(fmt::format("serviceAccountName {} instead of {}", held.name, held.object), held.name);
+  }
+  against(out, "create the ServiceAccount " + held.object, "create-account", 3,
+          [&s, held](Draft& draft) {
+            Tree made;
+            made["apiVersion"] = Tree::of_text("v1");
+            made["kind"] = Tree::of_text("ServiceAccount");
+            made["metadata"]["name"] = Tree::of_text(held.object);
+            made["metadata"]["namespace"] = Tree::of_text(s.unit.ns);
+            draft.create(std::move(made));
+            return true;
+          });
+  set("use the default ServiceAccount", "");
+}
+
+void security(const Situation& s, const Held& held, Proposals& out) {
+  against(out, fmt::format("keep to the Pod Security Standard {} in its template", held.name),
+          "security-context", 1,
+          in_templates(s, [held](Tree& spec) { meet_standard(spec, held.name); }));
+  for (const char* standard : {"baseline", "privileged"}) {
+    if (held.name == standard) continue;
+    against(out, fmt::format("enforce {} in the namespace {}", standard, held.object),
+            "namespace-standard", 3, [&s, held, standard](Draft& draft) {
+              Tree* ns = draft.edit(s.objects(), "Namespace", "", held.object);
+              if (ns == nullptr) return false;
+              (*ns)["metadata"]["labels"]["pod-security.kubernetes.io/enforce"] =
+                  Tree::of_text(standard);
+              return true;
+            });
+  }
+}
+
 }  // namespace
 
 void propose_server(const Situation& s, Proposals& out) {
@@ -248,6 +290,12 @@ void propose_server(const Situation& s, Proposals& out) {
           1);
       return against(out, "do without the volume of claim " + held.object, "drop-volume", 2,
                      in_templates(s, [held](Tree& spec) { drop_claims(spec, {held.object}); }));
+    case Held::By::kNamespace:
+      return;  // nothing brings it back
+    case Held::By::kAccount:
+      return account(s, held, out);
+    case Held::By::kSecurity:
+      return security(s, held, out);
     case Held::By::kScheduler:
       return against(out, fmt::format("schedulerName {} instead of {}", held.name, held.object),
                      "scheduler-name", 1, in_templates(s, [held](Tree& spec) {

@@ -6,6 +6,7 @@
 
 #include "explain/behind.h"
 #include "explain/namespace_rules.h"
+#include "explain/pod_security.h"
 #include "text/nearest.h"
 
 namespace berth::explain {
@@ -380,7 +381,8 @@ std::optional<Held> ServerRules::held() const {
     if (mine.pod.priority_class.empty()) mine.pod.priority_class = default_priority(objects_);
     std::optional<Held> out;
     const bool bound = !text_below(mine.spec, {"nodeName"}).empty();
-    if (!bound) out = by_runtime_class(objects_, mine);
+    if (!bound && mine.fresh > 0) out = by_admission(objects_, mine);
+    if (!out && !bound) out = by_runtime_class(objects_, mine);
     if (!out && mine.fresh > 0) out = by_ranges(objects_, mine);
     if (!out && mine.fresh > 0) out = by_quotas(objects_, mine);
     if (!out && !bound) out = by_claims(objects_, mine);

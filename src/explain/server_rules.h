@@ -29,6 +29,9 @@ struct Held {
     kStorage,       // nobody binds a claim
     kClaimInUse,    // another pod has the claim for itself
     kScheduler,     // the name of its scheduler is written wrong
+    kNamespace,     // the namespace is being deleted
+    kAccount,       // its service account does not exist
+    kSecurity,      // the namespace's Pod Security Standard forbids it
   };
   By by = By::kQuota;
   model::Reason reason = model::Reason::kMisconfigured;

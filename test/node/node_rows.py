@@ -14,13 +14,13 @@ from world import GPU, HOLD, Sampler, check, equal, gpu_pod
 
 
 def on_host(world, gpus):
-    """Flags for a host with so many GPUs on its PCI bus, whatever is on that of this machine."""
+    """Flags for a host with a NIC and so many GPUs on its PCI bus, whatever is on that of this machine."""
     root = world.node.path(f"host-{world.number}")
-    os.makedirs(os.path.join(root, "sys/bus/pci/devices"))
-    for i in range(gpus):
+    for i in range(gpus + 1):
         device = os.path.join(root, f"sys/bus/pci/devices/0000:{i + 16:02x}:00.0")
-        os.mkdir(device)
-        for file, text in (("vendor", "0x10de"), ("device", "0x2330"), ("class", "0x030200")):
+        os.makedirs(device)
+        nic, gpu = ("0x8086", "0x1592", "0x020000"), ("0x10de", "0x2330", "0x030200")
+        for file, text in zip(("vendor", "device", "class"), gpu if i < gpus else nic):
             with open(os.path.join(device, file), "w", encoding="ascii") as f:
                 f.write(text + "\n")
     return ["--host-root", root]

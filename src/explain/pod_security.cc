@@ -1,0 +1,235 @@
+#include "explain/pod_security.h"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "text/nearest.h"
+
+namespace berth::explain {
+
+using text::Value;
+
+namespace {
+
+constexpr const char* kEnforce = "pod-security.kubernetes.io/enforce";
+constexpr const char* kContainers[] = {"initContainers", "containers", "ephemeralContainers"};
+
+bool is_true(const Value* value) { return value != nullptr && value->as_bool(); }
+bool is_false(const Value* value) {
+  return value != nullptr && value->is_bool() && !value->as_bool();
+}
+
+// Capabilities that a container may add under "baseline".
+const std::set<std::string_view>& harmless_capabilities() {
+  static const std::set<std::string_view> kNames = {
+      "AUDIT_WRITE",      "CHOWN",   "DAC_OVERRIDE", "FOWNER",  "FSETID", "KILL",      "MKNOD",
+      "NET_BIND_SERVICE", "SETFCAP", "SETGID",       "SETPCAP", "SETUID", "SYS_CHROOT"};
+  return kNames;
+}
+
+// Volumes that "restricted" allows, by their keys.
+const std::set<std::string_view>& plain_volumes() {
+  static const std::set<std::string_view> kKinds = {
+      "configMap", "csi",    "downwardAPI",          "emptyDir", "ephemeral", "image",
+      "projected", "secret", "persistentVolumeClaim"};
+  return kKinds;
+}
+
+template <class F>
+void each_container(const Value& spec, F&& f) {
+  for (const char* list : kContainers) {
+    for (const Value& container : items_below(&spec, {list})) {
+      f(container, text_below(&container, {"name"}));
+    }
+  }
+}
+
+void add_baseline(const Value& spec, std::vector<std::string>& out) {
+  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
+    if (is_true(spec.find(field))) out.push_back(fmt::format("{}=true", field));
+  }
+  for (const Value& volume : items_below(&spec, {"volumes"})) {
+    if (volume.find("hostPath") != nullptr) {
+      out.push_back(fmt::format("volume {} is a hostPath", text_below(&volume, {"name"})));
+    }
+  }
+  if (text_below(&spec, {"securityContext", "seccompProfile", "type"}) == "Unconfined") {
+    out.emplace_back("seccompProfile Unconfined");
+  }
+  each_container(spec, [&](const Value& container, const std::string& name) {
+    const Value* context = container.find("securityContext");
+    if (is_true(deeper(context, {"privileged"}))) {
+      out.push_back(fmt::format("container {} is privileged", name));
+    }
+    for (const Value& added : items_below(context, {"capabilities", "add"})) {
+      if (harmless_capabilities().contains(added.string())) continue;
+      out.push_back(fmt::format("container {} adds {}", name, added.string()));
+    }
+    for (const Value& port : items_below(&container, {"ports"})) {
+      const Value* host = port.find("hostPort");
+      if (host != nullptr && host->as_int64().value_or(0) != 0) {
+        out.push_back(fmt::format("container {} uses a hostPort", name));
+      }
+    }
+    if (text_below(context, {"seccompProfile", "type"}) == "Unconfined") {
+      out.push_back(fmt::format("container {} has seccompProfile Unconfined", name));
+    }
+    const std::string proc = text_below(context, {"procMount"});
+    if (!proc.empty() && proc != "Default") {
+      out.push_back(fmt::format("container {} has procMount {}", name, proc));
+    }
+  });
+}
+
+bool drops_all(const Value* context) {
+  const auto dropped = items_below(context, {"capabilities", "drop"});
+  return std::any_of(dropped.begin(), dropped.end(),
+                     [](const Value& each) { return each.string() == "ALL"; });
+}
+
+void add_restricted(const Value& spec, std::vector<std::string>& out) {
+  for (const Value& volume : items_below(&spec, {"volumes"})) {
+    for (const text::Member& member : volume.members()) {
+      const bool plain =
+          member.key == "name" || member.key == "hostPath" || plain_volumes().contains(member.key);
+      if (!plain) {
+        out.push_back(fmt::format("volume {} is a {}", text_below(&volume, {"name"}), member.key));
+      }
+    }
+  }
+  const Value* pod = spec.find("securityContext");
+  const bool pod_non_root = is_true(deeper(pod, {"runAsNonRoot"}));
+  const bool pod_profile = !text_below(pod, {"seccompProfile", "type"}).empty();
+  const auto as_root = [](const Value* context) {
+    const Value* user = deeper(context, {"runAsUser"});
+    return user != nullptr && user->as_int64().value_or(1) == 0;
+  };
+  if (as_root(pod)) out.emplace_back("runAsUser=0");
+  each_container(spec, [&](const Value& container, const std::string& name) {
+    const Value* context = container.find("securityContext");
+    const auto say = [&](const char* what) {
+      out.push_back(fmt::format("container {} must set {}", name, what));
+    };
+    if (!is_false(deeper(context, {"allowPrivilegeEscalation"}))) {
+      say("allowPrivilegeEscalation=false");
+    }
+    if (!drops_all(context)) say("capabilities.drop=[\"ALL\"]");
+    for (const Value& added : items_below(context, {"capabilities", "add"})) {
+      const std::string_view capability = added.string();
+      if (capability != "NET_BIND_SERVICE" && harmless_capabilities().contains(capability)) {
+        out.push_back(fmt::format("container {} adds {}", name, capability));
+      }
+    }
+    const Value* non_root = deeper(context, {"runAsNonRoot"});
+    if (is_false(non_root) || (non_root == nullptr && !pod_non_root)) say("runAsNonRoot=true");
+    if (text_below(context, {"seccompProfile", "type"}).empty() && !pod_profile) {
+      say("seccompProfile.type RuntimeDefault");
+    }
+    if (as_root(context)) out.push_back(fmt::format("container {} has runAsUser=0", name));
+  });
+}
+
+std::optional<Held> by_account(const ObjectSource& objects, const PodTemplate& mine,
+                               const std::string& ns) {
+  std::string account = text_below(mine.spec, {"serviceAccountName"});
+  if (account.empty()) account = text_below(mine.spec, {"serviceAccount"});
+  if (account.empty()) return std::nullopt;
+  std::vector<std::string> names;
+  for (const RawObject& raw : objects.of_kind("ServiceAccount")) {
+    if (raw.ns != ns) continue;
+    if (raw.name == account) return std::nullopt;
+    names.push_back(raw.name);
+  }
+  if (names.empty()) return std::nullopt;  // they were not listed
+  return Held{.by = Held::By::kAccount,
+              .message = fmt::format("the ServiceAccount {} does not exist in {}: no pod is made",
+                                     account, ns),
+              .object = account,
+              .name = text::nearest(account, names)};
+}
+
+std::optional<Held> by_standard(const Value& at, const PodTemplate& mine, const std::string& ns) {
+  const std::string standard = text_below(&at, {"metadata", "labels", kEnforce});
+  const std::vector<std::string> wrong = against_standard(*mine.spec, standard);
+  if (wrong.empty()) return std::nullopt;
+  constexpr std::size_t kMost = 4;
+  std::string list = fmt::format(
+      "{}", fmt::join(wrong.begin(), wrong.begin() + std::min(kMost, wrong.size()), "; "));
+  if (wrong.size() > kMost) list += fmt::format("; and {} more", wrong.size() - kMost);
+  return Held{.by = Held::By::kSecurity,
+              .message = fmt::format("the namespace {} enforces the Pod Security Standard {}, and "
+                                     "no pod is made: {}",
+                                     ns, standard, list),
+              .object = ns,
+              .name = standard};
+}
+
+Tree& context_of(Tree& of) { return of["securityContext"]; }
+
+void drop_true(Tree& at, const char* field) {
+  const Tree* found = at.find(field);
+  if (found != nullptr && *found == Tree::of_bool(true)) at.erase(field);
+}
+
+}  // namespace
+
+std::vector<std::string> against_standard(const Value& spec, std::string_view standard) {
+  std::vector<std::string> out;
+  if (standard != "baseline" && standard != "restricted") return out;
+  add_baseline(spec, out);
+  if (standard == "restricted") add_restricted(spec, out);
+  return out;
+}
+
+void meet_standard(Tree& spec, std::string_view standard) {
+  for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) drop_true(spec, field);
+  const bool restricted = standard == "restricted";
+  if (restricted) {
+    context_of(spec)["runAsNonRoot"] = Tree::of_bool(true);
+    context_of(spec)["seccompProfile"]["type"] = Tree::of_text("RuntimeDefault");
+    context_of(spec).erase("runAsUser");
+  }
+  for (const char* list : kContainers) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) {
+      if (Tree* ports = container.find("ports")) {
+        for (Tree& port : ports->items()) port.erase("hostPort");
+      }
+      if (Tree* context = container.find("securityContext")) {
+        for (const char* field : {"privileged", "procMount", "seccompProfile"}) {
+          context->erase(field);
+        }
+        if (Tree* capabilities = context->find("capabilities")) capabilities->erase("add");
+        if (restricted) context->erase("runAsUser");
+        if (restricted) context->erase("runAsNonRoot");
+        if (context->is_null()) container.erase("securityContext");
+      }
+      if (!restricted) continue;
+      context_of(container)["allowPrivilegeEscalation"] = Tree::of_bool(false);
+      Tree all;
+      all.items().push_back(Tree::of_text("ALL"));
+      context_of(container)["capabilities"]["drop"] = std::move(all);
+    }
+  }
+}
+
+std::optional<Held> by_admission(const ObjectSource& objects, const PodTemplate& mine) {
+  const std::string& ns = mine.object->ns;
+  const auto at = objects.find("Namespace", "", ns);
+  if (at) {
+    const bool ends = !text_below(at->value, {"metadata", "deletionTimestamp"}).empty() ||
+                      text_below(at->value, {"status", "phase"}) == "Terminating";
+    if (ends) {
+      return Held{.by = Held::By::kNamespace,
+                  .message = fmt::format(
+                      "the namespace {} is being deleted: nothing new is made in it", ns),
+                  .object = ns};
+    }
+  }
+  if (auto held = by_account(objects, mine, ns)) return held;
+  return at ? by_standard(*at->value, mine, ns) : std::nullopt;
+}
+
+}  // namespace berth::explain
