@@ -37,6 +37,22 @@ const std::set<std::string_view>& plain_volumes() {
   return kKinds;
 }
 
+const std::set<std::string_view>& safe_sysctls() {
+  static const std::set<std::string_view> kNames = {"kernel.shm_rmid_forced",
+                                                    "net.ipv4.ip_local_port_range",
+                                                    "net.ipv4.ip_local_reserved_ports",
+                                                    "net.ipv4.ip_unprivileged_port_start",
+                                                    "net.ipv4.ping_group_range",
+                                                    "net.ipv4.tcp_fin_timeout",
+                                                    "net.ipv4.tcp_keepalive_intvl",
+                                                    "net.ipv4.tcp_keepalive_probes",
+                                                    "net.ipv4.tcp_keepalive_time",
+                                                    "net.ipv4.tcp_syncookies",
+                                                    "net.ipv4.tcp_rmem",
+                                                    "net.ipv4.tcp_wmem"};
+  return kNames;
+}
+
 template <class F>
 void each_container(const Value& spec, F&& f) {
   for (const char* list : kContainers) {
@@ -44,6 +60,21 @@ void each_container(const Value& spec, F&& f) {
       f(container, text_below(&container, {"name"}));
     }
   }
+}
+
+// Of a security context, the pod's or a container's.
+void add_profiles(const Value* context, const std::string& whose, std::vector<std::string>& out) {
+  static const std::set<std::string> kLabels = {"", "container_t", "container_init_t",
+                                                "container_kvm_t", "container_engine_t"};
+  for (const char* profile : {"seccompProfile", "appArmorProfile"}) {
+    if (text_below(context, {profile, "type"}) == "Unconfined") {
+      out.push_back(fmt::format("{}{} Unconfined", whose, profile));
+    }
+  }
+  const bool label = kLabels.contains(text_below(context, {"seLinuxOptions", "type"})) &&
+                     text_below(context, {"seLinuxOptions", "user"}).empty() &&
+                     text_below(context, {"seLinuxOptions", "role"}).empty();
+  if (!label) out.push_back(whose + "seLinuxOptions");
 }
 
 void add_baseline(const Value& spec, std::vector<std::string>& out) {
@@ -55,8 +86,11 @@ void add_baseline(const Value& spec, std::vector<std::string>& out) {
       out.push_back(fmt::format("volume {} is a hostPath", text_below(&volume, {"name"})));
     }
   }
-  if (text_below(&spec, {"securityContext", "seccompProfile", "type"}) == "Unconfined") {
-    out.emplace_back("seccompProfile Unconfined");
+  const Value* pod = spec.find("securityContext");
+  add_profiles(pod, "", out);
+  for (const Value& sysctl : items_below(pod, {"sysctls"})) {
+    const std::string name = text_below(&sysctl, {"name"});
+    if (!safe_sysctls().contains(name)) out.push_back("sysctl " + name);
   }
   each_container(spec, [&](const Value& container, const std::string& name) {
     const Value* context = container.find("securityContext");
@@ -73,9 +107,7 @@ void add_baseline(const Value& spec, std::vector<std::string>& out) {
         out.push_back(fmt::format("container {} uses a hostPort", name));
       }
     }
-    if (text_below(context, {"seccompProfile", "type"}) == "Unconfined") {
-      out.push_back(fmt::format("container {} has seccompProfile Unconfined", name));
-    }
+    add_profiles(context, fmt::format("container {} has ", name), out);
     const std::string proc = text_below(context, {"procMount"});
     if (!proc.empty() && proc != "Default") {
       out.push_back(fmt::format("container {} has procMount {}", name, proc));
@@ -173,6 +205,24 @@ void drop_true(Tree& at, const char* field) {
   if (found != nullptr && *found == Tree::of_bool(true)) at.erase(field);
 }
 
+// What no standard lets a context have, the pod's or a container's.
+void drop_wide(Tree& of, bool restricted) {
+  Tree* context = of.find("securityContext");
+  if (context == nullptr) return;
+  for (const char* field : {"privileged", "procMount", "seLinuxOptions", "sysctls"}) {
+    context->erase(field);
+  }
+  for (const char* field : {"seccompProfile", "appArmorProfile"}) {
+    const Tree* profile = context->find(field);
+    const Tree* type = profile == nullptr ? nullptr : profile->find("type");
+    if (type != nullptr && type->string() == "Unconfined") context->erase(field);
+  }
+  if (Tree* capabilities = context->find("capabilities")) capabilities->erase("add");
+  if (restricted) context->erase("runAsUser");
+  if (restricted) context->erase("runAsNonRoot");
+  if (context->members().empty()) of.erase("securityContext");
+}
+
 }  // namespace
 
 std::vector<std::string> against_standard(const Value& spec, std::string_view standard) {
@@ -186,10 +236,10 @@ std::vector<std::string> against_standard(const Value& spec, std::string_view st
 void meet_standard(Tree& spec, std::string_view standard) {
   for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) drop_true(spec, field);
   const bool restricted = standard == "restricted";
+  drop_wide(spec, restricted);
   if (restricted) {
     context_of(spec)["runAsNonRoot"] = Tree::of_bool(true);
     context_of(spec)["seccompProfile"]["type"] = Tree::of_text("RuntimeDefault");
-    context_of(spec).erase("runAsUser");
   }
   for (const char* list : kContainers) {
     if (spec.find(list) == nullptr) continue;
@@ -197,15 +247,7 @@ void meet_standard(Tree& spec, std::string_view standard) {
       if (Tree* ports = container.find("ports")) {
         for (Tree& port : ports->items()) port.erase("hostPort");
       }
-      if (Tree* context = container.find("securityContext")) {
-        for (const char* field : {"privileged", "procMount", "seccompProfile"}) {
-          context->erase(field);
-        }
-        if (Tree* capabilities = context->find("capabilities")) capabilities->erase("add");
-        if (restricted) context->erase("runAsUser");
-        if (restricted) context->erase("runAsNonRoot");
-        if (context->is_null()) container.erase("securityContext");
-      }
+      drop_wide(container, restricted);
       if (!restricted) continue;
       context_of(container)["allowPrivilegeEscalation"] = Tree::of_bool(false);
       Tree all;

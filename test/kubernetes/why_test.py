@@ -29,6 +29,24 @@ def own_address():
             return None
 
 
+def patched(tree, operations):
+    """RFC 6902, as far as berth writes it."""
+    tree = json.loads(json.dumps(tree))
+    for each in operations:
+        keys = [k.replace("~1", "/").replace("~0", "~") for k in each["path"].split("/")[1:]]
+        at = tree
+        for key in keys[:-1]:
+            at = at[int(key)] if isinstance(at, list) else at[key]
+        last = int(keys[-1]) if isinstance(at, list) and keys[-1] != "-" else keys[-1]
+        if each["op"] == "remove":
+            del at[last]
+        elif isinstance(at, list):
+            at.insert(len(at) if last == "-" else last, each["value"])
+        else:
+            at[last] = each["value"]
+    return tree
+
+
 class Why(rig.Test):
     def setUp(self):
         self.address = own_address()
@@ -107,6 +125,62 @@ class Why(rig.Test):
 
         r.wait("an answer", asked, 60, 0.5)
         return found
+
+    def test_standards_of_namespaces(self):
+        """What berth says of templates under Pod Security Standards is what the server says of their pods."""
+        good = {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}, "runAsNonRoot": True,
+                "seccompProfile": {"type": "RuntimeDefault"}}
+        adds = {f"adds-{c.lower().replace('_', '-')}": ({}, {**good, "capabilities": {"drop": ["ALL"], "add": [c]}})
+                for c in ("SYS_PTRACE", "IPC_LOCK", "CHOWN", "NET_BIND_SERVICE")}
+        volumes = {f"volume-{kind.lower()}": ({"volumes": [{"name": "v", kind: body}]}, good) for kind, body in (
+            ("hostPath", {"path": "/x"}), ("nfs", {"server": "a", "path": "/x"}), ("emptyDir", {}),
+            ("configMap", {"name": "c"}))}
+        contexts = {name: ({"securityContext": context}, good) for name, context in {
+            "sysctl": {"sysctls": [{"name": "kernel.msgmax", "value": "1"}]},
+            "safe-sysctl": {"sysctls": [{"name": "net.ipv4.tcp_rmem", "value": "1"}]},
+            "selinux": {"seLinuxOptions": {"type": "spc_t"}}, "selinux-level": {"seLinuxOptions": {"level": "s0"}},
+            "apparmor": {"appArmorProfile": {"type": "Unconfined"}}, "user": {"runAsUser": 0},
+            "seccomp": {"seccompProfile": {"type": "Unconfined"}}}.items()}
+        pods = {"plain": ({}, {}), "good": ({}, good), "privileged": ({}, {"privileged": True}),
+                "host-network": ({"hostNetwork": True}, good), "host-pid": ({"hostPID": True}, good),
+                "root": ({}, {**good, "runAsUser": 0}), "may-be-root": ({}, {**good, "runAsNonRoot": False}),
+                "in-the-pod": ({"securityContext": {"runAsNonRoot": True, "seccompProfile": {"type": "RuntimeDefault"}}},
+                               {"allowPrivilegeEscalation": False, "capabilities": {"drop": ["ALL"]}}),
+                **adds, **volumes, **contexts}
+        node = {"apiVersion": "v1", "kind": "Node", "metadata": {"name": "n"}, "status": {
+            "allocatable": {"cpu": "8", "memory": "64Gi", "pods": "9", "nvidia.com/gpu": "8"},
+            "conditions": [{"type": "Ready", "status": "True"}]}}
+        with rig.Rig(self, controllers=None) as r:
+            fixed = 0
+            for standard in ("baseline", "restricted"):
+                r.namespace(standard, **{"pod-security.kubernetes.io/enforce": standard})
+                ns = r.api.get(f"/api/v1/namespaces/{standard}")
+                for name, (spec, context) in pods.items():
+                    spec = {**rig.pod_spec(1), **spec}
+                    spec["containers"] = [{**spec["containers"][0], "securityContext": context}]
+                    pod = {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name, "namespace": standard},
+                           "spec": spec}
+                    try:
+                        r.api.post(f"/api/v1/namespaces/{standard}/pods?dryRun=All", pod)
+                        refused = ""
+                    except rig.Refused as e:
+                        refused = str(e)
+                    path = r.cluster.path("pod.json")
+                    with open(path, "w", encoding="utf-8") as f:
+                        json.dump({"apiVersion": "v1", "kind": "List", "items": [node, ns, pod]}, f)
+                    done = subprocess.run([rig.berth, "why", "pod", f"{standard}/{name}", "-f", path, "-o", "json"],
+                                          text=True, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE)
+                    answer = json.loads(done.stdout)
+                    says = "Pod Security Standard" in answer["line"]
+                    self.assertEqual(says, bool(refused), f"{standard} {name}: {refused or answer['line']}")
+                    for fix in answer["fixes"]:
+                        change = fix["changes"][0]
+                        if fix["kind"] != "security-context" or "patch" not in change:
+                            continue
+                        fixed += 1
+                        r.api.post(f"/api/v1/namespaces/{standard}/pods?dryRun=All", patched(pod, change["patch"]))
+            self.assertGreater(fixed, 15)
+            self.figure(f"{2 * len(pods)} pods under two standards, {fixed} templates mended and taken")
 
     def test_each_caller_sees_what_he_may(self):
         with rig.Rig(self, controllers=None, rbac=True, audit="reads") as r:
