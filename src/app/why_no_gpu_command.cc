@@ -66,7 +66,7 @@ class NoGpuFetch {
         loop_(terminal.monotonic, terminal.wall),
         transport_(loop_, config, terminal.environment),
         client_(transport_, loop_, Random(static_cast<std::uint64_t>(terminal.wall.now_ns())),
-                {.user_agent = "berth-cli", .max_tries = 3}) {}
+                {.user_agent = "berth-cli", .max_tries = config.request_timeout_ns > 0 ? 1 : 3}) {}
 
   Result<NoGpuSeen> run() {
     client_.get(kube::resources::pods(), pod_, [this](kube::Answer answer) {

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <unordered_map>
 
 #include "explain/pod_template.h"
 #include "explain/words.h"
@@ -18,7 +19,7 @@ namespace {
 
 constexpr std::int64_t kNsPerS = 1'000'000'000;
 constexpr std::int64_t kLongest_s = 10LL * 366 * 86'400;  // beyond it nothing is promised
-constexpr std::size_t kMostLookedAt = 8192;
+constexpr std::size_t kMostLookedAt = 4096;
 
 // How long it says that it runs, in seconds; 0: it does not.
 std::int64_t declared_s(const RawObject& object) {
@@ -70,12 +71,15 @@ std::optional<std::int64_t> declared_end(const ObjectSource* objects, const std:
 
 Endings endings_of(const objects::Inputs& inputs, const ObjectSource* objects, std::int64_t now_ns,
                    const std::function<bool(const PodSpec&)>& in_the_way) {
-  std::map<std::string, OfWorkload> workloads;  // "ns/name"
-  std::map<std::string, const WorkloadSpec*> by_pod, by_owner;
+  // Names are not copied: queues may have tens of thousands of pods.
+  std::unordered_map<const WorkloadSpec*, OfWorkload> workloads;
+  std::unordered_map<std::string_view, const WorkloadSpec*> by_pod;
+  std::map<std::pair<std::string_view, std::string_view>, const WorkloadSpec*> by_owner;
   for (const WorkloadSpec& spec : inputs.queues.workloads) {
     if (!spec.admission || spec.finished || workloads.size() >= kMostLookedAt) continue;
-    workloads[spec.ns + '/' + spec.name].end = workload_end(spec, objects);
-    if (!spec.owner.empty()) by_owner.emplace(spec.ns + '/' + spec.owner, &spec);
+    workloads[&spec].end = workload_end(spec, objects);
+    if (!spec.owner.empty())
+      by_owner.emplace(std::pair<std::string_view, std::string_view>(spec.ns, spec.owner), &spec);
     for (const model::PodSetSpec& set : spec.pod_sets) {
       for (const std::string& pod : set.pods) by_pod.emplace(pod, &spec);
     }
@@ -84,28 +88,34 @@ Endings endings_of(const objects::Inputs& inputs, const ObjectSource* objects, s
   std::size_t looked = 0;
   for (const PodSpec& pod : inputs.pods) {
     if (pod.node_name.empty() || (in_the_way && !in_the_way(pod))) continue;
-    if (++looked > kMostLookedAt) break;
+    if (++looked > kMostLookedAt) {
+      out.more = true;
+      break;
+    }
     const std::string name = pod.ns + '/' + pod.name;
     const auto end = declared_end(objects, pod.ns, pod.name, pod.owner, pod.started_ns);
     const WorkloadSpec* of = nullptr;
     if (const auto it = by_pod.find(name); it != by_pod.end()) of = it->second;
-    const auto owner = by_owner.find(pod.ns + '/' + pod.owner);
+    const auto owner = by_owner.find({pod.ns, pod.owner});
     if (of == nullptr && owner != by_owner.end()) of = owner->second;
     if (of == nullptr) {
       if (end) out.ends.push_back({std::max(*end, now_ns), name, false});
       out.silent += !end && pod.gpu.kind != model::GpuDemandSpec::Kind::kNone ? 1 : 0;
       continue;
     }
-    OfWorkload& workload = workloads[of->ns + '/' + of->name];
+    OfWorkload& workload = workloads[of];
     ++workload.pods;
     workload.silent += end ? 0 : 1;
     workload.last = std::max(workload.last, end.value_or(0));
   }
-  for (const auto& [name, workload] : workloads) {
+  for (const WorkloadSpec& spec : inputs.queues.workloads) {
+    const auto it = workloads.find(&spec);
+    if (it == workloads.end()) continue;
+    const OfWorkload& workload = it->second;
     const bool all_say = workload.pods > 0 && workload.silent == 0;
     std::optional<std::int64_t> end = workload.end;
     if (all_say) end = end ? std::min(*end, workload.last) : workload.last;
-    if (end) out.ends.push_back({std::max(*end, now_ns), name, true});
+    if (end) out.ends.push_back({std::max(*end, now_ns), spec.ns + '/' + spec.name, true});
     if (!end) out.silent += std::max(workload.pods, in_the_way ? 0 : 1);
   }
   std::sort(out.ends.begin(), out.ends.end());
@@ -134,10 +144,10 @@ void take_out(const objects::Inputs& inputs, std::span<const Ending> ended, Draf
 Start earliest_start(const Endings& endings,
                      const std::function<bool(std::span<const Ending>)>& starts_without) {
   const std::span<const Ending> ends = endings.ends;
-  const std::string silent =
-      fmt::format("{} with GPUs {} not say how long {} (activeDeadlineSeconds)",
-                  show_count(endings.silent, "pod"), endings.silent == 1 ? "does" : "do",
-                  endings.silent == 1 ? "it runs" : "they run");
+  const std::string silent = fmt::format(
+      "{}{} with GPUs {} not say how long {} (activeDeadlineSeconds)",
+      endings.more ? "at least " : "", show_count(endings.silent, "pod"),
+      endings.silent == 1 ? "does" : "do", endings.silent == 1 ? "it runs" : "they run");
   Start out;
   if (ends.empty()) {
     out.because = endings.silent > 0 ? silent : "nothing that runs says how long";

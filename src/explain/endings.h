@@ -4,8 +4,8 @@
 // What runs says how long by activeDeadlineSeconds of a pod or its Job, by
 // maximumExecutionTimeSeconds of its workload, or by the simulator's sim.berth.dev/run-seconds.
 // What should have ended by then ends now. Nothing is guessed: a holder that says nothing stays.
-// Pure. endings_of costs a look-up for each running pod, earliest_start a decision for each halving
-// of the list.
+// Pure. endings_of costs a look-up for each running pod, 4,096 at most; earliest_start a decision
+// for each halving of the list.
 #pragma once
 
 #include <functional>
@@ -31,6 +31,7 @@ struct Ending {
 struct Endings {
   std::vector<Ending> ends;  // by time, then name
   int silent = 0;            // pods with GPUs that do not say
+  bool more = false;         // there are more pods than were looked at
 };
 
 // Of a pod alone. owner: "Job/train".

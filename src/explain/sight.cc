@@ -24,6 +24,8 @@ class NameHider {
         own.insert(pod.node_name);
       } else {
         others_.insert(pod.ns + '/' + pod.name);
+        // Fixes name the Job of a pod too.
+        if (!pod.owner.empty()) hide(pod.ns, pod.owner.substr(pod.owner.find('/') + 1));
       }
     }
     for (const model::GangSpec& gang : inputs.gangs) hide(gang.ns, gang.name);

@@ -79,5 +79,18 @@ TEST(Sight, OfNodesAloneKeepsTheirNames) {
   EXPECT_EQ(json.find("secret/"), std::string::npos);
 }
 
+// What to stop is told by the name of the Job, which is as secret as its pods.
+TEST(Sight, JobsOfOthersHaveNoNamesEither) {
+  objects::Inputs inputs = two_teams();
+  for (model::PodSpec& pod : inputs.pods) {
+    if (pod.ns == "secret") pod.owner = "Job/merger";
+  }
+  Result<Answer> answer = Examiner(inputs, {}).why({"pod", "mine", "want"});
+  ASSERT_TRUE(answer.ok());
+  EXPECT_NE(why_json(*answer).find("merger"), std::string::npos) << "it is named to who may know";
+  summarise(inputs, {.pods = false, .nodes = false, .namespaces = {"mine"}}, *answer);
+  EXPECT_EQ(why_json(*answer).find("merger"), std::string::npos) << why_json(*answer);
+}
+
 }  // namespace
 }  // namespace berth::explain

@@ -302,7 +302,8 @@ std::string names_in(const std::vector<FileNamed<T>>& all) {
 // What flags say goes before what files say.
 Result<Config> with_choice(Config config, const ConfigChoice& choice) {
   if (!choice.request_timeout.empty()) {
-    BERTH_TRY(config.request_timeout_ns, parse_request_timeout(choice.request_timeout));
+    BERTH_TRY(config.request_timeout_ns,
+              parse_request_timeout(choice.request_timeout).context("--request-timeout"));
   }
   if (!choice.server.empty()) {
     BERTH_TRY(config.server, server_url(choice.server));
@@ -477,7 +478,7 @@ Result<std::int64_t> parse_request_timeout(std::string_view text) {
   const Result<std::int64_t> parsed =
       text::parse_go_duration(seconds ? std::string(text) + 's' : std::string(text));
   if (!parsed.ok() || *parsed < 0) {
-    return invalid("--request-timeout: found \"" + text::terminal_safe(text) +
+    return invalid("found \"" + text::terminal_safe(text) +
                    "\", want seconds or a number with a unit (5s, 2m, 1h)");
   }
   return *parsed;
