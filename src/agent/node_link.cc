@@ -23,6 +23,7 @@ using text::Value;
 
 constexpr std::int64_t kFirstRetry = 1'000'000'000, kLastRetry = 60'000'000'000;
 constexpr std::size_t kMaxAsks = 128, kMaxHint = 128;
+constexpr std::string_view kOwnConditions[] = {"GpuReady", "GpuHealthy"};
 
 std::string text_in(const Value& v, std::initializer_list<std::string_view> keys) {
   const Value* found = find_in(v, keys);
@@ -171,6 +172,7 @@ struct NodeLink::State : std::enable_shared_from_this<State> {
   std::string node_uid;
   std::map<std::string, std::string> node_labels, host_labels, gpu_labels, mig_labels;
   std::vector<NodeCondition> conditions;
+  bool said_conditions = false;  // until then those of an agent before stay
   std::map<std::string, std::pair<std::string, std::string>> seen_conditions;  // status and since
   std::map<std::string, std::int64_t> allocatable;
   std::map<std::string, allocate::NodePod> pods;  // by uid
@@ -320,7 +322,17 @@ void NodeLink::State::pod_changed(const kube::ObjectPtr& before, const kube::Obj
 
 // Times are those of the condition that is there while its status is the same.
 void NodeLink::State::make_conditions() {
-  if (conditions.empty()) return;
+  if (!said_conditions) return;
+  std::vector<std::string_view> gone;  // ours, of which there is nothing to say any more
+  for (const std::string_view type : kOwnConditions) {
+    const bool wanted = std::any_of(conditions.begin(), conditions.end(),
+                                    [&](const NodeCondition& one) { return one.type == type; });
+    if (!wanted && seen_conditions.contains(std::string(type))) gone.push_back(type);
+  }
+  if (conditions.empty() && gone.empty()) {
+    slots[kConditions].wanted.clear();
+    return;
+  }
   const std::string now =
       text::format_rfc3339(client.loop().wall().now_ns() / 1'000'000'000 * 1'000'000'000);
   JsonWriter out;
@@ -342,6 +354,12 @@ void NodeLink::State::make_conditions() {
     out.field("lastTransitionTime", since);
     out.end_object();
     seen_conditions[one.type] = {one.status, since};
+  }
+  for (const std::string_view type : gone) {
+    out.begin_object();
+    out.field("type", type);
+    out.field("$patch", "delete");
+    out.end_object();
   }
   out.end_array();
   out.end_object();
@@ -451,7 +469,8 @@ void NodeLink::want_mig_labels(const std::map<std::string, std::string>& labels)
 }
 
 void NodeLink::want_conditions(const std::vector<NodeCondition>& conditions) {
-  if (state_->conditions == conditions) return;
+  if (state_->said_conditions && state_->conditions == conditions) return;
+  state_->said_conditions = true;
   state_->conditions = conditions;
   state_->make_conditions();
   state_->pump(State::kConditions);

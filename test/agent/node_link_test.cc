@@ -152,6 +152,24 @@ TEST_F(NodeLinkTest, ConditionsKeepTheirTimeUntilTheyTurn) {
   EXPECT_LE(writes("conditions"), 6u);
 }
 
+TEST_F(NodeLinkTest, ConditionsOfWhichThereIsNothingToSayGo) {
+  make_node();
+  start();
+  link_->want_conditions({{"GpuReady", "False", "DriverUnavailable", "not asked yet"}});
+  run();
+  EXPECT_EQ(condition("GpuReady", "status"), "False");
+  start();  // an agent that has judged nothing yet leaves what is there
+  run();
+  EXPECT_EQ(condition("GpuReady", "status"), "False");
+  link_->want_conditions({});
+  run();
+  const std::string body = world_.get("/api/v1/nodes/n1").body;
+  EXPECT_EQ(body.find("GpuReady"), std::string::npos) << body;
+  link_->want_conditions({{"GpuReady", "True", "Ready", "a GPU came"}});
+  run(20 * kSecond);
+  EXPECT_EQ(condition("GpuReady", "status"), "True");
+}
+
 TEST_F(NodeLinkTest, OnlyTheStartupTaintIsTakenAway) {
   make_node(R"([{"key":"berth.dev/agent-not-ready","effect":"NoSchedule"},)"
             R"({"key":"other","effect":"NoExecute"}])");

@@ -245,7 +245,8 @@ def a12n(world):
     taint(world)
     agent = world.agent(0, ready=False, source="nvml", flags=on_host(world, gpus=0))
     wait("the taint is gone", lambda: not tainted(world))
-    world.stays(3, lambda: world.node.condition("GpuReady") != "False", "the Node was called broken")
+    wait("the Node says nothing", lambda: world.node.condition("GpuReady") is None)
+    world.stays(3, lambda: world.node.condition("GpuReady") is None, "the Node was called broken")
     check(world.node.counts(GPU)[1] <= 0, "something was advertised")
     check(agent.running(), "the agent ended")
 
