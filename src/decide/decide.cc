@@ -192,7 +192,8 @@ class Cycle {
                                     .message = std::move(message)});
       return;
     }
-    if (const Outcome* same = terminating_.empty() ? nos_.find(state_, w) : nullptr) {
+    const Outcome* same = terminating_.empty() ? nos_.find(state_, w) : nullptr;
+    if (same != nullptr && (same->reason != Reason::kNone || !is_told(w))) {
       decision_.outcomes.push_back(*same);
       decision_.outcomes.back().workload = w.name;
       return;
@@ -202,9 +203,11 @@ class Cycle {
     if (place_when_gone(w)) return;
     const bool preempts = w.preempts && placer_.policy().preemption && lowest_ < w.priority;
     if (!preempts && !is_told(w)) {
-      decision_.outcomes.push_back({.workload = w.name,
-                                    .gang = w.gang >= 0,
-                                    .pods = static_cast<int>(w.pending.size()) + w.gated});
+      Outcome untold{.workload = w.name,
+                     .gang = w.gang >= 0,
+                     .pods = static_cast<int>(w.pending.size()) + w.gated};
+      if (terminating_.empty()) nos_.keep(state_, w, untold);
+      decision_.outcomes.push_back(std::move(untold));
       return;
     }
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
