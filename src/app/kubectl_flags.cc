@@ -49,7 +49,7 @@ std::vector<std::string> as_two_words(const std::vector<std::string>& arguments)
 std::span<const KubectlFlag> kubectl_flags() { return kFlags; }
 
 std::vector<std::string> command_first(const std::vector<std::string>& given) {
-  const std::vector<std::string> arguments = as_two_words(given);
+  std::vector<std::string> arguments = as_two_words(given);
   std::size_t at = 0;
   while (at < arguments.size() && arguments[at].starts_with('-')) {
     const std::string& word = arguments[at];
