@@ -6,6 +6,7 @@
 // 50 more wait in each, and jobs of queues and gangs are asked about. In the third the queues
 // preempt, and have done so: what runs has the priority of what waits, or a higher one. Times are
 // by the wall and of the processor: on a machine that does other work the two differ.
+// why [NODES [SUBJECTS OF EACH CAUSE [CAUSE]]]
 #include "explain/why.h"
 
 #include <fmt/format.h>
@@ -18,6 +19,7 @@
 #include <limits>
 #include <map>
 #include <memory>
+#include <string_view>
 
 namespace {
 
@@ -223,7 +225,9 @@ Asked add_queues_and_gangs(objects::Inputs& inputs, int each) {
     ask(inputs, out, "on-hold", i, kQueues, set_of("main", 1, 1));
     ask(inputs, out, "no-room", i, kQueues + 1, set_of("main", 4, 2 + i % 4));
     model::PodSetSpec other = set_of("main", 1, 1);
-    other.requests["rdma/hca"] = 1 + i;
+    auto pod = *other.pod;
+    pod.requests["rdma/hca"] = other.requests["rdma/hca"] = 1 + i;
+    other.pod = std::make_shared<const model::PodSpec>(std::move(pod));
     ask(inputs, out, "not-covered", i, i % kQueues, std::move(other));
     add_gang(inputs, out, "gang", i, 16, 4 + i % 4, "");
     add_gang(inputs, out, "gang-of-rack", i, 17 + i, 1, "topology.kubernetes.io/rack");
@@ -255,7 +259,7 @@ objects::Inputs running(int nodes) {
 }
 
 // Answers for all, and a line for each cause; false: somebody is not found.
-bool measure(objects::Inputs inputs, const Asked& asked) {
+bool measure(objects::Inputs inputs, const Asked& asked, std::string_view only) {
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
   std::sort(inputs.pods.begin(), inputs.pods.end(), by_name);
   std::sort(inputs.gangs.begin(), inputs.gangs.end(), by_name);
@@ -273,6 +277,7 @@ bool measure(objects::Inputs inputs, const Asked& asked) {
               "reason");
   Times all;
   for (const auto& [cause, subjects] : asked) {
+    if (!only.empty() && cause != only) continue;
     Times times;
     std::string reason;
     std::size_t fixes = 0;
@@ -289,7 +294,7 @@ bool measure(objects::Inputs inputs, const Asked& asked) {
     all.add(times);
     times.print(cause, fmt::format("{}, {} fixes", reason, fixes));
   }
-  all.print("all", "");
+  if (!all.wall.empty()) all.print("all", "");
   return true;
 }
 
@@ -298,6 +303,7 @@ bool measure(objects::Inputs inputs, const Asked& asked) {
 int main(int argc, char** argv) {
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000;
   const int each = argc > 2 ? std::atoi(argv[2]) : 10;
+  const std::string_view only = argc > 3 ? argv[3] : "";
   objects::Inputs inputs = running(nodes);
   objects::Inputs with_queues = inputs;
   Asked asked;
@@ -310,8 +316,8 @@ int main(int argc, char** argv) {
   const Asked of_queues = add_queues_and_gangs(with_queues, each);
   objects::Inputs preempting = with_queues;
   let_queues_preempt(preempting);
-  const bool answered = measure(std::move(inputs), asked) &&
-                        measure(std::move(with_queues), of_queues) &&
-                        measure(std::move(preempting), of_queues);
+  const bool answered = measure(std::move(inputs), asked, only) &&
+                        measure(std::move(with_queues), of_queues, only) &&
+                        measure(std::move(preempting), of_queues, only);
   return answered ? 0 : 1;
 }

@@ -4,6 +4,7 @@
 
 #include <algorithm>
 #include <map>
+#include <optional>
 #include <set>
 #include <tuple>
 
@@ -165,8 +166,8 @@ class Cycle {
     }
   }
 
-  Decision run() {
-    for (const auto& workload : pending_workloads(state_)) {
+  Decision run(const std::vector<Workload>& waiting) {
+    for (const Workload& workload : waiting) {
       if (!evicted_.contains({workload.gang >= 0, workload.name})) decide_one(workload);
     }
     return std::move(decision_);
@@ -346,7 +347,7 @@ class Cycle {
 
 Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns,
                 schedule::Placer& placer, Options options) {
-  return Cycle(snapshot, now_ns, placer, options).run();
+  return Cycle(snapshot, now_ns, placer, options).run(pending_workloads(*snapshot));
 }
 
 void apply(const Decision& decision, model::SnapshotBuilder& builder) {
@@ -405,10 +406,15 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
     queueing.emplace(*queues, builder, placer, now_ns, options.live, options.told);
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
+  std::optional<std::vector<Workload>> waiting;  // outside of queues: only pods that move change it
   while (out.cycles < max_cycles && !out.stable) {
     const bool with_pods = !options.live || out.cycles == 0;
     Decision d;
-    if (with_pods) d = decide(builder.publish(), now_ns, placer, options);
+    if (with_pods) {
+      const model::ClusterSnapshot snapshot = builder.publish();
+      if (!waiting) waiting = pending_workloads(*snapshot);
+      d = Cycle(snapshot, now_ns, placer, options).run(*waiting);
+    }
     ++out.cycles;
     std::set<std::string> leaving;
     if (options.live) {
@@ -421,6 +427,7 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
       last.insert_or_assign(o.workload, std::move(o));
     }
     const bool pods_moved = !d.placements.empty() || !d.preemptions.empty();
+    if (pods_moved) waiting.reset();
     out.stable = options.live || !pods_moved;
     if (queueing) {
       if (pods_moved) queueing->recount(std::move(leaving));

@@ -122,6 +122,10 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
 
 void Trials::focus(const Unit& unit) {
   const bool queued = unit.queued != nullptr;
+  const std::string whom =
+      unit.kind + ' ' + unit.full() + ' ' + unit.decided + ' ' + unit.asked_pod;
+  if (focused_ == whom) return;
+  focused_ = whom;
   if (queued && !holders_) holders_.emplace(inputs_.queues, options_.now_ns);
   alone_ = queued ? base_ : after_;
   const std::set<std::string> names = names_in({}, unit);
@@ -179,39 +183,49 @@ std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) c
   return starts;
 }
 
-bool Trials::quick_in_queue(const Draft& draft, const Unit& unit) const {
-  model::SnapshotBuilder builder = alone_;
+// builder: a copy of alone_.
+TrialOutcome Trials::look(const Draft& draft, const Unit& unit, const std::set<std::string>& told,
+                          model::SnapshotBuilder& builder) const {
   apply_draft(draft, builder);
+  std::optional<schedule::Placer> fresh;
+  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
+  schedule::Placer& placer = fresh ? *fresh : alone_placer_;
+  const decide::Options how{.certificates = false, .told = &told};
+  if (unit.queued == nullptr) {
+    const decide::Run run =
+        decide::run(builder, placer, options_.now_ns, kMaxCycles, how, nullptr);
+    return outcome_of(run.decision, unit, names_in(draft, unit));
+  }
   const auto changed = draft.workloads.find(unit.decided);
   const model::WorkloadSpec& own =
       changed == draft.workloads.end() ? *unit.queued : changed->second;
-  const model::QueueRules& rules = draft.rules(inputs_.queues);
   std::set<std::string> gone = draft.gone_workloads;
   gone.insert(evicted_.begin(), evicted_.end());
-  const Holders::Few few = holders_->beside(own, rules, gone);
+  const Holders::Few few = holders_->beside(own, draft.rules(inputs_.queues), gone);
   const auto queues = queues_with(draft, few.workloads);
-  const std::set<std::string> told = {unit.decided};
-  std::optional<schedule::Placer> fresh;
-  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
   const decide::Run run =
-      decide::run(builder, fresh ? *fresh : alone_placer_, options_.now_ns, kMaxCycles,
-                  {.certificates = false, .told = &told}, queues ? &*queues : nullptr);
-  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+      decide::run(builder, placer, options_.now_ns, kMaxCycles, how, queues ? &*queues : nullptr);
+  return outcome_of(run.decision, unit, names_in(draft, unit));
 }
 
 bool Trials::quick(const Draft& draft, const Unit& unit) const {
   ++count_;
-  if (unit.queued != nullptr) return quick_in_queue(draft, unit);
-  if (const auto plain = by_new_nodes(draft, unit)) return *plain;
+  if (unit.queued == nullptr) {
+    if (const auto plain = by_new_nodes(draft, unit)) return *plain;
+  }
   model::SnapshotBuilder builder = alone_;
-  apply_draft(draft, builder);
-  const std::set<std::string> nobody;
-  std::optional<schedule::Placer> fresh;
-  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
-  const decide::Run run =
-      decide::run(builder, fresh ? *fresh : alone_placer_, options_.now_ns, kMaxCycles,
-                  {.certificates = false, .told = &nobody}, nullptr);
-  return outcome_of(run.decision, unit, names_in(draft, unit)).starts;
+  std::set<std::string> told;
+  if (unit.queued != nullptr) told.insert(unit.decided);
+  return look(draft, unit, told, builder).starts;
+}
+
+TrialOutcome Trials::alone(const Draft& draft, const Unit& unit,
+                           model::SnapshotBuilder& after) const {
+  ++count_;
+  after = alone_;
+  std::set<std::string> told = names_in(draft, unit);
+  told.insert(unit.decided);
+  return look(draft, unit, told, after);
 }
 
 const model::Amounts& Trials::capacity() const {

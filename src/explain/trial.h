@@ -45,9 +45,11 @@ class Trials {
   // decision left him; for those of queues what runs, and is not sent away by the decision, holds
   // its quota and its room, and nobody who waits takes any. Its "yes" wants run(); its "no" stands,
   // though a change that helps because it lets others send somebody away goes unseen. Call focus()
-  // once before.
+  // once before; the same unit again costs nothing.
   void focus(const Unit& unit);
   bool quick(const Draft& draft, const Unit& unit) const;
+  // The first look with what is said of the unit; after: as in run().
+  TrialOutcome alone(const Draft& draft, const Unit& unit, model::SnapshotBuilder& after) const;
   int count() const { return count_; }     // trials so far
   const model::Amounts& capacity() const;  // of all nodes together, as quota counts it
 
@@ -55,11 +57,13 @@ class Trials {
   std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
   std::optional<decide::QueueSetting> queues_with(
       const Draft& draft, std::vector<const model::WorkloadSpec*> workloads) const;
-  bool quick_in_queue(const Draft& draft, const Unit& unit) const;
+  TrialOutcome look(const Draft& draft, const Unit& unit, const std::set<std::string>& told,
+                    model::SnapshotBuilder& builder) const;
 
   const objects::Inputs& inputs_;
   PlanOptions options_;
   model::SnapshotBuilder base_, after_;
+  std::string focused_;               // focus(): what the decision calls the unit
   model::SnapshotBuilder alone_;      // focus(): nothing else is pending
   std::set<std::string_view> nodes_;  // names
   bool keeps_away_ = false;           // some pod has required anti-affinity

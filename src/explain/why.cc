@@ -384,15 +384,16 @@ class Inquiry {
                       refined.reason == no.reason ? no.message : "");
   }
 
-  // What would hold it next, once the causes found so far are mended.
+  // What would hold it next, once the causes found so far are mended, were it alone.
   void add_also(const Refined& first) {
     add_others(first, look_);
     Refined last = first;
     Draft draft;
     for (int step = 0; step < 4; ++step) {
       if (!mend(situation(), last.reason, draft)) break;
+      trials_.focus(unit_);
       Look look;
-      const TrialOutcome next = trials_.run(draft, unit_, &look.builder);
+      const TrialOutcome next = trials_.alone(draft, unit_, look.builder);
       if (next.starts || next.no.reason == Reason::kNone) break;
       look_at_nodes(draft, look);
       const Refined refined = refine(next.no, look);

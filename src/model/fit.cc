@@ -135,14 +135,22 @@ bool fits_extended(const NodeInfo& info, const NodeState& state, const Demand& d
   return true;
 }
 
-int fit_count(const NodeInfo& info, const NodeState& before, const Demand& demand, int limit) {
-  NodeState state = before;
+int fit_count(const NodeInfo& info, const NodeState& state, const Demand& demand, int limit) {
   int count = std::min(limit, state.pods);
-  auto bound = [&](std::int64_t free, std::int64_t need) {
-    if (need > 0)
-      count =
-          static_cast<int>(std::min<std::int64_t>(count, std::max<std::int64_t>(free, 0) / need));
+  const auto bound = [&count](std::int64_t free, std::int64_t need) {
+    if (need <= 0) return;
+    if (free < need) {
+      count = 0;
+    } else if (count > 1) {
+      count = static_cast<int>(std::min<std::int64_t>(count, free / need));
+    }
   };
+  const bool whole = demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
+                     !numa_applies(info, demand);
+  if (whole) {  // seldom many, so it comes first
+    bound(std::popcount(static_cast<unsigned>(state.whole & info.usable)), demand.count);
+    if (count <= 0) return 0;
+  }
   bound(state.cpu, demand.cpu);
   bound(state.memory, demand.memory);
   bound(state.ephemeral, demand.ephemeral);
@@ -150,14 +158,9 @@ int fit_count(const NodeInfo& info, const NodeState& before, const Demand& deman
     int column = info.extended_column(resource);
     bound(column < 0 ? 0 : state.extended[static_cast<std::size_t>(column)], amount);
   }
-  if (count <= 0 || !demand.asks_gpu()) return std::max(count, 0);
+  if (count <= 0 || whole || !demand.asks_gpu()) return std::max(count, 0);
   if (demand.kind == GpuDemandSpec::Kind::kMig) {
     bound(column_amount(info, state, demand.mig), demand.count);
-    return count;
-  }
-  if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
-      !numa_applies(info, demand)) {
-    bound(std::popcount(static_cast<unsigned>(state.whole & info.usable)), demand.count);
     return count;
   }
   if (takes_shares(info, demand)) {
@@ -165,11 +168,12 @@ int fit_count(const NodeInfo& info, const NodeState& before, const Demand& deman
     return device_milli(info, demand) > 0 ? count : 0;
   }
   // Different devices per copy, or NUMA alignment: place copies one after another.
+  NodeState left = state;
   for (int placed = 0; placed < count; ++placed) {
-    if (!fits(info, state, demand)) return placed;
-    auto gpus = choose_gpus(info, state, demand);
+    if (!fits(info, left, demand)) return placed;
+    auto gpus = choose_gpus(info, left, demand);
     if (!gpus) return placed;
-    take(info, state, demand, *gpus);
+    take(info, left, demand, *gpus);
   }
   return count;
 }

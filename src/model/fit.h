@@ -83,7 +83,7 @@ inline bool fits(const NodeInfo& info, const NodeState& state, const Demand& dem
 }
 
 // How many copies fit side by side, at most limit.
-int fit_count(const NodeInfo& info, const NodeState& before, const Demand& demand, int limit);
+int fit_count(const NodeInfo& info, const NodeState& state, const Demand& demand, int limit);
 
 // Takes the demand (with these devices) from the free amounts, or gives it back.
 void take(const NodeInfo& info, NodeState& state, const Demand& demand, const GpuTake& gpus);
