@@ -18,7 +18,7 @@ Engine::Engine(const Book& book, Ground* ground, Options options)
       options_(options),
       preemptor_(ledger_, ground, options.policy),
       assigner_(ledger_, preemptor_),
-      forms_(book),
+      forms_(options.forms ? options.forms : std::make_shared<Forms>(book)),
       usage_(ledger_, options.start_ns),
       of_root_(book.tree().size()),
       due_(book.tree().size()),
@@ -131,7 +131,7 @@ WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
   Workload& w = ledger_.workloads.back();
   w.name = spec.ns + '/' + spec.name;
   w.uid = spec.uid.empty() ? w.name : spec.uid;
-  w.form = forms_.get(spec);
+  w.form = forms_->get(spec);
   w.local = ledger_.book.find_local(spec.ns, spec.queue);
   if (w.local != kNoId) w.queue = ledger_.book.local(w.local).queue;
   w.preemption_gated = spec.preemption_gated;

@@ -11,6 +11,7 @@
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <optional>
 #include <set>
 #include <span>
@@ -54,6 +55,7 @@ class Engine {
     std::int64_t start_ns = 0;  // usage of local queues is counted from here
     bool settles = true;        // holders whose checks are done are admitted; else by checks_done()
     const std::set<std::string>* told = nullptr;  // names whose message is kept; null: everybody's
+    std::shared_ptr<Forms> forms;                 // of the book; null: made anew
   };
 
   Engine(const Book& book, Ground* ground, Options options);
@@ -179,7 +181,7 @@ class Engine {
   Options options_;
   Preemptor preemptor_;
   Assigner assigner_;
-  Forms forms_;
+  std::shared_ptr<Forms> forms_;
   LocalUsage usage_;
   std::vector<Line> lines_;                    // by queue
   std::vector<std::vector<QueueId>> of_root_;  // queues by root node

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <cstring>
+#include <functional>
 #include <set>
 
 namespace berth::admit {
@@ -211,6 +212,15 @@ std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t 
 }
 
 std::shared_ptr<const Form> Forms::get(const model::WorkloadSpec& spec) {
+  const auto less = std::less<const model::WorkloadSpec*>();
+  const auto* first = lasting_.data();
+  if (less(&spec, first) || !less(&spec, first + lasting_.size())) return make(spec);
+  std::shared_ptr<const Form>& kept = of_lasting_[static_cast<std::size_t>(&spec - first)];
+  if (!kept) kept = make(spec);
+  return kept;
+}
+
+std::shared_ptr<const Form> Forms::make(const model::WorkloadSpec& spec) {
   auto form = std::make_shared<Form>();
   form->priority = spec.priority;
   form->allowed = spec.allowed_flavors;

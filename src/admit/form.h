@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <map>
 #include <memory>
+#include <span>
 #include <string>
 #include <unordered_map>
 #include <vector>
@@ -59,13 +60,19 @@ std::string describe_mismatch(const Book& book, const Form& form, std::uint32_t 
 // Forms by what they hold; the same form for equal content.
 class Forms {
  public:
-  explicit Forms(const Book& book) : book_(book) {}
+  // lasting: specs that outlive it unchanged; their forms are kept and found by address.
+  explicit Forms(const Book& book, std::span<const model::WorkloadSpec> lasting = {})
+      : book_(book), lasting_(lasting), of_lasting_(lasting.size()) {}
   // reclaimable: pods that are done, by pod set.
   std::shared_ptr<const Form> get(const model::WorkloadSpec& spec);
   std::size_t size() const { return forms_.size(); }
 
  private:
+  std::shared_ptr<const Form> make(const model::WorkloadSpec& spec);
+
   const Book& book_;
+  std::span<const model::WorkloadSpec> lasting_;
+  std::vector<std::shared_ptr<const Form>> of_lasting_;
   std::unordered_map<std::string, std::weak_ptr<const Form>> forms_;
   std::size_t sweep_at_ = 1024;
 };

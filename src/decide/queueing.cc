@@ -68,7 +68,10 @@ QueueSetting::QueueSetting(const model::QueueInputs& inputs,
 
 Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, schedule::Placer& placer,
                    std::int64_t now_ns, bool live, const std::set<std::string>* told)
-    : setting_(s), book_(std::make_unique<admit::Book>(s.rules)), live_(live), told_(told) {
+    : setting_(s),
+      book_(s.book ? s.book : std::make_shared<const admit::Book>(s.rules)),
+      live_(live),
+      told_(told) {
   if (!s.index.nodes().empty() && (!s.quota_only || has_topology(s.rules))) {
     ground_ = std::make_unique<NodeGround>(NodeGround::Setting{.builder = builder,
                                                                .placer = placer,
@@ -79,7 +82,7 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
   }
   engine_ = std::make_unique<admit::Engine>(
       *book_, ground_.get(),
-      admit::Engine::Options{.policy = s.policy, .start_ns = now_ns, .told = told});
+      admit::Engine::Options{.policy = s.policy, .start_ns = now_ns, .told = told, .forms = s.forms});
   for (const model::WorkloadSpec* spec : s.workloads) {
     const WorkloadId id = engine_->add(*spec, now_ns);
     if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));

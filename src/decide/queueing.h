@@ -22,6 +22,9 @@ struct QueueSetting {
   bool quota_only = false;                            // nodes count for topologies alone
   bool marked = false;  // pods of holders are PodSpec::queued: they need not be looked at
   admit::Policy policy;
+  // Made before from the rules, for decisions with the same ones; null: made anew.
+  std::shared_ptr<const admit::Book> book;
+  std::shared_ptr<admit::Forms> forms;
 
   QueueSetting(const model::QueueRules& given, std::vector<const model::WorkloadSpec*> list,
                InputIndex of_input)
@@ -64,7 +67,7 @@ class Queueing {
   bool is_told(admit::WorkloadId id) const;
 
   const QueueSetting& setting_;
-  std::unique_ptr<admit::Book> book_;
+  std::shared_ptr<const admit::Book> book_;
   std::unique_ptr<NodeGround> ground_;  // null: quota alone
   std::unique_ptr<admit::Engine> engine_;
   std::vector<admit::WorkloadId> leaving_;  // evicted here, gone before the next cycle

@@ -127,7 +127,7 @@ class FixSearch {
     std::map<std::string, int> found;  // by kind
     for (const Proposal& proposal : proposals_) {
       if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
-      if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || known(proposal.title)) continue;
+      if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || is_told(proposal.title)) continue;
       if (changes_nodes(proposal.kind) && before_nodes(s_.reason)) continue;
       if (!is_hopeless(proposal) && try_one({&proposal})) {
         ++found[proposal.kind];
@@ -144,6 +144,11 @@ class FixSearch {
   }
 
  private:
+  struct Seen {
+    Tried tried = Tried::kNo;
+    int victims = 0;
+  };
+
   // Others have taken what changes of the kind gave before: of a row of growing ones the largest is
   // tried first, of others only a few.
   bool is_hopeless(const Proposal& proposal) {
@@ -155,8 +160,10 @@ class FixSearch {
     const auto last = std::find_if(proposals_.rbegin(), proposals_.rend(),
                                    [&](const Proposal& p) { return p.kind == proposal.kind; });
     Draft draft;
-    int victims = 0;
-    largest->second = last->apply(draft) && try_draft(s_, draft, victims) == Tried::kYes;
+    Seen result;
+    if (last->apply(draft)) result.tried = try_draft(s_, draft, result.victims);
+    largest->second = result.tried == Tried::kYes;
+    known_.emplace(&*last, result);
     return !largest->second;
   }
 
@@ -174,13 +181,15 @@ class FixSearch {
     const bool objects_only =
         std::any_of(parts.begin(), parts.end(), [](const Proposal* p) { return p->objects_only; });
     if (objects_only && !s_.options.reread) return false;
-    int victims = 0;
+    Seen result;
     if (!objects_only) {
-      const Tried tried = try_draft(s_, draft, victims);
-      if (tried == Tried::kTaken) ++taken_[fix.kind];
-      if (tried != Tried::kYes) return false;
+      const auto before = parts.size() == 1 ? known_.find(parts.front()) : known_.end();
+      result = before == known_.end() ? Seen() : before->second;
+      if (before == known_.end()) result.tried = try_draft(s_, draft, result.victims);
+      if (result.tried == Tried::kTaken) ++taken_[fix.kind];
+      if (result.tried != Tried::kYes) return false;
     }
-    fix.restarts += victims;
+    fix.restarts += result.victims;
     fix.changes = changes_of(std::move(draft));
     if (!stands_a_second_look(fix.changes)) return false;
     fixes_.push_back(std::move(fix));
@@ -193,7 +202,7 @@ class FixSearch {
     return inputs.ok() && starts_in(*inputs, s_.options.plan, s_.subject);
   }
 
-  bool known(const std::string& title) const {
+  bool is_told(const std::string& title) const {
     return std::any_of(fixes_.begin(), fixes_.end(),
                        [&](const Fix& fix) { return fix.title == title; });
   }
@@ -273,6 +282,7 @@ class FixSearch {
   std::vector<Fix> fixes_;
   std::map<std::string, int> taken_;           // by kind: would do, were it not for others
   std::map<std::string, bool> largest_helps_;  // by kind, of rows of growing changes
+  std::map<const Proposal*, Seen> known_;      // of the largest
 };
 
 }  // namespace

@@ -80,6 +80,8 @@ Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
   if (!inputs.queues.queues.empty() || !inputs.queues.workloads.empty()) {
     index_.emplace(inputs.nodes, inputs.pods);
     marked_ = all_marked(inputs.queues.workloads, *index_);
+    book_ = std::make_shared<const admit::Book>(inputs.queues);
+    forms_ = std::make_shared<admit::Forms>(*book_, inputs.queues.workloads);
   }
   const auto queues = queues_with({}, workloads_with(inputs.queues.workloads, {}));
   run_ = decide::run(after_, placer_, options.now_ns, options.cycles.value_or(kMaxCycles), {},
@@ -99,6 +101,10 @@ std::optional<decide::QueueSetting> Trials::queues_with(
   out.quota_only = options_.quota_only;
   out.policy = options_.queue_policy;
   out.marked = marked_;
+  if (!draft.queues) {
+    out.book = book_;
+    out.forms = forms_;
+  }
   return out;
 }
 

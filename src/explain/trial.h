@@ -71,6 +71,8 @@ class Trials {
   decide::Run run_;
   std::optional<decide::InputIndex> index_;  // where there are queues
   bool marked_ = false;                      // QueueSetting::marked
+  std::shared_ptr<const admit::Book> book_;  // of the rules as they are
+  std::shared_ptr<admit::Forms> forms_;
   std::optional<Holders> holders_;           // focus(): of quota
   std::set<std::string> evicted_;            // focus(): workloads that the decision sends away
   // They know the nodes as they are; a draft that changes nodes gets one of its own.

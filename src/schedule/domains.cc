@@ -12,14 +12,21 @@ using model::NodeSet;
 
 std::vector<DomainRoom> domain_rooms(Placer& placer, const ClusterState& state,
                                      model::ShapeRef shape, int key, const NodeSet* within) {
+  if (within == nullptr) {
+    const std::vector<int>& sums = placer.rooms(state, *shape, key);
+    std::vector<DomainRoom> all(sums.size());
+    for (std::size_t d = 0; d < sums.size(); ++d) {
+      all[d] = {.domain = static_cast<std::int32_t>(d), .fits = sums[d]};
+    }
+    return all;
+  }
   const NodeSet& allowed = placer.rules(state, *shape).allowed;
   const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
   std::vector<DomainRoom> rooms(domains == nullptr ? 1 : domains->values.size());
   for (std::size_t d = 0; d < rooms.size(); ++d) rooms[d].domain = static_cast<std::int32_t>(d);
-  allowed.for_each([&](std::size_t slot) {
-    if (within != nullptr && !within->test(slot)) return;
-    std::int32_t d = domains == nullptr ? 0 : domains->of[slot];
-    if (d < 0) return;
+  within->for_each([&](std::size_t slot) {
+    const std::int32_t d = domains == nullptr ? 0 : domains->of[slot];
+    if (d < 0 || !allowed.test(slot)) return;
     rooms[static_cast<std::size_t>(d)].fits +=
         model::fit_count(state.info(slot), state.node(slot), *shape->demand, INT32_MAX);
   });

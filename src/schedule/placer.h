@@ -19,6 +19,7 @@
 #include "schedule/domain_counts.h"
 #include "schedule/lowest_running.h"
 #include "schedule/policy.h"
+#include "schedule/room_memo.h"
 #include "schedule/rule_memo.h"
 #include "schedule/scorer.h"
 
@@ -65,6 +66,11 @@ class Placer {
   const RuleResult& rules(const model::ClusterState& state, const model::Shape& shape) {
     return rules_.get(state.inventory(), shape.rules);
   }
+  // See RoomMemo::get.
+  const std::vector<int>& rooms(const model::ClusterState& state, const model::Shape& shape,
+                                int key) {
+    return rooms_.get(state, shape, key, rules(state, shape).allowed);
+  }
 
   // Demands with an index: so many nodes in all, about 3 bytes each; at least 64 demands.
   static constexpr std::size_t kIndexedNodes = 20'000'000;
@@ -99,6 +105,7 @@ class Placer {
   Policy policy_;
   Scorer scorer_;
   RuleMemo rules_;
+  RoomMemo rooms_;
   DomainCountsMemo counts_;
   LowestRunning lowest_running_;
   std::unique_ptr<NoMemo> nos_;
