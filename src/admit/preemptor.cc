@@ -339,6 +339,11 @@ std::vector<Target> Preemptor::classical(const Request& request) {
   } else {
     attempts = {true, false};
   }
+  if (std::find(attempts.begin(), attempts.end(), false) == attempts.end()) {
+    for (auto* list : {&lists.hierarchy, &lists.priority}) {  // no attempt could take them
+      std::erase_if(*list, [](const Candidate& c) { return c.only_without_borrowing; });
+    }
+  }
   const std::vector<Candidate> sequence = in_sequence(request, std::move(lists));
   std::vector<Target> targets;
   for (const bool borrowing : attempts) {
