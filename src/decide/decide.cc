@@ -180,6 +180,7 @@ class Cycle {
   }
 
   bool is_told(const Workload& w) const {
+    if (options_.verdicts_only) return false;
     return options_.told == nullptr || options_.told->contains(w.name);
   }
 
@@ -403,7 +404,10 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
   placer.learn_present(first, present);
   std::optional<Queueing> queueing;
   if (queues != nullptr)
-    queueing.emplace(*queues, builder, placer, now_ns, options.live, options.told);
+    queueing.emplace(*queues, builder, placer, now_ns,
+                     Queueing::Options{.live = options.live,
+                                       .verdicts_only = options.verdicts_only,
+                                       .told = options.told});
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   std::optional<std::vector<Workload>> waiting;  // outside of queues: only pods that move change it
@@ -443,7 +447,7 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
   for (const auto& name : order) out.decision.outcomes.push_back(std::move(last.at(name)));
   if (queueing) {
     queueing->report(out.decision);
-    out.due_ns = queueing->due_ns(now_ns);
+    if (!options.verdicts_only) out.due_ns = queueing->due_ns(now_ns);
   }
   return out;
 }

@@ -42,6 +42,7 @@ struct Options {
   // those of queues no outcome. For trials of one workload: what is placed and evicted is the same.
   // Null: everybody's.
   const std::set<std::string>* told = nullptr;
+  bool verdicts_only = false;  // nobody's reason, nor how queues stand, nor Run::due_ns
 };
 
 model::Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns,

@@ -67,11 +67,10 @@ QueueSetting::QueueSetting(const model::QueueInputs& inputs,
 }
 
 Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, schedule::Placer& placer,
-                   std::int64_t now_ns, bool live, const std::set<std::string>* told)
+                   std::int64_t now_ns, Options options)
     : setting_(s),
       book_(s.book ? s.book : std::make_shared<const admit::Book>(s.rules)),
-      live_(live),
-      told_(told) {
+      options_(options) {
   if (!s.index.nodes().empty() && (!s.quota_only || has_topology(s.rules))) {
     ground_ = std::make_unique<NodeGround>(NodeGround::Setting{.builder = builder,
                                                                .placer = placer,
@@ -82,19 +81,23 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
   }
   engine_ = std::make_unique<admit::Engine>(
       *book_, ground_.get(),
-      admit::Engine::Options{.policy = s.policy, .start_ns = now_ns, .told = told, .forms = s.forms});
+      admit::Engine::Options{.why = !options.verdicts_only,
+                             .policy = s.policy,
+                             .start_ns = now_ns,
+                             .told = options.told,
+                             .forms = s.forms});
   for (const model::WorkloadSpec* spec : s.workloads) {
     const WorkloadId id = engine_->add(*spec, now_ns);
     if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));
   }
   link_kindred();
   if (ground_) ground_->recount();
-  if (live_) release_gone(now_ns);
+  if (options_.live) release_gone(now_ns);
   evict_departing(now_ns);
 }
 
 bool Queueing::is_told(WorkloadId id) const {
-  return told_ == nullptr || told_->contains(engine_->workload(id).name);
+  return options_.told == nullptr || options_.told->contains(engine_->workload(id).name);
 }
 
 // Slices and what they grow out of, parents of variants.
@@ -244,7 +247,7 @@ bool Queueing::cycle(std::int64_t now_ns, model::Decision& out) {
     decided_.insert(id);
   }
   if (ground_) take_placements(admitted, out);
-  if (!live_) finish_evictions(now_ns);
+  if (!options_.live) finish_evictions(now_ns);
   return changed || result.changed;
 }
 
@@ -253,7 +256,7 @@ void Queueing::take_placements(const std::vector<WorkloadId>& admitted, model::D
   std::vector<model::Placement> placements = ground_->take_placements();
   std::map<std::string, bool> after;
   for (const WorkloadId id : admitted) {
-    after[engine_->workload(id).name] = !live_ && preemptors_.contains(id);
+    after[engine_->workload(id).name] = !options_.live && preemptors_.contains(id);
   }
   for (const model::Placement& placement : placements) {
     if (leaving_nodes_.contains(placement.node)) after[placement.gang] = true;
@@ -437,7 +440,7 @@ void Queueing::report(model::Decision& out) const {
       out.outcomes.push_back(outcome_of(id));
       out.outcomes.back().position = position;
     }
-    out.queues.push_back(use_of(q));
+    if (!options_.verdicts_only) out.queues.push_back(use_of(q));
   }
   std::sort(out.queues.begin(), out.queues.end(),
             [](const auto& a, const auto& b) { return a.name < b.name; });

@@ -35,9 +35,17 @@ struct QueueSetting {
 
 class Queueing {
  public:
-  // live, told: see decide::Options. The setting outlives it.
+  struct Options {  // see decide::Options
+    bool live = false;
+    bool verdicts_only = false;
+    const std::set<std::string>* told = nullptr;
+  };
+  // The setting outlives it.
   Queueing(const QueueSetting& setting, model::SnapshotBuilder& builder, schedule::Placer& placer,
-           std::int64_t now_ns, bool live = false, const std::set<std::string>* told = nullptr);
+           std::int64_t now_ns, Options options);
+  Queueing(const QueueSetting& setting, model::SnapshotBuilder& builder, schedule::Placer& placer,
+           std::int64_t now_ns)
+      : Queueing(setting, builder, placer, now_ns, Options()) {}
 
   // One cycle; what it decided goes to out. False: nothing changed.
   bool cycle(std::int64_t now_ns, model::Decision& out);
@@ -75,8 +83,7 @@ class Queueing {
   std::set<admit::WorkloadId> decided_;      // admitted here
   std::vector<model::Admission> replaced_;   // holders whose pods moved off a failed node
   std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
-  bool live_ = false;
-  const std::set<std::string>* told_;
+  Options options_;
   std::set<std::string> leaving_nodes_;  // what is placed there starts later
   std::vector<std::string> released_;    // evicted ones that are gone
   std::map<std::string, admit::WorkloadId> ids_;

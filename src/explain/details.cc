@@ -610,7 +610,7 @@ std::optional<Start> start_after_backoff(const Situation& s) {
   if (queued->requeue_at_ns <= s.options.plan.now_ns) return std::nullopt;
   Draft draft;
   edit_queued(s, draft)->requeue_at_ns = 1;  // long ago
-  if (!s.trials.run(draft, s.unit).starts) {
+  if (!s.trials.run(draft, s.unit, false).starts) {
     return Start{.at_ns = std::nullopt, .because = "it backs off, and would wait after that too"};
   }
   return Start{.at_ns = queued->requeue_at_ns,
@@ -640,7 +640,7 @@ Start start_of(const Situation& s, const Answer& answer) {
   Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
     Draft draft;
     take_out(s.inputs(), ended, draft);
-    return s.trials.run(draft, s.unit).starts;
+    return s.trials.run(draft, s.unit, false).starts;
   });
   if (!out.at_ns && !waits_for_others(answer.reason)) out.because = "it does not wait for time";
   return out;

@@ -14,7 +14,7 @@ constexpr int kMostTrials = 36;
 constexpr int kMostPairTrials = 24;
 constexpr int kMostFirstSteps = 4;
 // So many changes of a kind that would do, were it not for others who take what they give.
-constexpr int kMostTaken = 3;
+constexpr int kMostTaken = 2;
 
 void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
                  const ObjectEdit& edit) {
@@ -44,7 +44,7 @@ enum class Tried : std::uint8_t { kNo, kTaken, kYes };  // kTaken: by others who
 
 Tried try_draft(const Situation& s, const Draft& draft, int& restarts) {
   if (!s.trials.quick(draft, s.unit)) return Tried::kNo;
-  const TrialOutcome outcome = s.trials.run(draft, s.unit);
+  const TrialOutcome outcome = s.trials.run(draft, s.unit, false);
   restarts = outcome.victims;
   return outcome.starts ? Tried::kYes : Tried::kTaken;
 }

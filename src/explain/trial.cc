@@ -108,8 +108,7 @@ std::optional<decide::QueueSetting> Trials::queues_with(
   return out;
 }
 
-TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
-                         model::SnapshotBuilder* after) const {
+TrialOutcome Trials::run(const Draft& draft, const Unit& unit, bool why) const {
   ++count_;
   model::SnapshotBuilder builder = base_;
   apply_draft(draft, builder);
@@ -121,8 +120,7 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit,
   if (!draft.nodes.empty()) fresh.emplace(options_.policy);
   const decide::Run run = decide::run(
       builder, fresh ? *fresh : placer_, options_.now_ns, options_.cycles.value_or(kMaxCycles),
-      {.certificates = false, .told = &told}, queues ? &*queues : nullptr);
-  if (after != nullptr) *after = std::move(builder);
+      {.certificates = false, .told = &told, .verdicts_only = !why}, queues ? &*queues : nullptr);
   return outcome_of(run.decision, unit, names);
 }
 
@@ -190,13 +188,15 @@ std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) c
 }
 
 // builder: a copy of alone_.
-TrialOutcome Trials::look(const Draft& draft, const Unit& unit, const std::set<std::string>& told,
+TrialOutcome Trials::look(const Draft& draft, const Unit& unit, bool why,
                           model::SnapshotBuilder& builder) const {
   apply_draft(draft, builder);
+  std::set<std::string> told = names_in(draft, unit);
+  told.insert(unit.decided);
   std::optional<schedule::Placer> fresh;
   if (!draft.nodes.empty()) fresh.emplace(options_.policy);
   schedule::Placer& placer = fresh ? *fresh : alone_placer_;
-  const decide::Options how{.certificates = false, .told = &told};
+  const decide::Options how{.certificates = false, .told = &told, .verdicts_only = !why};
   if (unit.queued == nullptr) {
     const decide::Run run =
         decide::run(builder, placer, options_.now_ns, kMaxCycles, how, nullptr);
@@ -220,18 +220,14 @@ bool Trials::quick(const Draft& draft, const Unit& unit) const {
     if (const auto plain = by_new_nodes(draft, unit)) return *plain;
   }
   model::SnapshotBuilder builder = alone_;
-  std::set<std::string> told;
-  if (unit.queued != nullptr) told.insert(unit.decided);
-  return look(draft, unit, told, builder).starts;
+  return look(draft, unit, false, builder).starts;
 }
 
 TrialOutcome Trials::alone(const Draft& draft, const Unit& unit,
                            model::SnapshotBuilder& after) const {
   ++count_;
   after = alone_;
-  std::set<std::string> told = names_in(draft, unit);
-  told.insert(unit.decided);
-  return look(draft, unit, told, after);
+  return look(draft, unit, true, after);
 }
 
 const model::Amounts& Trials::capacity() const {

@@ -38,9 +38,8 @@ class Trials {
   const model::ClusterState& before() { return base_.state(); }  // nothing pending is placed
   model::SnapshotBuilder& after() { return after_; }             // once the decision is carried out
 
-  // after: where the builder goes once the decision is carried out.
-  TrialOutcome run(const Draft& draft, const Unit& unit,
-                   model::SnapshotBuilder* after = nullptr) const;
+  // why: with the reason of a no.
+  TrialOutcome run(const Draft& draft, const Unit& unit, bool why = true) const;
   // A first look: nobody else waits. Of units outside of queues everybody else stays where the
   // decision left him; for those of queues what runs, and is not sent away by the decision, holds
   // its quota and its room, and nobody who waits takes any. Its "yes" wants run(); its "no" stands,
@@ -48,7 +47,7 @@ class Trials {
   // once before; the same unit again costs nothing.
   void focus(const Unit& unit);
   bool quick(const Draft& draft, const Unit& unit) const;
-  // The first look with what is said of the unit; after: as in run().
+  // The first look with what is said of the unit; after: the cluster once that is carried out.
   TrialOutcome alone(const Draft& draft, const Unit& unit, model::SnapshotBuilder& after) const;
   int count() const { return count_; }     // trials so far
   const model::Amounts& capacity() const;  // of all nodes together, as quota counts it
@@ -57,7 +56,7 @@ class Trials {
   std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
   std::optional<decide::QueueSetting> queues_with(
       const Draft& draft, std::vector<const model::WorkloadSpec*> workloads) const;
-  TrialOutcome look(const Draft& draft, const Unit& unit, const std::set<std::string>& told,
+  TrialOutcome look(const Draft& draft, const Unit& unit, bool why,
                     model::SnapshotBuilder& builder) const;
 
   const objects::Inputs& inputs_;
