@@ -1,6 +1,7 @@
 #include "explain/fixes.h"
 
 #include <algorithm>
+#include <optional>
 
 #include "explain/behind.h"
 #include "objects/quota_requests.h"
@@ -40,14 +41,7 @@ void drop_made(const Situation& s, Draft& draft) {
   }
 }
 
-enum class Tried : std::uint8_t { kNo, kTaken, kYes };  // kTaken: by others who wait too
-
-Tried try_draft(const Situation& s, const Draft& draft, int& restarts) {
-  if (!s.trials.quick(draft, s.unit)) return Tried::kNo;
-  const TrialOutcome outcome = s.trials.run(draft, s.unit, false);
-  restarts = outcome.victims;
-  return outcome.starts ? Tried::kYes : Tried::kTaken;
-}
+enum class Tried : std::uint8_t { kTaken, kYes };  // kTaken: by others who wait too
 
 // What is said before nodes are asked: no change of theirs alone helps.
 bool before_nodes(model::Reason reason) {
@@ -145,26 +139,48 @@ class FixSearch {
 
  private:
   struct Seen {
-    Tried tried = Tried::kNo;
+    bool first_look = false;     // Trials::quick
+    std::optional<Tried> tried;  // and the whole decision
     int victims = 0;
   };
 
-  // Others have taken what changes of the kind gave before: of a row of growing ones the largest is
-  // tried first, of others only a few.
+  // Where the largest of a row of growing changes does not help, alone or beside others who take
+  // what it gives, no smaller one is tried; of other changes whose gain others take, only a few.
   bool is_hopeless(const Proposal& proposal) {
     const auto taken = taken_.find(proposal.kind);
-    if (taken == taken_.end()) return false;
-    if (!proposal.larger) return taken->second >= kMostTaken;
-    const auto [largest, fresh] = largest_helps_.try_emplace(proposal.kind, false);
-    if (!fresh) return !largest->second;
-    const auto last = std::find_if(proposals_.rbegin(), proposals_.rend(),
-                                   [&](const Proposal& p) { return p.kind == proposal.kind; });
+    if (!proposal.larger) return taken != taken_.end() && taken->second >= kMostTaken;
+    const auto largest = std::find_if(proposals_.rbegin(), proposals_.rend(), [&](const auto& p) {
+      return p.larger && p.row == proposal.row;
+    });
+    const auto [known, fresh] = known_.try_emplace(&*largest);
+    Seen& seen = known->second;
+    const bool whole = taken != taken_.end() && &*largest != &proposal;
     Draft draft;
-    Seen result;
-    if (last->apply(draft)) result.tried = try_draft(s_, draft, result.victims);
-    largest->second = result.tried == Tried::kYes;
-    known_.emplace(&*last, result);
-    return !largest->second;
+    if ((fresh || (whole && !seen.tried)) && !largest->apply(draft)) return true;
+    if (fresh) seen.first_look = s_.trials.quick(draft, s_.unit);
+    if (!seen.first_look) return true;
+    if (!whole) return false;
+    if (!seen.tried) try_draft(draft, seen);
+    return *seen.tried != Tried::kYes;
+  }
+
+  // A draft that the first look did not refuse.
+  void try_draft(const Draft& draft, Seen& seen) const {
+    const TrialOutcome outcome = s_.trials.run(draft, s_.unit, false);
+    seen.victims = outcome.victims;
+    seen.tried = outcome.starts ? Tried::kYes : Tried::kTaken;
+  }
+
+  Seen look_at(const std::vector<const Proposal*>& parts, const Draft& draft) const {
+    const auto known = parts.size() == 1 ? known_.find(parts.front()) : known_.end();
+    Seen seen;
+    if (known != known_.end()) {
+      seen = known->second;
+    } else {
+      seen.first_look = s_.trials.quick(draft, s_.unit);
+    }
+    if (seen.first_look && !seen.tried) try_draft(draft, seen);
+    return seen;
   }
 
   bool try_one(const std::vector<const Proposal*>& parts) {
@@ -181,15 +197,13 @@ class FixSearch {
     const bool objects_only =
         std::any_of(parts.begin(), parts.end(), [](const Proposal* p) { return p->objects_only; });
     if (objects_only && !s_.options.reread) return false;
-    Seen result;
+    Seen seen;
     if (!objects_only) {
-      const auto before = parts.size() == 1 ? known_.find(parts.front()) : known_.end();
-      result = before == known_.end() ? Seen() : before->second;
-      if (before == known_.end()) result.tried = try_draft(s_, draft, result.victims);
-      if (result.tried == Tried::kTaken) ++taken_[fix.kind];
-      if (result.tried != Tried::kYes) return false;
+      seen = look_at(parts, draft);
+      if (seen.tried == Tried::kTaken) ++taken_[fix.kind];
+      if (seen.tried != Tried::kYes) return false;
     }
-    fix.restarts += result.victims;
+    fix.restarts += seen.victims;
     fix.changes = changes_of(std::move(draft));
     if (!stands_a_second_look(fix.changes)) return false;
     fixes_.push_back(std::move(fix));
@@ -280,9 +294,8 @@ class FixSearch {
   const Situation& s_;
   Proposals proposals_;
   std::vector<Fix> fixes_;
-  std::map<std::string, int> taken_;           // by kind: would do, were it not for others
-  std::map<std::string, bool> largest_helps_;  // by kind, of rows of growing changes
-  std::map<const Proposal*, Seen> known_;      // of the largest
+  std::map<std::string, int> taken_;         // by kind: would do, were it not for others
+  std::map<const Proposal*, Seen> known_;    // of the largest of rows
 };
 
 }  // namespace

@@ -19,7 +19,8 @@ struct Proposal {
   int restarts = 0;
   bool objects_only = false;          // the draft has objects alone: only a second look can tell
   bool against_held = false;          // mends what the API server holds it by
-  bool larger = false;                // of no use where a smaller change of its kind works
+  std::string row;                    // of growing changes, each of which holds those before
+  bool larger = false;                // of a row: of no use where a smaller one works
   std::function<bool(Draft&)> apply;  // false: does not go with what is there
 };
 

@@ -63,6 +63,7 @@ void for_nodes(const std::vector<std::string>& nodes, const std::string& verb,
     out.push_back({.title = verb + ' ' + some(some_of),
                    .kind = kind,
                    .disturbance = disturbance,
+                   .row = verb,
                    .larger = count > 1,
                    .apply = [some_of, edit](Draft& draft) {
                      for (const std::string& node : some_of) edit(draft, node);
@@ -238,6 +239,7 @@ void more_nodes(const Situation& s, Proposals& out) {
     out.push_back({.title = fmt::format("add {} like {}", show_count(count, "node"), like->name),
                    .kind = "add-nodes",
                    .disturbance = 5,
+                   .row = "add",
                    .larger = count > 1,
                    .apply = [&s, like, count](Draft& draft) {
                      for (int i = 1; i <= count; ++i) add_node(s, draft, *like, i);

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "base/random.h"
+#include "model/fit.h"
 #include "model/snapshot_builder.h"
 #include "schedule/jobs.h"
 #include "schedule/lowest_running.h"
@@ -161,6 +162,62 @@ TEST(LowestRunning, IsWhatALookAtEveryPodGives) {
       builder.remove_pod("a/p" + std::to_string(random.below(40)));
     }
     ASSERT_EQ(known.get(builder.state()), lowest_by_looking(builder.state())) << "step " << step;
+    if (random.chance(1, 10) && builders.size() < 4) {
+      builders.push_back(builders[at]);
+      builders[at].publish();  // detached: the copy keeps what it has
+    }
+    if (random.chance(1, 20) && builders.size() > 1) builders.erase(builders.begin());
+  }
+}
+
+std::vector<int> rooms_by_looking(const model::ClusterState& state, const model::Shape& shape,
+                                  int key) {
+  const model::Domains* domains = key < 0 ? nullptr : &state.inventory().domains(key);
+  std::vector<int> out(domains == nullptr ? 1 : domains->values.size());
+  RuleMemo rules;
+  const model::NodeSet allowed = rules.get(state.inventory(), shape.rules).allowed;
+  for (std::size_t slot = 0; slot < state.nodes(); ++slot) {
+    const int domain = domains == nullptr ? 0 : domains->of[slot];
+    if (domain < 0 || !allowed.test(slot)) continue;
+    out[static_cast<std::size_t>(domain)] +=
+        model::fit_count(state.info(slot), state.node(slot), *shape.demand, INT32_MAX);
+  }
+  return out;
+}
+
+// One placer for a builder and its copies, pods and nodes that come and go between.
+TEST(RoomMemo, IsWhatALookAtEveryNodeGives) {
+  Random random(11);
+  Placer placer;
+  std::vector<model::SnapshotBuilder> builders(1);
+  builders[0].upsert_gang({.ns = "a", .name = "g", .required_topology = "rack"});
+  for (int step = 0; step < 3000; ++step) {
+    const std::size_t at = random.below(builders.size());
+    model::SnapshotBuilder& builder = builders[at];
+    const std::string on = "n" + std::to_string(random.below(12));
+    if (random.chance(1, 20)) {
+      model::NodeSpec spec = node(on, random.chance(1, 2) ? "H100" : "A100", 8, 64000);
+      if (random.chance(9, 10)) spec.labels["rack"] = "r" + std::to_string(random.below(3));
+      builder.upsert_node(spec);
+    } else if (random.chance(1, 60)) {
+      builder.remove_node(on);
+    } else if (random.chance(2, 3)) {
+      model::PodSpec spec = pod("p" + std::to_string(random.below(40)),
+                                static_cast<int>(random.below(4)), 0, 1000);
+      if (random.chance(1, 3)) spec.gpu_models = {"H100"};
+      if (random.chance(3, 4)) spec.node_name = on;
+      builder.upsert_pod(spec);
+    } else {
+      builder.remove_pod("a/p" + std::to_string(random.below(40)));
+    }
+    const model::ClusterState& state = builder.state();
+    const auto id = builder.find_pod("a/p" + std::to_string(random.below(40)));
+    if (!id) continue;
+    const model::Shape& shape = *state.pod(*id).shape;
+    for (const int key : {-1, state.inventory().topology_key("rack")}) {
+      ASSERT_EQ(placer.rooms(state, shape, key), rooms_by_looking(state, shape, key))
+          << "step " << step;
+    }
     if (random.chance(1, 10) && builders.size() < 4) {
       builders.push_back(builders[at]);
       builders[at].publish();  // detached: the copy keeps what it has
