@@ -404,10 +404,10 @@ Run run(model::SnapshotBuilder& builder, schedule::Placer& placer, std::int64_t 
   placer.learn_present(first, present);
   std::optional<Queueing> queueing;
   if (queues != nullptr)
-    queueing.emplace(*queues, builder, placer, now_ns,
-                     Queueing::Options{.live = options.live,
-                                       .verdicts_only = options.verdicts_only,
-                                       .told = options.told});
+    queueing.emplace(
+        *queues, builder, placer, now_ns,
+        Queueing::Options{
+            .live = options.live, .verdicts_only = options.verdicts_only, .told = options.told});
   std::map<std::string, Outcome> last;
   std::vector<std::string> order;
   std::optional<std::vector<Workload>> waiting;  // outside of queues: only pods that move change it

@@ -79,13 +79,12 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                .topology_only = s.quota_only,
                                                                .marked = s.marked});
   }
-  engine_ = std::make_unique<admit::Engine>(
-      *book_, ground_.get(),
-      admit::Engine::Options{.why = !options.verdicts_only,
-                             .policy = s.policy,
-                             .start_ns = now_ns,
-                             .told = options.told,
-                             .forms = s.forms});
+  engine_ = std::make_unique<admit::Engine>(*book_, ground_.get(),
+                                            admit::Engine::Options{.why = !options.verdicts_only,
+                                                                   .policy = s.policy,
+                                                                   .start_ns = now_ns,
+                                                                   .told = options.told,
+                                                                   .forms = s.forms});
   for (const model::WorkloadSpec* spec : s.workloads) {
     const WorkloadId id = engine_->add(*spec, now_ns);
     if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));

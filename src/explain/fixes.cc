@@ -294,8 +294,8 @@ class FixSearch {
   const Situation& s_;
   Proposals proposals_;
   std::vector<Fix> fixes_;
-  std::map<std::string, int> taken_;         // by kind: would do, were it not for others
-  std::map<const Proposal*, Seen> known_;    // of the largest of rows
+  std::map<std::string, int> taken_;       // by kind: would do, were it not for others
+  std::map<const Proposal*, Seen> known_;  // of the largest of rows
 };
 
 }  // namespace

@@ -198,8 +198,7 @@ TrialOutcome Trials::look(const Draft& draft, const Unit& unit, bool why,
   schedule::Placer& placer = fresh ? *fresh : alone_placer_;
   const decide::Options how{.certificates = false, .told = &told, .verdicts_only = !why};
   if (unit.queued == nullptr) {
-    const decide::Run run =
-        decide::run(builder, placer, options_.now_ns, kMaxCycles, how, nullptr);
+    const decide::Run run = decide::run(builder, placer, options_.now_ns, kMaxCycles, how, nullptr);
     return outcome_of(run.decision, unit, names_in(draft, unit));
   }
   const auto changed = draft.workloads.find(unit.decided);

@@ -72,8 +72,8 @@ class Trials {
   bool marked_ = false;                      // QueueSetting::marked
   std::shared_ptr<const admit::Book> book_;  // of the rules as they are
   std::shared_ptr<admit::Forms> forms_;
-  std::optional<Holders> holders_;           // focus(): of quota
-  std::set<std::string> evicted_;            // focus(): workloads that the decision sends away
+  std::optional<Holders> holders_;  // focus(): of quota
+  std::set<std::string> evicted_;   // focus(): workloads that the decision sends away
   // They know the nodes as they are; a draft that changes nodes gets one of its own.
   mutable schedule::Placer placer_, alone_placer_;
   mutable int count_ = 0;

@@ -40,8 +40,7 @@ const std::vector<int>& RoomMemo::get(const model::ClusterState& state, const mo
   const auto count = [&](std::size_t slot) {
     const std::int32_t domain = domains == nullptr ? 0 : domains->of[slot];
     if (domain < 0 || !allowed.test(slot)) return;
-    const int fits =
-        model::fit_count(state.info(slot), state.node(slot), *shape.demand, INT32_MAX);
+    const int fits = model::fit_count(state.info(slot), state.node(slot), *shape.demand, INT32_MAX);
     entry.sums[static_cast<std::size_t>(domain)] += fits - entry.fits[slot];
     entry.fits[slot] = fits;
   };

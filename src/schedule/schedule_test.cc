@@ -202,8 +202,8 @@ TEST(RoomMemo, IsWhatALookAtEveryNodeGives) {
     } else if (random.chance(1, 60)) {
       builder.remove_node(on);
     } else if (random.chance(2, 3)) {
-      model::PodSpec spec = pod("p" + std::to_string(random.below(40)),
-                                static_cast<int>(random.below(4)), 0, 1000);
+      model::PodSpec spec =
+          pod("p" + std::to_string(random.below(40)), static_cast<int>(random.below(4)), 0, 1000);
       if (random.chance(1, 3)) spec.gpu_models = {"H100"};
       if (random.chance(3, 4)) spec.node_name = on;
       builder.upsert_pod(spec);
