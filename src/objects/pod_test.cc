@@ -250,17 +250,17 @@ TEST(Pod, AffinityNamespaces) {
   const auto term = [&](const char* text) {
     return clean_pod(anti_affinity(text), meta).anti_affinity.at(0);
   };
-  using Names = std::vector<std::string>;
+  using Strings = std::vector<std::string>;
   auto own = term("{topologyKey: k, labelSelector: {matchLabels: {app: x}}}");
-  EXPECT_EQ(own.pods.namespaces, Names{"a"});
+  EXPECT_EQ(own.pods.namespaces, Strings{"a"});
   EXPECT_FALSE(own.pods.match_nothing);
   EXPECT_TRUE(term("{topologyKey: k}").pods.match_nothing);
   EXPECT_TRUE(term("{topologyKey: k, namespaceSelector: {}}").pods.all_namespaces);
-  EXPECT_EQ(term("{topologyKey: k, namespaces: [c, b, c]}").pods.namespaces, (Names{"b", "c"}));
+  EXPECT_EQ(term("{topologyKey: k, namespaces: [c, b, c]}").pods.namespaces, (Strings{"b", "c"}));
   EXPECT_EQ(term("{topologyKey: k, namespaceSelector: {matchLabels: "
                  "{kubernetes.io/metadata.name: q}}}")
                 .pods.namespaces,
-            Names{"q"});
+            Strings{"q"});
   const auto keys = term(
       "{topologyKey: k, labelSelector: {}, matchLabelKeys: [rev, none], mismatchLabelKeys: [app]}");
   EXPECT_EQ(keys.pods.selector, (text::Selector{{"rev", text::Operator::kIn, {"2"}},
