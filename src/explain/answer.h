@@ -79,6 +79,36 @@ struct HealthView {
   std::string reason;
 };
 
+// A group of nodes that an autoscaler makes: a node group of a cloud, a NodePool.
+struct PoolLimit {
+  std::string resource, limit, used;  // as Kubernetes writes them
+};
+struct PoolView {
+  std::string name, by;  // by: "cluster-autoscaler", "karpenter"
+  std::int64_t nodes = 0, in_flight = 0;
+  std::optional<std::int64_t> min, max;  // nodes
+  std::vector<PoolLimit> limits;         // of all its nodes together
+  std::string at_limit;                  // "8 nodes": it may not grow for this workload
+  bool healthy = true;
+  std::string scale_up;  // as it calls it: "NoActivity", "InProgress", "Backoff"
+  std::string failure;   // the last, in its words
+  std::string awaits;    // what nodes on their way lack
+};
+struct Autoscaler {
+  struct Event {
+    std::string reason, message;
+    std::optional<std::int64_t> at_ns;
+  };
+  struct Request {  // ProvisioningRequest
+    std::string name, state, message;
+  };
+  std::vector<PoolView> pools;  // those of nodes that could take the workload first
+  int fitting = 0;              // so many
+  int pools_more = 0;
+  std::optional<Event> event;  // the latest of its pods
+  std::optional<Request> request;
+};
+
 // A change that was tried on a copy of the cluster and lets the workload start.
 struct Fix {
   std::string title, kind;
@@ -118,6 +148,7 @@ struct Answer {
   std::vector<HolderView> holders;
   int holders_more = 0;
   std::optional<Ahead> ahead;
+  std::optional<Autoscaler> autoscaler;
   std::vector<HealthView> health;
   std::vector<Fix> fixes;
   std::vector<std::string> in_vain;  // tried, and it does not start

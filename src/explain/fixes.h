@@ -33,6 +33,7 @@ struct Situation {
   const model::ClusterState* state = nullptr;
   model::Reason reason = model::Reason::kNone;
   const Held* held = nullptr;  // by rules that the model does not know; null: by none
+  const Autoscaler* autoscaler = nullptr;  // null: none is known
   Subject subject;
 
   const objects::Inputs& inputs() const { return trials.inputs(); }

@@ -158,6 +158,52 @@ void say_others(const Answer& a, std::string& out) {
   }
 }
 
+// "gpu 3 of 8 nodes, 1 on its way; last failure: no capacity".
+std::string pool_words(const PoolView& pool) {
+  std::string text = text::elide_middle(clean(pool.name), 40) + ' ';
+  text += pool.max ? fmt::format("{} of {} nodes", pool.nodes, *pool.max)
+                   : show_count(pool.nodes, "node");
+  if (pool.in_flight > 0) text += fmt::format(", {} on its way", pool.in_flight);
+  for (const PoolLimit& limit : pool.limits) {
+    if (limit.resource != "nvidia.com/gpu") continue;
+    text += fmt::format(", {} of {} {}", clean(limit.used), clean(limit.limit), limit.resource);
+  }
+  if (!pool.at_limit.empty()) text += ", at its limit of " + clean(pool.at_limit);
+  if (!pool.healthy) text += ", not healthy";
+  if (!pool.awaits.empty()) text += "; on its way: " + clean(pool.awaits);
+  if (!pool.failure.empty()) text += "; last failure: " + clean(pool.failure);
+  return text;
+}
+
+void say_autoscaler(const Answer& a, std::string& out) {
+  if (!a.autoscaler) return;
+  const Autoscaler& scaler = *a.autoscaler;
+  std::vector<std::string> lines;
+  const std::size_t all = scaler.pools.size() + static_cast<std::size_t>(scaler.pools_more);
+  std::size_t most = 3;
+  if (scaler.fitting > 0) most = std::min(most, static_cast<std::size_t>(scaler.fitting));
+  const std::size_t shown = std::min(most, scaler.pools.size());
+  for (std::size_t i = 0; i < shown; ++i) lines.push_back(pool_words(scaler.pools[i]));
+  if (all > shown) {
+    lines.push_back('+' + show_count(static_cast<std::int64_t>(all - shown), "pool") + ": -o json");
+  }
+  if (scaler.request) {
+    const Autoscaler::Request& request = *scaler.request;
+    lines.push_back(clean(request.name) + ": " + clean(request.state) +
+                    (request.message.empty() ? "" : ": " + clean(request.message)));
+  }
+  if (scaler.event) {
+    const Autoscaler::Event& event = *scaler.event;
+    const std::string ago =
+        event.at_ns ? ", " + span_of(a.evaluated_ns - *event.at_ns) + " ago" : "";
+    lines.push_back(clean(event.reason) + ago +
+                    (event.message.empty() ? "" : ": " + clean(event.message)));
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    wrap(i == 0 ? "  autoscaler " : std::string(kHang, ' '), kHang, lines[i], out);
+  }
+}
+
 void say_fixes(const Answer& a, std::string& out) {
   if (a.standing == Standing::kRunning) return;
   if (a.fixes.empty()) {
@@ -213,6 +259,7 @@ std::string why_table(const Answer& a) {
   say_quota(a, out);
   say_have(a, out);
   say_others(a, out);
+  say_autoscaler(a, out);
   if (a.standing != Standing::kRunning) {
     row("starts",
         a.start.at_ns

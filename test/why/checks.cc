@@ -266,8 +266,22 @@ void check_bytes(const Case& one, const std::string& first, Lines& lines) {
   }
 }
 
+void check_says(const Case& one, const std::string& table, Lines& lines) {
+  std::string flat;  // lines are wrapped at blanks
+  for (const char c : table) {
+    const bool blank = c == ' ' || c == '\n';
+    if (!blank || (!flat.empty() && flat.back() != ' ')) flat += blank ? ' ' : c;
+  }
+  for (const std::string& words : one.says) {
+    if (flat.find(words) == std::string::npos) {
+      lines.push_back("table: does not say \"" + words + "\":\n" + table);
+    }
+  }
+}
+
 void check_table(const Case& one, Lines& lines) {
   const Ran ran = run_why(one, one.objects, "table", false);
+  check_says(one, ran.out, lines);
   std::size_t columns = 0;
   std::string line;
   for (const char c : ran.out) {
