@@ -2,10 +2,10 @@
 //
 // All kinds that objects/manifest.h reads, and what doctor and preempted look at: events, leases,
 // webhook configurations, CustomResourceDefinitions, the Services and EndpointSlices that webhooks
-// name, and what autoscalers write. Never a Secret. Blocks the calling thread and runs a loop of its own on it; says
-// on a terminal what it does when that takes over a second. Pages are kept as they came; together
-// they are bounded (kMaxListedBytes), and so are events, the newest of which need not be among
-// them.
+// name, and what autoscalers write. Never a Secret. Blocks the calling thread and runs a loop of
+// its own on it; says on a terminal what it does when that takes over a second. Pages are kept as
+// they came; together they are bounded (kMaxListedBytes), and so are events, the newest of which
+// need not be among them.
 #pragma once
 
 #include <cstdint>

@@ -159,7 +159,8 @@ struct Answer {
 
 // Keys in a fixed order: the same answer gives the same bytes.
 std::string why_json(const Answer& answer);
-// For people: the answer first, at most 80 columns.
-std::string why_table(const Answer& answer);
+// For people: the answer first, at most 80 columns. all_holders: a line for each node that others
+// hold, not only the few nearest to having room.
+std::string why_table(const Answer& answer, bool all_holders = false);
 
 }  // namespace berth::explain

@@ -450,7 +450,7 @@ class Inquiry {
     answer_.ahead = ahead_of(trials_, unit_, no);
     if (!look_.picture) return;
     show_nodes(*look_.picture, *look_.state, look_.sample, answer_);
-    show_holders(*look_.picture, *look_.state, options_.objects, answer_);
+    show_holders(*look_.picture, *look_.state, options_.objects, options_.most_holders, answer_);
     if (answer_.autoscaler) {
       sort_pools(*look_.picture, *look_.state, trials_.inputs().nodes, *answer_.autoscaler);
     }

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "explain/answer.h"
 #include "explain/words.h"
@@ -113,24 +114,33 @@ void say_victims(const Answer& a, std::string& out) {
       out);
 }
 
-void say_others(const Answer& a, std::string& out) {
+// Those of nodes that are nearest to having room, or all: a line for each node.
+void say_holders(const Answer& a, bool whole, std::string& out) {
+  constexpr std::size_t kFew = 4;
   std::string text;
-  std::string last;
-  for (std::size_t i = 0; i < a.holders.size() && i < 8; ++i) {
-    const HolderView& holder = a.holders[i];
-    if (holder.node != last) {
-      text += (text.empty() ? "" : " · ") + clean(holder.node) + ": ";
-    } else {
-      text += ", ";
+  const char* label = "holders";
+  std::size_t shown = 0;
+  for (; shown < a.holders.size() && (whole || shown < kFew); ++shown) {
+    const HolderView& holder = a.holders[shown];
+    const bool same = shown > 0 && a.holders[shown - 1].node == holder.node;
+    if (whole && !same && !text.empty()) {
+      row(std::exchange(label, ""), std::exchange(text, {}), out);
     }
-    last = holder.node;
+    text += same ? ", " : (text.empty() ? "" : " · ") + clean(holder.node) + ": ";
     text += glued(fmt::format("{} ({})", clean(holder.pod), show_milli(holder.milli)));
   }
-  const std::size_t all = a.holders.size() + static_cast<std::size_t>(a.holders_more);
-  if (all > 8) text += " · " + glued(fmt::format("+{} pods: -o json", all - 8));
-  if (!text.empty()) row("holders", text, out);
+  const std::size_t more = a.holders.size() + static_cast<std::size_t>(a.holders_more) - shown;
+  if (more > 0) {
+    text += " · " + glued(fmt::format("+{}{}", show_count(static_cast<std::int64_t>(more), "pod"),
+                                      whole ? "" : ", all nodes: --holders"));
+  }
+  if (!text.empty()) row(label, text, out);
+}
+
+void say_others(const Answer& a, bool whole, std::string& out) {
+  say_holders(a, whole, out);
   say_victims(a, out);
-  text.clear();
+  std::string text;
   for (std::size_t i = 0; i < a.health.size() && text.size() <= 300;) {
     const HealthView& health = a.health[i];
     std::vector<int> gpus;  // of one node, for one reason
@@ -242,7 +252,7 @@ std::string evidence_words(const Answer& a) {
 
 }  // namespace
 
-std::string why_table(const Answer& a) {
+std::string why_table(const Answer& a, bool all_holders) {
   std::string out;
   wrap("", 2, clean(a.line), out);
   out += '\n';
@@ -258,7 +268,7 @@ std::string why_table(const Answer& a) {
     row(i == 0 ? "where" : "", clean(a.where[i]), out);
   say_quota(a, out);
   say_have(a, out);
-  say_others(a, out);
+  say_others(a, all_holders, out);
   say_autoscaler(a, out);
   if (a.standing != Standing::kRunning) {
     row("starts",
