@@ -1,6 +1,7 @@
 #include "explain/fixes.h"
 
 #include <algorithm>
+#include <set>
 
 #include "explain/behind.h"
 #include "objects/quota_requests.h"
@@ -129,6 +130,7 @@ class FixSearch {
       if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
       if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || known(proposal.title)) continue;
       if (changes_nodes(proposal.kind) && before_nodes(s_.reason)) continue;
+      if (proposal.kind == "delete-pod" && may_move(proposal)) continue;
       if (!is_hopeless(proposal) && try_one({&proposal})) {
         ++found[proposal.kind];
       } else {
@@ -183,8 +185,14 @@ class FixSearch {
     fix.restarts += victims;
     fix.changes = changes_of(std::move(draft));
     if (!stands_a_second_look(fix.changes)) return false;
+    if (fix.kind == "move-pod") moved_.insert(parts.front()->takes.front());
     fixes_.push_back(std::move(fix));
     return true;
+  }
+
+  // It is enough to move the pod: nobody need delete it for good.
+  bool may_move(const Proposal& proposal) const {
+    return proposal.takes.size() == 1 && moved_.contains(proposal.takes.front());
   }
 
   bool stands_a_second_look(const std::vector<ObjectChange>& changes) const {
@@ -271,6 +279,7 @@ class FixSearch {
   const Situation& s_;
   Proposals proposals_;
   std::vector<Fix> fixes_;
+  std::set<std::string> moved_;                // pods
   std::map<std::string, int> taken_;           // by kind: would do, were it not for others
   std::map<std::string, bool> largest_helps_;  // by kind, of rows of growing changes
 };

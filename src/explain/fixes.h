@@ -20,6 +20,7 @@ struct Proposal {
   bool objects_only = false;          // the draft has objects alone: only a second look can tell
   bool against_held = false;          // mends what the API server holds it by
   bool larger = false;                // of no use where a smaller change of its kind works
+  std::vector<std::string> takes;     // running pods or workloads that have to go: "ns/name"
   std::function<bool(Draft&)> apply;  // false: does not go with what is there
 };
 
@@ -46,7 +47,7 @@ using Proposals = std::vector<Proposal>;
 void propose_rules(const Situation& s, Proposals& out);    // taints, selectors, affinity, ports
 void propose_sizes(const Situation& s, Proposals& out);    // GPUs, cpu, memory, gangs, topology
 void propose_nodes(const Situation& s, Proposals& out);    // uncordon, repair, taints, more nodes
-void propose_holders(const Situation& s, Proposals& out);  // who would have to go
+void propose_holders(const Situation& s, Proposals& out);  // who would have to go or move
 void propose_devices(const Situation& s, Proposals& out);  // resources that no node offers
 void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
 void propose_flavors(const Situation& s, Proposals& out);  // flavors, what queues cover
