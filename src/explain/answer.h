@@ -117,6 +117,11 @@ struct Fix {
   std::vector<ObjectChange> changes;
 };
 
+// What would help, and may not be done.
+struct Refused {
+  std::string title, because;  // "preempt team/eval", "same priority"
+};
+
 struct Start {
   std::optional<std::int64_t> at_ns;
   std::string because;
@@ -152,6 +157,7 @@ struct Answer {
   std::vector<HealthView> health;
   std::vector<Fix> fixes;
   std::vector<std::string> in_vain;  // tried, and it does not start
+  std::vector<Refused> refused;
   Start start;
   Evidence evidence;
   std::vector<std::string> where;  // running: "n1, GPUs 0-3"

@@ -67,7 +67,16 @@ model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft);
 // Takes the volumes of these claims out of a pod's spec.
 void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 
-// The fixes that work, at most options.most_fixes; what was tried in vain goes to in_vain.
-std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain);
+// Why the decision does not send that pod or workload away itself, by rules that are plain:
+// priorities, preemptionPolicy, what the queue allows. nullopt: nothing forbids it as far as is
+// known. name: "ns/name".
+std::optional<Refused> refused_preemption(const Situation& s, const std::string& name);
+
+struct FoundFixes {
+  std::vector<Fix> fixes;            // that work, at most options.most_fixes
+  std::vector<std::string> in_vain;  // titles of what was tried and does not
+  std::vector<Refused> refused;      // would work as well, a few
+};
+FoundFixes find_fixes(const Situation& s);
 
 }  // namespace berth::explain

@@ -141,6 +141,7 @@ void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer
   }
   if (answer.autoscaler && !sight.nodes) hide_pools(answer);
   hider.texts(answer.in_vain);
+  for (Refused& refused : answer.refused) hider.text(refused.title);
   hider.texts(answer.where);
   hider.text(answer.start.because);
   if (!sight.pods) answer.evidence.summarised.emplace_back("names of pods in other namespaces");

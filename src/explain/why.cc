@@ -470,7 +470,11 @@ class Inquiry {
   }
 
   void search() {
-    if (!nested_) answer_.fixes = find_fixes(situation(), answer_.in_vain);
+    if (nested_) return;
+    FoundFixes found = find_fixes(situation());
+    answer_.fixes = std::move(found.fixes);
+    answer_.in_vain = std::move(found.in_vain);
+    answer_.refused = std::move(found.refused);
   }
 
   const WhyOptions& options_;

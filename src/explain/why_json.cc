@@ -274,6 +274,18 @@ void write_fixes(JsonWriter& out, const Answer& a) {
   out.end_array();
 }
 
+void write_refused(JsonWriter& out, const Answer& a) {
+  out.key("refused");
+  out.begin_array();
+  for (const Refused& refused : a.refused) {
+    out.begin_object();
+    out.field("title", refused.title);
+    out.field("because", refused.because);
+    out.end_object();
+  }
+  out.end_array();
+}
+
 void write_evidence(JsonWriter& out, const Answer& a) {
   out.key("start");
   out.begin_object();
@@ -343,6 +355,7 @@ std::string why_json(const Answer& a) {
   write_nodes(out, a);
   write_others(out, a);
   write_fixes(out, a);
+  write_refused(out, a);
   write_evidence(out, a);
   out.field("exitCode", exit_code(a.standing));
   out.end_object();

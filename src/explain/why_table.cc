@@ -103,6 +103,7 @@ void say_have(const Answer& a, std::string& out) {
 // Of pods outside of queues: there priority alone lets them preempt.
 void say_victims(const Answer& a, std::string& out) {
   const bool waits = a.stage == Stage::kCapacity || a.stage == Stage::kGang;
+  if (!a.refused.empty()) return;  // told one by one, after the fixes
   if (!waits || a.holders.empty() || a.holders_more > 0 || !a.need.queue.empty()) return;
   int least = a.holders.front().priority;
   for (const HolderView& holder : a.holders) least = std::min(least, holder.priority);
@@ -234,6 +235,9 @@ void say_fixes(const Answer& a, std::string& out) {
                 ? ": starts now"
                 : fmt::format(": starts now, restarts {}", show_count(fix.restarts, "pod"));
     wrap(fmt::format("  {}  ", ++number), 5, text, out);
+  }
+  for (const Refused& refused : a.refused) {
+    wrap("  -  ", 5, clean(refused.title) + ": no, " + clean(refused.because), out);
   }
 }
 

@@ -19,7 +19,8 @@ const Keys kTopKeys = {"version", "subject",   "verdict", "line",          "reas
                        "stage",   "docs",      "also",    "since",         "evaluated",
                        "need",    "quota",     "have",    "fragmentation", "funnel",
                        "nodes",   "nodesMore", "holders", "ahead",         "autoscaler",
-                       "health",  "fixes",     "start",   "evidence",      "exitCode"};
+                       "health",  "fixes",     "refused", "start",         "evidence",
+                       "exitCode"};
 const Keys kSubjectKeys = {"kind", "namespace", "name"};
 const Keys kNeedKeys = {"pods", "gpusPerPod", "gpus", "model", "topology", "priority", "queue"};
 const Keys kHaveKeys = {"nodes",    "eligibleNodes", "nodesWithRoom",
