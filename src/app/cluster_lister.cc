@@ -19,7 +19,23 @@ constexpr std::int64_t kTick = 250'000'000;
 struct Wanted {
   kube::Resource resource;
   std::string ns = {}, field_selector = {};
+  bool extra = false;  // no answer depends on it: who may not list it is not told
 };
+
+// What autoscalers write: explain/autoscaler.h.
+std::vector<Wanted> autoscaler_kinds() {
+  std::vector<Wanted> out;
+  for (const kube::Resource& resource :
+       {kube::Resource{"karpenter.sh", "v1", "nodepools", "NodePool", false},
+        kube::Resource{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false},
+        kube::Resource{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest",
+                       true}}) {
+    out.push_back({resource, {}, {}, true});
+  }
+  out.push_back({kube::resources::config_maps(), "kube-system",
+                 "metadata.name=cluster-autoscaler-status", true});
+  return out;
+}
 
 std::vector<Wanted> wanted_kinds() {
   namespace r = kube::resources;
@@ -69,6 +85,7 @@ std::vector<Wanted> wanted_kinds() {
   for (const kube::Resource& other : kOthers) out.push_back({other});
   out.push_back({r::config_maps(), control::kKueueNamespace,
                  std::string("metadata.name=") + control::kKueueConfigMap});
+  for (Wanted& wanted : autoscaler_kinds()) out.push_back(std::move(wanted));
   return out;
 }
 
@@ -181,7 +198,7 @@ class ClusterLister {
       listing->narrowed = true;
       return ask(listing, {});
     } else if (answer.status == 403) {
-      listed_.unseen.push_back(name_of(resource));
+      if (!listing->wanted.extra) listed_.unseen.push_back(name_of(resource));
     } else {
       listed_.unseen.push_back(name_of(resource) + " (" + answer.error().to_string() + ')');
     }
@@ -210,7 +227,9 @@ class ClusterLister {
     } else if (!next.empty()) {
       return ask(listing, next);
     }
-    if (listing->narrowed) listed_.unseen.push_back(name_of(resource) + " in other namespaces");
+    if (listing->narrowed && !listing->wanted.extra) {
+      listed_.unseen.push_back(name_of(resource) + " in other namespaces");
+    }
     close();
   }
 

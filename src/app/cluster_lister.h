@@ -1,11 +1,11 @@
 // Lists what a cluster has, page by page, as far as the caller may see it.
 //
 // All kinds that objects/manifest.h reads, and what doctor and preempted look at: events, leases,
-// webhook configurations, CustomResourceDefinitions, and the Services and EndpointSlices that
-// webhooks name. Never a Secret. Blocks the calling thread and runs a loop of its own on it; says
-// on a terminal what it does when that takes over a second. Pages are kept as they came; together
-// they are bounded (kMaxListedBytes), and so are events, the newest of which need not be among
-// them.
+// webhook configurations, CustomResourceDefinitions, the Services and EndpointSlices that webhooks
+// name, and what autoscalers write. Never a Secret. Blocks the calling thread and runs a loop of
+// its own on it; says on a terminal what it does when that takes over a second. Pages are kept as
+// they came; together they are bounded (kMaxListedBytes), and so are events, the newest of which
+// need not be among them.
 #pragma once
 
 #include <cstdint>

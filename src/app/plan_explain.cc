@@ -124,7 +124,7 @@ Result<std::string> explain_in_plan(const PlanResult& plan, const objects::Input
   how.replay = replay;
   explain::Examiner examiner(inputs, std::move(how));
   BERTH_TRY(const explain::Answer answer, examiner.why(subject));
-  return explain::why_table(answer);
+  return explain::why_table(answer, /*all_holders=*/true);
 }
 
 }  // namespace berth::app

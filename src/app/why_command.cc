@@ -23,6 +23,7 @@ namespace {
 
 // Objects beyond this are not read again for every fix: the model's word is enough.
 constexpr std::size_t kMostReadAgain = 4000;
+constexpr std::size_t kMostHoldersTold = 4096;  // with --holders
 constexpr int kExitNotThere = 1;
 
 // The words people and kubectl use.
@@ -93,6 +94,7 @@ std::string replay_of(const WhyArguments& args, const ClusterView& view) {
   if (!args.queue_policy.empty()) out += " --queue-policy " + shell_word(args.queue_policy);
   if (args.no_preemption) out += " --no-preemption";
   if (args.quota_only) out += " --quota-only";
+  if (args.holders) out += " --holders";
   return out + " --now " + text::format_rfc3339(view.now_ns);
 }
 
@@ -142,6 +144,7 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   options.digest = digest_of(view);
   options.replay = replay_of(args, view);
   options.live = view.live;
+  if (args.holders) options.most_holders = kMostHoldersTold;
   if (view.objects.size() <= kMostReadAgain) {
     options.reread = [&view](const std::vector<explain::ObjectChange>& changes) {
       return inputs_with(view, changes);
@@ -161,7 +164,7 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
     return answer.error().code() == Code::kInvalid ? kExitUsage : kExitNotThere;
   }
   const std::string json = args.output == "table" ? "" : explain::why_json(*answer);
-  terminal.out << (args.output == "table"  ? explain::why_table(*answer)
+  terminal.out << (args.output == "table"  ? explain::why_table(*answer, args.holders)
                    : args.output == "yaml" ? yaml_of(json)
                                            : json);
   return explain::exit_code(answer->standing);
@@ -174,7 +177,7 @@ bool for_controller(const WhyArguments& args, const explain::Subject& subject) {
                                subject.kind) != std::end(explain::kMakers);
   return !maker && args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
          args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
-         !args.quota_only;
+         !args.quota_only && !args.holders;
 }
 
 // nullopt: nobody could be asked.

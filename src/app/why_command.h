@@ -17,6 +17,7 @@ struct WhyArguments {
   std::string queue_policy;
   bool no_preemption = false;
   bool quota_only = false;
+  bool holders = false;       // all of them, on all nodes
   std::string controller;     // where it is asked: why_remote.h
   std::string controller_ca;  // file
   bool no_controller = false;

@@ -62,14 +62,28 @@ void fetch_why_objects(kube::Client& client, const std::string& ns,
                        std::function<void(FetchedObjects)> done) {
   auto fetching = std::make_shared<Fetching>();
   fetching->done = std::move(done);
-  const std::array kinds = {kube::resources::pods(), kube::resources::jobs(),
-                            kube::resources::workloads()};
+  struct Place {
+    kube::Resource resource;
+    std::string ns, field_selector = {};
+  };
+  const std::array kinds = {
+      Place{kube::resources::pods(), ns},
+      Place{kube::resources::jobs(), ns},
+      Place{kube::resources::workloads(), ns},
+      // What autoscalers write: explain/autoscaler.h.
+      Place{kube::resources::config_maps(), "kube-system",
+            "metadata.name=cluster-autoscaler-status"},
+      Place{{"karpenter.sh", "v1", "nodepools", "NodePool", false}, ""},
+      Place{{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false}, ""},
+      Place{{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest", true},
+            ns}};
   fetching->open = kinds.size();
-  kube::ListOptions options;
-  options.ns = ns;
-  options.limit = kMostFetched;
-  for (const kube::Resource& resource : kinds) {
-    client.list(resource, options, [fetching, resource](kube::Answer answer) {
+  for (const auto& [resource, where, field_selector] : kinds) {
+    kube::ListOptions options;
+    options.ns = where;
+    options.field_selector = field_selector;
+    options.limit = kMostFetched;
+    client.list(resource, options, [fetching, resource = resource](kube::Answer answer) {
       if (answer.ok()) fetching->pages->add(resource, std::move(answer.body));
       if (--fetching->open == 0) fetching->done(fetching->pages);
     });

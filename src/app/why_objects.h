@@ -1,8 +1,9 @@
 // The objects behind a question, fetched for the controller's answer: it keeps what it decides on,
 // not the objects as they are written, and fixes are patches of those.
 //
-// Pods, Jobs and Workloads of the subject's namespace, one page each; what cannot be listed is left
-// out, and fixes of it name no changes. On the loop's thread.
+// Pods, Jobs, Workloads and ProvisioningRequests of the subject's namespace, and what autoscalers
+// write, one page each; what cannot be listed is left out, and fixes of it name no changes. On the
+// loop's thread.
 #pragma once
 
 #include <functional>

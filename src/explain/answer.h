@@ -79,12 +79,47 @@ struct HealthView {
   std::string reason;
 };
 
+// A group of nodes that an autoscaler makes: a node group of a cloud, a NodePool.
+struct PoolLimit {
+  std::string resource, limit, used;  // as Kubernetes writes them
+};
+struct PoolView {
+  std::string name, by;  // by: "cluster-autoscaler", "karpenter"
+  std::int64_t nodes = 0, in_flight = 0;
+  std::optional<std::int64_t> min, max;  // nodes
+  std::vector<PoolLimit> limits;         // of all its nodes together
+  std::string at_limit;                  // "8 nodes": it may not grow for this workload
+  bool healthy = true;
+  std::string scale_up;  // as it calls it: "NoActivity", "InProgress", "Backoff"
+  std::string failure;   // the last, in its words
+  std::string awaits;    // what nodes on their way lack
+};
+struct Autoscaler {
+  struct Event {
+    std::string reason, message;
+    std::optional<std::int64_t> at_ns;
+  };
+  struct Request {  // ProvisioningRequest
+    std::string name, state, message;
+  };
+  std::vector<PoolView> pools;  // those of nodes that could take the workload first
+  int fitting = 0;              // so many
+  int pools_more = 0;
+  std::optional<Event> event;  // the latest of its pods
+  std::optional<Request> request;
+};
+
 // A change that was tried on a copy of the cluster and lets the workload start.
 struct Fix {
   std::string title, kind;
   int disturbance = 1;  // 1: the owner's own object .. 5: new machines
   int restarts = 0;     // pods that are stopped for it
   std::vector<ObjectChange> changes;
+};
+
+// What would help, and may not be done.
+struct Refused {
+  std::string title, because;  // "preempt team/eval", "same priority"
 };
 
 struct Start {
@@ -118,9 +153,11 @@ struct Answer {
   std::vector<HolderView> holders;
   int holders_more = 0;
   std::optional<Ahead> ahead;
+  std::optional<Autoscaler> autoscaler;
   std::vector<HealthView> health;
   std::vector<Fix> fixes;
   std::vector<std::string> in_vain;  // tried, and it does not start
+  std::vector<Refused> refused;
   Start start;
   Evidence evidence;
   std::vector<std::string> where;  // running: "n1, GPUs 0-3"
@@ -128,7 +165,8 @@ struct Answer {
 
 // Keys in a fixed order: the same answer gives the same bytes.
 std::string why_json(const Answer& answer);
-// For people: the answer first, at most 80 columns.
-std::string why_table(const Answer& answer);
+// For people: the answer first, at most 80 columns. all_holders: a line for each node that others
+// hold, not only the few nearest to having room.
+std::string why_table(const Answer& answer, bool all_holders = false);
 
 }  // namespace berth::explain

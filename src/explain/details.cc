@@ -24,7 +24,7 @@ using schedule::bit;
 
 namespace {
 
-constexpr std::size_t kMostNodes = 32, kMostNames = 8, kMostHolders = 16;
+constexpr std::size_t kMostNodes = 32, kMostNames = 8, kMostPlaces = 16;
 
 std::int64_t asked_milli(const GpuDemandSpec& demand) {
   switch (demand.kind) {
@@ -83,7 +83,7 @@ std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit) {
   std::vector<std::string> out;
   const model::ClusterState& state = trials.before();
   for (const PodSpec* pod : unit.running) {
-    if (out.size() >= kMostHolders) break;
+    if (out.size() >= kMostPlaces) break;
     const auto slot = state.inventory().slot(pod->node_name);
     if (!slot) continue;
     std::string where = pod->node_name;
@@ -346,7 +346,7 @@ std::optional<std::int64_t> end_of(const model::PodInfo& pod, const ObjectSource
 }  // namespace
 
 void show_holders(const NodePicture& picture, const model::ClusterState& state,
-                  const ObjectSource* objects, Answer& out) {
+                  const ObjectSource* objects, std::size_t most, Answer& out) {
   std::vector<const NodeView*> nodes;
   for (const NodeView& view : picture.nodes) {
     if (view.lasting == 0 && view.gpus > 0) nodes.push_back(&view);
@@ -371,7 +371,7 @@ void show_holders(const NodePicture& picture, const model::ClusterState& state,
     state.for_each_pod_on(view->slot, [&](model::PodId id) {
       const model::PodEntry& pod = state.pod(id);
       if (pod.gpus.empty()) return;
-      if (out.holders.size() + held.size() >= kMostHolders) {
+      if (out.holders.size() + held.size() >= most) {
         ++out.holders_more;
         return;
       }

@@ -27,8 +27,9 @@ std::string absent_resource(const objects::Inputs& inputs, const model::PodSpec&
 
 void show_nodes(const NodePicture& picture, const model::ClusterState& state,
                 const model::PodSpec& pod, Answer& out);
+// most: holders that are named, those of nodes with the most room first.
 void show_holders(const NodePicture& picture, const model::ClusterState& state,
-                  const ObjectSource* objects, Answer& out);
+                  const ObjectSource* objects, std::size_t most, Answer& out);
 std::optional<Quota> quota_of(const model::Decision& decision, const Unit& unit,
                               const model::Outcome& no);
 // Its queue asks checks that are not ready.

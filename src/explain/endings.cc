@@ -34,6 +34,13 @@ std::int64_t declared_s(const RawObject& object) {
   return seconds > 0 && seconds <= kLongest_s ? seconds : 0;
 }
 
+// "90 s", "45 min", "1 h": as it was declared, not rounded.
+std::string declared_words(std::int64_t ns) {
+  const std::int64_t seconds = ns / kNsPerS;
+  if (seconds % 3600 == 0) return fmt::format("{} h", seconds / 3600);
+  return seconds % 60 == 0 ? fmt::format("{} min", seconds / 60) : fmt::format("{} s", seconds);
+}
+
 // maximumExecutionTimeSeconds of the workload, or what its Job says.
 std::optional<std::int64_t> workload_end(const WorkloadSpec& spec, const ObjectSource* objects) {
   if (!spec.admitted || spec.finished || spec.admitted_ns == 0) return std::nullopt;
@@ -99,7 +106,9 @@ Endings endings_of(const objects::Inputs& inputs, const ObjectSource* objects, s
     const auto owner = by_owner.find({pod.ns, pod.owner});
     if (of == nullptr && owner != by_owner.end()) of = owner->second;
     if (of == nullptr) {
-      if (end) out.ends.push_back({std::max(*end, now_ns), name, false});
+      if (end) {
+        out.ends.push_back({std::max(*end, now_ns), name, false, *end - pod.started_ns});
+      }
       out.silent += !end && pod.gpu.kind != model::GpuDemandSpec::Kind::kNone ? 1 : 0;
       continue;
     }
@@ -115,7 +124,11 @@ Endings endings_of(const objects::Inputs& inputs, const ObjectSource* objects, s
     const bool all_say = workload.pods > 0 && workload.silent == 0;
     std::optional<std::int64_t> end = workload.end;
     if (all_say) end = end ? std::min(*end, workload.last) : workload.last;
-    if (end) out.ends.push_back({std::max(*end, now_ns), spec.ns + '/' + spec.name, true});
+    if (end) {
+      const bool own = workload.end == end && spec.past_execution_s == 0;  // else its pods say it
+      out.ends.push_back({std::max(*end, now_ns), spec.ns + '/' + spec.name, true,
+                          own ? *end - spec.admitted_ns : 0});
+    }
     if (!end) out.silent += std::max(workload.pods, in_the_way ? 0 : 1);
   }
   std::sort(out.ends.begin(), out.ends.end());
@@ -165,7 +178,10 @@ Start earliest_start(const Endings& endings,
     (starts_without(ends.first(middle)) ? high : low) = middle;
   }
   out.at_ns = ends[high - 1].at_ns;
-  out.because = "when " + ends[high - 1].name + " ends, as it declares";
+  const Ending& last = ends[high - 1];
+  out.because = "when " + last.name + " ends" +
+                (last.declared_ns > 0 ? " (declared " + declared_words(last.declared_ns) + ')'
+                                      : ", as it declares");
   return out;
 }
 

@@ -25,6 +25,7 @@ struct Ending {
   std::int64_t at_ns = 0;
   std::string name;  // "ns/name"
   bool workload = false;
+  std::int64_t declared_ns = 0;  // how long it says that it runs; 0: its pods say it
   friend auto operator<=>(const Ending&, const Ending&) = default;
 };
 

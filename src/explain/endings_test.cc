@@ -113,7 +113,7 @@ TEST(Endings, ByWorkloads) {
 TEST(Endings, TheFirstEndThatSuffices) {
   Endings endings;
   for (int i = 1; i <= 9; ++i) {
-    endings.ends.push_back({kNow + i * kSecond, "team/p" + std::to_string(i), false});
+    endings.ends.push_back({kNow + i * kSecond, "team/p" + std::to_string(i), false, 0});
   }
   for (std::size_t enough = 1; enough <= 9; ++enough) {
     const Start start = earliest_start(
@@ -121,6 +121,19 @@ TEST(Endings, TheFirstEndThatSuffices) {
     EXPECT_EQ(start.at_ns, kNow + static_cast<std::int64_t>(enough) * kSecond);
     EXPECT_EQ(start.because, "when team/p" + std::to_string(enough) + " ends, as it declares");
   }
+}
+
+TEST(Endings, HowLongIsToldAsItWasDeclared) {
+  const auto because = [](std::int64_t seconds) {
+    Endings endings;
+    endings.ends.push_back({kNow + kSecond, "team/p", false, seconds * kSecond});
+    return earliest_start(endings, [](std::span<const Ending> ended) { return !ended.empty(); })
+        .because;
+  };
+  EXPECT_EQ(because(3600), "when team/p ends (declared 1 h)");
+  EXPECT_EQ(because(172'800), "when team/p ends (declared 48 h)");
+  EXPECT_EQ(because(5400), "when team/p ends (declared 90 min)");
+  EXPECT_EQ(because(61), "when team/p ends (declared 61 s)");
 }
 
 TEST(Endings, WithoutATimeThereIsAReason) {

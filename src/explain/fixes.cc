@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
 #include "explain/behind.h"
 #include "objects/quota_requests.h"
@@ -16,6 +17,7 @@ constexpr int kMostPairTrials = 24;
 constexpr int kMostFirstSteps = 4;
 // So many changes of a kind that would do, were it not for others who take what they give.
 constexpr int kMostTaken = 2;
+constexpr std::size_t kMostRefused = 3;
 
 void edit_object(const Situation& s, Draft& draft, const TemplatePlace& place,
                  const ObjectEdit& edit) {
@@ -104,7 +106,7 @@ class FixSearch {
  public:
   explicit FixSearch(const Situation& s) : s_(s) {}
 
-  std::vector<Fix> run(std::vector<std::string>& in_vain) {
+  FoundFixes run() {
     propose_server(s_, proposals_);
     propose_gates(s_, proposals_);
     propose_rules(s_, proposals_);
@@ -123,10 +125,11 @@ class FixSearch {
       if (fixes_.size() >= s_.options.most_fixes || s_.trials.count() - start >= kMostTrials) break;
       if (found[proposal.kind] >= (proposal.larger ? 1 : 2) || is_told(proposal.title)) continue;
       if (changes_nodes(proposal.kind) && before_nodes(s_.reason)) continue;
+      if (proposal.kind == "delete-pod" && may_move(proposal)) continue;
       if (!is_hopeless(proposal) && try_one({&proposal})) {
         ++found[proposal.kind];
       } else {
-        in_vain.push_back(proposal.title);
+        in_vain_.push_back(proposal.title);
       }
     }
     if (fixes_.empty()) try_pairs();
@@ -134,7 +137,7 @@ class FixSearch {
     std::stable_sort(fixes_.begin(), fixes_.end(), [](const Fix& a, const Fix& b) {
       return std::pair(a.disturbance, a.restarts) < std::pair(b.disturbance, b.restarts);
     });
-    return std::move(fixes_);
+    return {std::move(fixes_), std::move(in_vain_), std::move(refused_)};
   }
 
  private:
@@ -206,8 +209,25 @@ class FixSearch {
     fix.restarts += seen.victims;
     fix.changes = changes_of(std::move(draft));
     if (!stands_a_second_look(fix.changes)) return false;
+    if (parts.size() == 1 && parts.front()->takes.size() == 1) tell_refused(*parts.front());
+    if (fix.kind == "move-pod") moved_.insert(parts.front()->takes.front());
     fixes_.push_back(std::move(fix));
     return true;
+  }
+
+  // Whose leaving helps, and why the decision does not make him leave.
+  void tell_refused(const Proposal& proposal) {
+    const auto refused = refused_preemption(s_, proposal.takes.front());
+    if (!refused || refused_.size() >= kMostRefused) return;
+    const bool told = std::any_of(refused_.begin(), refused_.end(), [&](const Refused& other) {
+      return other.title == refused->title;
+    });
+    if (!told) refused_.push_back(*refused);
+  }
+
+  // It is enough to move the pod: nobody need delete it for good.
+  bool may_move(const Proposal& proposal) const {
+    return proposal.takes.size() == 1 && moved_.contains(proposal.takes.front());
   }
 
   bool stands_a_second_look(const std::vector<ObjectChange>& changes) const {
@@ -294,6 +314,9 @@ class FixSearch {
   const Situation& s_;
   Proposals proposals_;
   std::vector<Fix> fixes_;
+  std::vector<std::string> in_vain_;
+  std::vector<Refused> refused_;
+  std::set<std::string> moved_;            // pods
   std::map<std::string, int> taken_;       // by kind: would do, were it not for others
   std::map<const Proposal*, Seen> known_;  // of the largest of rows
 };
@@ -329,8 +352,6 @@ bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const O
   return true;
 }
 
-std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain) {
-  return FixSearch(s).run(in_vain);
-}
+FoundFixes find_fixes(const Situation& s) { return FixSearch(s).run(); }
 
 }  // namespace berth::explain

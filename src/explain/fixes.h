@@ -21,6 +21,7 @@ struct Proposal {
   bool against_held = false;          // mends what the API server holds it by
   std::string row;                    // of growing changes, each of which holds those before
   bool larger = false;                // of a row: of no use where a smaller one works
+  std::vector<std::string> takes;     // running pods or workloads that have to go: "ns/name"
   std::function<bool(Draft&)> apply;  // false: does not go with what is there
 };
 
@@ -34,6 +35,7 @@ struct Situation {
   const model::ClusterState* state = nullptr;
   model::Reason reason = model::Reason::kNone;
   const Held* held = nullptr;  // by rules that the model does not know; null: by none
+  const Autoscaler* autoscaler = nullptr;  // null: none is known
   Subject subject;
 
   const objects::Inputs& inputs() const { return trials.inputs(); }
@@ -46,7 +48,7 @@ using Proposals = std::vector<Proposal>;
 void propose_rules(const Situation& s, Proposals& out);    // taints, selectors, affinity, ports
 void propose_sizes(const Situation& s, Proposals& out);    // GPUs, cpu, memory, gangs, topology
 void propose_nodes(const Situation& s, Proposals& out);    // uncordon, repair, taints, more nodes
-void propose_holders(const Situation& s, Proposals& out);  // who would have to go
+void propose_holders(const Situation& s, Proposals& out);  // who would have to go or move
 void propose_devices(const Situation& s, Proposals& out);  // resources that no node offers
 void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
 void propose_flavors(const Situation& s, Proposals& out);  // flavors, what queues cover
@@ -66,7 +68,16 @@ model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft);
 // Takes the volumes of these claims out of a pod's spec.
 void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 
-// The fixes that work, at most options.most_fixes; what was tried in vain goes to in_vain.
-std::vector<Fix> find_fixes(const Situation& s, std::vector<std::string>& in_vain);
+// Why the decision does not send that pod or workload away itself, by rules that are plain:
+// priorities, preemptionPolicy, what the queue allows. nullopt: nothing forbids it as far as is
+// known. name: "ns/name".
+std::optional<Refused> refused_preemption(const Situation& s, const std::string& name);
+
+struct FoundFixes {
+  std::vector<Fix> fixes;            // that work, at most options.most_fixes
+  std::vector<std::string> in_vain;  // titles of what was tried and does not
+  std::vector<Refused> refused;      // would work as well, a few
+};
+FoundFixes find_fixes(const Situation& s);
 
 }  // namespace berth::explain

@@ -1,4 +1,4 @@
-// Fixes that take running pods away: one, two, or a whole job.
+// Fixes that take running pods away: to another node, or one, two, a whole job for good.
 #include <fmt/format.h>
 
 #include <algorithm>
@@ -7,6 +7,7 @@
 
 #include "explain/fixes.h"
 #include "explain/words.h"
+#include "objects/pod_body.h"
 #include "schedule/rule_memo.h"
 
 namespace berth::explain {
@@ -21,11 +22,11 @@ struct HeldPod {
   int priority = 0;
 };
 
-std::vector<HeldPod> pods_on(const Situation& s, std::uint32_t slot) {
+std::vector<HeldPod> pods_on(const Situation& s, std::uint32_t slot, bool of_queues = false) {
   std::vector<HeldPod> out;
   s.state->for_each_pod_on(slot, [&](model::PodId id) {
     const model::PodEntry& pod = s.state->pod(id);
-    if (pod.info->queued) return;
+    if (pod.info->queued && !of_queues) return;
     out.push_back({pod.info->name, pod.gpus.milli(), pod.info->priority});
   });
   std::sort(out.begin(), out.end(), [](const HeldPod& a, const HeldPod& b) {
@@ -47,6 +48,115 @@ const PodSpec* spec_of(const Situation& s, const std::string& name) {
 bool is_made_anew(const Situation& s, const PodSpec& pod) {
   return pod.owner.starts_with("Job/") && s.objects() != nullptr &&
          s.objects()->find("Job", pod.ns, pod.owner.substr(4)).has_value();
+}
+
+// Pods whose node is a part of what they are, that stand and fall with others, or that leave.
+bool stays_where_it_is(const PodSpec& pod) {
+  return pod.owner.starts_with("DaemonSet/") || pod.owner.starts_with("Node/") ||
+         !pod.gang.empty() || pod.terminating || pod.gpu.kind == model::GpuDemandSpec::Kind::kNone;
+}
+
+// A pod that leaves enough room behind it, and where it runs.
+struct Movable {
+  HeldPod pod;
+  std::uint32_t slot = 0;
+};
+
+// Where the pod could run now, were it not where it is: the fullest such node.
+std::optional<std::uint32_t> other_place(const Situation& s, const Movable& movable,
+                                         const PodSpec& spec, schedule::Placer& placer) {
+  std::vector<const NodeView*> nodes;
+  for (const NodeView& view : s.picture->nodes) {
+    if (view.slot != movable.slot && view.free_milli >= movable.pod.milli) nodes.push_back(&view);
+  }
+  if (nodes.empty()) return std::nullopt;
+  std::stable_sort(nodes.begin(), nodes.end(), [](const NodeView* a, const NodeView* b) {
+    return a->free_milli < b->free_milli;
+  });
+  model::SnapshotBuilder builder = s.trials.after();
+  PodSpec waits = spec;
+  waits.node_name.clear();
+  waits.gpu_indices.clear();
+  builder.upsert_pod(waits);
+  const model::ClusterState& state = builder.state();
+  const auto id = builder.find_pod(movable.pod.name);
+  if (!id) return std::nullopt;
+  constexpr std::size_t kMostPlacesTried = 32;
+  if (nodes.size() > kMostPlacesTried) nodes.resize(kMostPlacesTried);
+  for (const NodeView* view : nodes) {
+    const std::string& name = s.state->info(view->slot).name;
+    const auto slot = state.inventory().slot(name);
+    if (slot && placer.blockers_on(state, state.pod(*id).shape, *slot) == 0) return view->slot;
+  }
+  return std::nullopt;
+}
+
+// The pod as it is made on the other node once the old one is gone.
+void make_again(const Situation& s, Draft& draft, const PodSpec& spec, const std::string& node) {
+  PodSpec moved = spec;
+  moved.node_name = node;
+  moved.gpu_indices.clear();
+  moved.started_ns = 0;
+  draft.pods[spec.ns + '/' + spec.name] = std::move(moved);
+  const auto raw =
+      s.objects() == nullptr ? std::nullopt : s.objects()->find("Pod", spec.ns, spec.name);
+  if (!raw) return;
+  draft.remove(s.objects(), "Pod", spec.ns, spec.name);
+  Tree tree(*raw->value);
+  tree["apiVersion"] = Tree::of_text(raw->api_version);
+  tree["kind"] = Tree::of_text(raw->kind);
+  Tree& meta = tree["metadata"];
+  meta["namespace"] = Tree::of_text(spec.ns);
+  for (const char* key : {"uid", "resourceVersion", "creationTimestamp", "generation",
+                          "managedFields", "selfLink", "generateName"}) {
+    meta.erase(key);
+  }
+  if (Tree* annotations = meta.find("annotations")) annotations->erase(objects::kGpusAnnotation);
+  tree["spec"]["nodeName"] = Tree::of_text(node);
+  tree.erase("status");
+  draft.create(std::move(tree));
+}
+
+// Pods that would run on another node as well, and leave enough room behind: smallest first.
+void propose_moves(const Situation& s, int needed, Proposals& out) {
+  constexpr std::size_t kMostLookedAtToMove = 6, kMostMoves = 3;
+  int largest = 0;  // free on one node, wherever it is
+  for (const NodeView& view : s.picture->nodes) largest = std::max(largest, view.free_milli);
+  if (needed == 0 || largest == 0) return;
+  std::vector<Movable> movable;
+  for (const NodeView& view : s.picture->nodes) {
+    if (!s.picture->counts(view) || movable.size() > 400) continue;
+    for (const HeldPod& pod : pods_on(s, view.slot, true)) {
+      const bool enough = pod.milli > 0 && view.free_milli + pod.milli >= needed;
+      if (enough && pod.milli <= largest) movable.push_back({pod, view.slot});
+    }
+  }
+  std::stable_sort(movable.begin(), movable.end(), [](const Movable& a, const Movable& b) {
+    return std::pair(a.pod.milli, a.pod.priority) < std::pair(b.pod.milli, b.pod.priority);
+  });
+  std::optional<schedule::Placer> placer;
+  std::size_t looked = 0, moves = 0;
+  for (const Movable& each : movable) {
+    if (looked >= kMostLookedAtToMove || moves >= kMostMoves) return;
+    const PodSpec* spec = spec_of(s, each.pod.name);
+    if (spec == nullptr || spec->node_name.empty() || stays_where_it_is(*spec)) continue;
+    ++looked;
+    if (!placer) placer.emplace(s.options.plan.policy);
+    const auto place = other_place(s, each, *spec, *placer);
+    if (!place) continue;
+    ++moves;
+    const std::string& to = s.state->info(*place).name;
+    out.push_back({.title = fmt::format("move {} from {} to {} ({})", each.pod.name,
+                                        spec->node_name, to, show_demand(spec->gpu)),
+                   .kind = "move-pod",
+                   .disturbance = 3,
+                   .restarts = 1,
+                   .takes = {each.pod.name},
+                   .apply = [&s, spec, to](Draft& draft) {
+                     make_again(s, draft, *spec, to);
+                     return true;
+                   }});
+  }
 }
 
 // Whoever made it makes it anew, and it waits; a pod of nobody is gone.
@@ -83,6 +193,7 @@ void propose(const Situation& s, const std::vector<HeldPod>& pods, const std::st
                  .kind = "delete-pod",
                  .disturbance = 3 + static_cast<int>(pods.size()) / 2,
                  .restarts = static_cast<int>(pods.size()),
+                 .takes = names,
                  .apply = [&s, names](Draft& draft) {
                    for (const std::string& name : names) take_away(s, draft, name);
                    return true;
@@ -227,6 +338,7 @@ void propose_holders(const Situation& s, Proposals& out) {
   const int needed = s.sample.gpu.kind == model::GpuDemandSpec::Kind::kWhole
                          ? s.sample.gpu.count * model::kMilliPerGpu
                          : s.sample.gpu.milli * s.sample.gpu.count;
+  propose_moves(s, needed, out);
   for (const NodeView& view : s.picture->nodes) {
     if (!s.picture->counts(view)) continue;
     if (one.size() + two.size() > 400) break;

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <bit>
 
+#include "explain/autoscaler.h"
 #include "explain/fixes.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
@@ -235,8 +236,10 @@ void add_node(const Situation& s, Draft& draft, const NodeSpec& like, int number
 void more_nodes(const Situation& s, Proposals& out) {
   const NodeSpec* like = pattern(s);
   if (like == nullptr) return;
+  const std::string limit = s.autoscaler == nullptr ? "" : limit_in_the_way(*s.autoscaler, *like);
   for (const int count : {1, 2, 4, 8, 16}) {
-    out.push_back({.title = fmt::format("add {} like {}", show_count(count, "node"), like->name),
+    out.push_back({.title = fmt::format("add {} like {}{}", show_count(count, "node"), like->name,
+                                        limit.empty() ? "" : kAboveLimit + limit),
                    .kind = "add-nodes",
                    .disturbance = 5,
                    .row = "add",

@@ -271,6 +271,7 @@ void holders(const Situation& s, Proposals& out) {
                    .kind = "stop-workload",
                    .disturbance = 4,
                    .restarts = pods,
+                   .takes = {victim.ns + '/' + victim.name},
                    .apply = [&s, &victim](Draft& draft) {
                      drop_workload(s, draft, victim);
                      return true;

@@ -4,6 +4,8 @@
 #include <map>
 #include <string_view>
 
+#include "explain/autoscaler.h"
+
 namespace berth::explain {
 
 namespace {
@@ -97,6 +99,20 @@ bool beyond_sight(const Fix& fix, const NameHider& hider, const Sight& sight) {
   });
 }
 
+// Pools are named as their cloud calls them: who may not see nodes is told how many there are and
+// whether they may grow.
+void hide_pools(Answer& answer) {
+  int number = 0;
+  for (PoolView& pool : answer.autoscaler->pools) {
+    pool.name = "pool " + std::to_string(++number);
+    pool.awaits.clear();
+    if (!pool.failure.empty()) pool.failure = "not told: it names what you may not see";
+  }
+  for (Fix& fix : answer.fixes) {
+    fix.title.resize(std::min(fix.title.size(), fix.title.find(kAboveLimit)));
+  }
+}
+
 }  // namespace
 
 void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer) {
@@ -123,7 +139,9 @@ void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer
     fix.title = "by somebody with more rights: " + fix.title;
     fix.changes.clear();
   }
+  if (answer.autoscaler && !sight.nodes) hide_pools(answer);
   hider.texts(answer.in_vain);
+  for (Refused& refused : answer.refused) hider.text(refused.title);
   hider.texts(answer.where);
   hider.text(answer.start.because);
   if (!sight.pods) answer.evidence.summarised.emplace_back("names of pods in other namespaces");

@@ -92,5 +92,22 @@ TEST(Sight, JobsOfOthersHaveNoNamesEither) {
   EXPECT_EQ(why_json(*answer).find("merger"), std::string::npos) << why_json(*answer);
 }
 
+TEST(Sight, PoolsHaveNoNamesWhereNodesHaveNone) {
+  const objects::Inputs inputs = two_teams();
+  Result<Answer> plain = Examiner(inputs, {}).why({"pod", "mine", "want"});
+  ASSERT_TRUE(plain.ok());
+  plain->autoscaler.emplace();
+  plain->autoscaler->pools.resize(1);
+  plain->autoscaler->pools[0] = {.name = "merger-h100", .failure = "merger is out of H100"};
+  plain->fixes.push_back({.title = "add 1 node, above the limit of pool merger-h100 (8 nodes)"});
+  Answer answer = *plain;
+  summarise(inputs, {.pods = false, .nodes = true, .namespaces = {"mine"}}, answer);
+  EXPECT_NE(why_json(answer).find("merger-h100"), std::string::npos) << "he may see nodes";
+  summarise(inputs, {.pods = false, .nodes = false, .namespaces = {"mine"}}, *plain);
+  EXPECT_EQ(why_json(*plain).find("merger"), std::string::npos) << why_json(*plain);
+  EXPECT_EQ(plain->fixes.back().title, "add 1 node");
+  EXPECT_EQ(plain->autoscaler->pools[0].name, "pool 1");
+}
+
 }  // namespace
 }  // namespace berth::explain

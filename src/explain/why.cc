@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "explain/autoscaler.h"
 #include "explain/behind.h"
 #include "explain/cause.h"
 #include "explain/details.h"
@@ -72,16 +73,27 @@ class Inquiry {
     answer_.start.because = "nothing that it waits for says how long it takes";
     answer_.have.nodes = static_cast<int>(trials.inputs().nodes.size());
     if (const PodSpec* pod = unit_.sample()) look_.sample = *pod;
+    const bool waits = unit_.state != Unit::State::kEnded && unit_.state != Unit::State::kRunning;
+    if (!nested && waits && options.objects != nullptr) {
+      answer_.autoscaler = autoscaler_of(*options.objects, unit_, look_.sample);
+    }
   }
 
   Answer run() {
+    examine();
+    if (answer_.autoscaler) keep_few_pools(*answer_.autoscaler);
+    return std::move(answer_);
+  }
+
+ private:
+  void examine() {
     answer_.need = need_of(unit_);
     const bool may_be_held = unit_.state == Unit::State::kPending ||
                              unit_.state == Unit::State::kRunning ||
                              unit_.state == Unit::State::kUnmade;
     if (held_ && may_be_held) {
       by_server();
-      return std::move(answer_);
+      return;
     }
     switch (unit_.state) {
       case Unit::State::kRunning:
@@ -115,10 +127,8 @@ class Inquiry {
         pending();
         break;
     }
-    return std::move(answer_);
   }
 
- private:
   void blame(Reason reason, std::string message, bool never) {
     answer_.reason = reason;
     answer_.stage = facts_of(reason).stage;
@@ -441,7 +451,10 @@ class Inquiry {
     answer_.ahead = ahead_of(trials_, unit_, no);
     if (!look_.picture) return;
     show_nodes(*look_.picture, *look_.state, look_.sample, answer_);
-    show_holders(*look_.picture, *look_.state, options_.objects, answer_);
+    show_holders(*look_.picture, *look_.state, options_.objects, options_.most_holders, answer_);
+    if (answer_.autoscaler) {
+      sort_pools(*look_.picture, *look_.state, trials_.inputs().nodes, *answer_.autoscaler);
+    }
   }
 
   Situation situation() {
@@ -453,11 +466,16 @@ class Inquiry {
             .state = look_.state,
             .reason = answer_.reason,
             .held = held_ ? &*held_ : nullptr,
+            .autoscaler = answer_.autoscaler ? &*answer_.autoscaler : nullptr,
             .subject = subject_};
   }
 
   void search() {
-    if (!nested_) answer_.fixes = find_fixes(situation(), answer_.in_vain);
+    if (nested_) return;
+    FoundFixes found = find_fixes(situation());
+    answer_.fixes = std::move(found.fixes);
+    answer_.in_vain = std::move(found.in_vain);
+    answer_.refused = std::move(found.refused);
   }
 
   const WhyOptions& options_;

@@ -24,6 +24,7 @@ struct WhyOptions {
   std::string digest, replay;
   bool live = false;  // the objects are of a cluster that runs
   std::size_t most_fixes = 5;
+  std::size_t most_holders = 16;
   int most_steps = 2;  // causes that hide one another which a fix may mend one after the other
   // Reads the objects anew with these changes: fixes get a second look by the way a plan takes, and
   // what is not in the model (an object that was refused) can be mended. Empty: the model's word is

@@ -129,6 +129,71 @@ void write_nodes(JsonWriter& out, const Answer& a) {
   out.field("nodesMore", a.nodes_more);
 }
 
+void count_or_null(JsonWriter& out, const char* key, const std::optional<std::int64_t>& count) {
+  out.key(key);
+  if (!count) return out.null();
+  out.value(*count);
+}
+
+void write_pool(JsonWriter& out, const PoolView& pool) {
+  out.begin_object();
+  out.field("name", pool.name);
+  out.field("by", pool.by);
+  out.field("nodes", pool.nodes);
+  out.field("inFlight", pool.in_flight);
+  count_or_null(out, "minNodes", pool.min);
+  count_or_null(out, "maxNodes", pool.max);
+  out.key("limits");
+  out.begin_array();
+  for (const PoolLimit& limit : pool.limits) {
+    out.begin_object();
+    out.field("resource", limit.resource);
+    out.field("limit", limit.limit);
+    out.field("used", limit.used);
+    out.end_object();
+  }
+  out.end_array();
+  text_or_null(out, "atLimit", pool.at_limit);
+  out.field("healthy", pool.healthy);
+  text_or_null(out, "scaleUp", pool.scale_up);
+  text_or_null(out, "lastFailure", pool.failure);
+  text_or_null(out, "awaits", pool.awaits);
+  out.end_object();
+}
+
+void write_autoscaler(JsonWriter& out, const Answer& a) {
+  out.key("autoscaler");
+  if (!a.autoscaler) return out.null();
+  out.begin_object();
+  out.key("pools");
+  out.begin_array();
+  for (const PoolView& pool : a.autoscaler->pools) write_pool(out, pool);
+  out.end_array();
+  out.field("poolsThatFit", a.autoscaler->fitting);
+  out.field("poolsMore", a.autoscaler->pools_more);
+  out.key("event");
+  if (const auto& event = a.autoscaler->event; !event) {
+    out.null();
+  } else {
+    out.begin_object();
+    out.field("reason", event->reason);
+    out.field("message", event->message);
+    time_or_null(out, "at", event->at_ns);
+    out.end_object();
+  }
+  out.key("request");
+  if (const auto& request = a.autoscaler->request; !request) {
+    out.null();
+  } else {
+    out.begin_object();
+    out.field("name", request->name);
+    out.field("state", request->state);
+    text_or_null(out, "message", request->message);
+    out.end_object();
+  }
+  out.end_object();
+}
+
 void write_others(JsonWriter& out, const Answer& a) {
   out.key("holders");
   out.begin_array();
@@ -152,8 +217,7 @@ void write_others(JsonWriter& out, const Answer& a) {
     gpus(out, "gpus", a.ahead->gpus_milli);
     out.end_object();
   }
-  out.key("autoscaler");
-  out.null();
+  write_autoscaler(out, a);
   out.key("health");
   out.begin_array();
   for (const HealthView& health : a.health) {
@@ -205,6 +269,18 @@ void write_fixes(JsonWriter& out, const Answer& a) {
     out.begin_array();
     for (const ObjectChange& change : fix.changes) write_change(out, change);
     out.end_array();
+    out.end_object();
+  }
+  out.end_array();
+}
+
+void write_refused(JsonWriter& out, const Answer& a) {
+  out.key("refused");
+  out.begin_array();
+  for (const Refused& refused : a.refused) {
+    out.begin_object();
+    out.field("title", refused.title);
+    out.field("because", refused.because);
     out.end_object();
   }
   out.end_array();
@@ -279,6 +355,7 @@ std::string why_json(const Answer& a) {
   write_nodes(out, a);
   write_others(out, a);
   write_fixes(out, a);
+  write_refused(out, a);
   write_evidence(out, a);
   out.field("exitCode", exit_code(a.standing));
   out.end_object();

@@ -1,6 +1,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "explain/answer.h"
 #include "explain/words.h"
@@ -102,6 +103,7 @@ void say_have(const Answer& a, std::string& out) {
 // Of pods outside of queues: there priority alone lets them preempt.
 void say_victims(const Answer& a, std::string& out) {
   const bool waits = a.stage == Stage::kCapacity || a.stage == Stage::kGang;
+  if (!a.refused.empty()) return;  // told one by one, after the fixes
   if (!waits || a.holders.empty() || a.holders_more > 0 || !a.need.queue.empty()) return;
   int least = a.holders.front().priority;
   for (const HolderView& holder : a.holders) least = std::min(least, holder.priority);
@@ -113,24 +115,33 @@ void say_victims(const Answer& a, std::string& out) {
       out);
 }
 
-void say_others(const Answer& a, std::string& out) {
+// Those of nodes that are nearest to having room, or all: a line for each node.
+void say_holders(const Answer& a, bool whole, std::string& out) {
+  constexpr std::size_t kFew = 4;
   std::string text;
-  std::string last;
-  for (std::size_t i = 0; i < a.holders.size() && i < 8; ++i) {
-    const HolderView& holder = a.holders[i];
-    if (holder.node != last) {
-      text += (text.empty() ? "" : " · ") + clean(holder.node) + ": ";
-    } else {
-      text += ", ";
+  const char* label = "holders";
+  std::size_t shown = 0;
+  for (; shown < a.holders.size() && (whole || shown < kFew); ++shown) {
+    const HolderView& holder = a.holders[shown];
+    const bool same = shown > 0 && a.holders[shown - 1].node == holder.node;
+    if (whole && !same && !text.empty()) {
+      row(std::exchange(label, ""), std::exchange(text, {}), out);
     }
-    last = holder.node;
+    text += same ? ", " : (text.empty() ? "" : " · ") + clean(holder.node) + ": ";
     text += glued(fmt::format("{} ({})", clean(holder.pod), show_milli(holder.milli)));
   }
-  const std::size_t all = a.holders.size() + static_cast<std::size_t>(a.holders_more);
-  if (all > 8) text += " · " + glued(fmt::format("+{} pods: -o json", all - 8));
-  if (!text.empty()) row("holders", text, out);
+  const std::size_t more = a.holders.size() + static_cast<std::size_t>(a.holders_more) - shown;
+  if (more > 0) {
+    text += " · " + glued(fmt::format("+{}{}", show_count(static_cast<std::int64_t>(more), "pod"),
+                                      whole ? "" : ", all nodes: --holders"));
+  }
+  if (!text.empty()) row(label, text, out);
+}
+
+void say_others(const Answer& a, bool whole, std::string& out) {
+  say_holders(a, whole, out);
   say_victims(a, out);
-  text.clear();
+  std::string text;
   for (std::size_t i = 0; i < a.health.size() && text.size() <= 300;) {
     const HealthView& health = a.health[i];
     std::vector<int> gpus;  // of one node, for one reason
@@ -158,6 +169,52 @@ void say_others(const Answer& a, std::string& out) {
   }
 }
 
+// "gpu 3 of 8 nodes, 1 on its way; last failure: no capacity".
+std::string pool_words(const PoolView& pool) {
+  std::string text = text::elide_middle(clean(pool.name), 40) + ' ';
+  text += pool.max ? fmt::format("{} of {} nodes", pool.nodes, *pool.max)
+                   : show_count(pool.nodes, "node");
+  if (pool.in_flight > 0) text += fmt::format(", {} on its way", pool.in_flight);
+  for (const PoolLimit& limit : pool.limits) {
+    if (limit.resource != "nvidia.com/gpu") continue;
+    text += fmt::format(", {} of {} {}", clean(limit.used), clean(limit.limit), limit.resource);
+  }
+  if (!pool.at_limit.empty()) text += ", at its limit of " + clean(pool.at_limit);
+  if (!pool.healthy) text += ", not healthy";
+  if (!pool.awaits.empty()) text += "; on its way: " + clean(pool.awaits);
+  if (!pool.failure.empty()) text += "; last failure: " + clean(pool.failure);
+  return text;
+}
+
+void say_autoscaler(const Answer& a, std::string& out) {
+  if (!a.autoscaler) return;
+  const Autoscaler& scaler = *a.autoscaler;
+  std::vector<std::string> lines;
+  const std::size_t all = scaler.pools.size() + static_cast<std::size_t>(scaler.pools_more);
+  std::size_t most = 3;
+  if (scaler.fitting > 0) most = std::min(most, static_cast<std::size_t>(scaler.fitting));
+  const std::size_t shown = std::min(most, scaler.pools.size());
+  for (std::size_t i = 0; i < shown; ++i) lines.push_back(pool_words(scaler.pools[i]));
+  if (all > shown) {
+    lines.push_back('+' + show_count(static_cast<std::int64_t>(all - shown), "pool") + ": -o json");
+  }
+  if (scaler.request) {
+    const Autoscaler::Request& request = *scaler.request;
+    lines.push_back(clean(request.name) + ": " + clean(request.state) +
+                    (request.message.empty() ? "" : ": " + clean(request.message)));
+  }
+  if (scaler.event) {
+    const Autoscaler::Event& event = *scaler.event;
+    const std::string ago =
+        event.at_ns ? ", " + span_of(a.evaluated_ns - *event.at_ns) + " ago" : "";
+    lines.push_back(clean(event.reason) + ago +
+                    (event.message.empty() ? "" : ": " + clean(event.message)));
+  }
+  for (std::size_t i = 0; i < lines.size(); ++i) {
+    wrap(i == 0 ? "  autoscaler " : std::string(kHang, ' '), kHang, lines[i], out);
+  }
+}
+
 void say_fixes(const Answer& a, std::string& out) {
   if (a.standing == Standing::kRunning) return;
   if (a.fixes.empty()) {
@@ -179,6 +236,9 @@ void say_fixes(const Answer& a, std::string& out) {
                 : fmt::format(": starts now, restarts {}", show_count(fix.restarts, "pod"));
     wrap(fmt::format("  {}  ", ++number), 5, text, out);
   }
+  for (const Refused& refused : a.refused) {
+    wrap("  -  ", 5, clean(refused.title) + ": no, " + clean(refused.because), out);
+  }
 }
 
 // "looked at 13:45:02; input 9f3a..., 2 objects".
@@ -196,7 +256,7 @@ std::string evidence_words(const Answer& a) {
 
 }  // namespace
 
-std::string why_table(const Answer& a) {
+std::string why_table(const Answer& a, bool all_holders) {
   std::string out;
   wrap("", 2, clean(a.line), out);
   out += '\n';
@@ -212,7 +272,8 @@ std::string why_table(const Answer& a) {
     row(i == 0 ? "where" : "", clean(a.where[i]), out);
   say_quota(a, out);
   say_have(a, out);
-  say_others(a, out);
+  say_others(a, all_holders, out);
+  say_autoscaler(a, out);
   if (a.standing != Standing::kRunning) {
     row("starts",
         a.start.at_ns

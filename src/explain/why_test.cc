@@ -63,6 +63,39 @@ TEST(Why, FragmentedGpusAreCountedAndFixesAreTried) {
   EXPECT_TRUE(has_fix(answer, "delete-pod"));
 }
 
+// The table names a few; --holders gives each node a line.
+TEST(Why, HoldersAreTheFewNearestToRoomOrAll) {
+  objects::Inputs inputs;
+  for (int n = 0; n < 3; ++n) {
+    const std::string node = 'n' + std::to_string(n);
+    inputs.nodes.push_back(small_node(node, 8));
+    for (int p = 0; p < 3; ++p) {
+      inputs.pods.push_back(small_pod(node + '-' + std::to_string(p), 2, node));
+    }
+  }
+  inputs.pods.push_back(small_pod("want", 4));
+  const Answer few = answer_of(inputs, "want");
+  const std::string table = why_table(few);
+  EXPECT_NE(table.find("  holders  n0: team/n0-0 (2), team/n0-1 (2), team/n0-2 (2) · "),
+            std::string::npos)
+      << table;
+  EXPECT_NE(table.find("+5 pods, all nodes: --holders"), std::string::npos) << table;
+  EXPECT_EQ(table.find("n2-0"), std::string::npos) << table;
+  const std::string all = why_table(few, true);
+  EXPECT_NE(all.find("  holders  n0: team/n0-0 (2), team/n0-1 (2), team/n0-2 (2)\n"
+                     "           n1: team/n1-0 (2), team/n1-1 (2), team/n1-2 (2)\n"
+                     "           n2: team/n2-0 (2), team/n2-1 (2), team/n2-2 (2)\n"),
+            std::string::npos)
+      << all;
+  WhyOptions options;
+  options.most_holders = 5;
+  Result<Answer> five = Examiner(inputs, options).why({"pod", "team", "want"});
+  ASSERT_TRUE(five.ok());
+  EXPECT_EQ(five->holders.size(), 5u);
+  EXPECT_EQ(five->holders_more, 4);
+  EXPECT_NE(why_table(*five, true).find(" (2) · +4 pods\n"), std::string::npos);
+}
+
 // Most nodes have no GPUs at all; they are not why a pod waits that does not tolerate the rest.
 TEST(Why, NodesThatCouldNeverTakeItAreNotBlamed) {
   objects::Inputs inputs;

@@ -58,6 +58,8 @@ Status read_line(const std::string& key, const std::string& text, std::string& b
     out.not_named = split(text, ", ");
   } else if (key == "health") {
     out.health = split(text, ", ");
+  } else if (key == "says") {
+    out.says.push_back(text);
   } else if (key == "fix") {
     out.fix = text;
   } else if (key == "start") {

@@ -7,6 +7,7 @@
 //   # also: A, B                causes that stay when the first is mended: exactly these,
 //   # maybe: A, B               and perhaps these
 //   # not: word, word           may not stand in the verdict line or in also
+//   # says: some words          stand in the table; may be given several times
 //   # server: yes               the API server's rule: a plan does not know it
 //   # cure REASON: patch KIND/NS/NAME [...] | delete KIND/NS/NAME | create {...}
 #pragma once
@@ -25,6 +26,7 @@ struct Case {
   std::vector<std::string> verdicts, reasons, stages;
   std::vector<std::string> also, maybe, not_named;
   std::vector<std::string> health;  // "gpu-1/3"; empty: not asked
+  std::vector<std::string> says;    // in the table, however it is wrapped
   std::string fix;                  // "yes" or a kind; empty: not asked
   std::string start;                // when it would start, or "unknown"; empty: not asked
   std::string now = "2026-01-01T12:00:00Z";

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "base/utf8.h"
+#include "explain/tree.h"
 #include "outcome.h"
 #include "text/json.h"
 
@@ -18,7 +19,8 @@ const Keys kTopKeys = {"version", "subject",   "verdict", "line",          "reas
                        "stage",   "docs",      "also",    "since",         "evaluated",
                        "need",    "quota",     "have",    "fragmentation", "funnel",
                        "nodes",   "nodesMore", "holders", "ahead",         "autoscaler",
-                       "health",  "fixes",     "start",   "evidence",      "exitCode"};
+                       "health",  "fixes",     "refused", "start",         "evidence",
+                       "exitCode"};
 const Keys kSubjectKeys = {"kind", "namespace", "name"};
 const Keys kNeedKeys = {"pods", "gpusPerPod", "gpus", "model", "topology", "priority", "queue"};
 const Keys kHaveKeys = {"nodes",    "eligibleNodes", "nodesWithRoom",
@@ -183,6 +185,35 @@ bool check_cause(const Case& one, const text::Value& answer, int code, Lines& li
 
 // ---- G2 ----
 
+// The moved pod has its place: were it free to go, a plan would bind it to the node that the fix
+// names, beside what is asked about.
+void check_move(const Case& one, const text::Value& fix, const std::string& title, Lines& lines) {
+  Objects objects = one.objects;
+  std::string ns, name;
+  for (const text::Value& change : list_at(fix, "changes")) {
+    const text::Value* made = change.find("create");
+    if (made == nullptr) {
+      if (!apply_change(change, objects).ok()) lines.push_back(title + "does not apply");
+      continue;
+    }
+    ns = text_at(*made, {"metadata", "namespace"});
+    name = text_at(*made, {"metadata", "name"});
+    const std::string node = text_at(*made, {"spec", "nodeName"});
+    explain::Tree pod(*made);
+    pod["spec"].erase("nodeName");
+    pod["spec"]["nodeSelector"]["kubernetes.io/hostname"] = explain::Tree::of_text(node);
+    text::JsonWriter json;
+    pod.write(json);
+    objects.add_json(std::move(json).take());
+  }
+  for (const Subject& each : {subject_of(one), Subject{"pod", ns, name}}) {
+    const Result<Outcome> outcome = plan_of(objects, each, one.now);
+    if (outcome.ok() && outcome->starts) continue;
+    lines.push_back(title + "no place for " + each.ns + '/' + each.name + " when both wait: " +
+                    (outcome.ok() ? outcome->reason : outcome.error().to_string()));
+  }
+}
+
 void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lines) {
   const std::string title = "fix \"" + text_at(fix, {"title"}) + "\": ";
   ++tally.fixes;
@@ -200,6 +231,7 @@ void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lin
   }
   const Result<Outcome> outcome = one.server ? Outcome{.starts = starts_by_why(one, objects)}
                                              : plan_of(objects, subject_of(one), one.now);
+  if (text_at(fix, {"kind"}) == "move-pod") check_move(one, fix, title, lines);
   if (outcome.ok() && outcome->starts) {
     ++tally.fixes_work;
   } else {
@@ -266,8 +298,22 @@ void check_bytes(const Case& one, const std::string& first, Lines& lines) {
   }
 }
 
+void check_says(const Case& one, const std::string& table, Lines& lines) {
+  std::string flat;  // lines are wrapped at blanks
+  for (const char c : table) {
+    const bool blank = c == ' ' || c == '\n';
+    if (!blank || (!flat.empty() && flat.back() != ' ')) flat += blank ? ' ' : c;
+  }
+  for (const std::string& words : one.says) {
+    if (flat.find(words) == std::string::npos) {
+      lines.push_back("table: does not say \"" + words + "\":\n" + table);
+    }
+  }
+}
+
 void check_table(const Case& one, Lines& lines) {
   const Ran ran = run_why(one, one.objects, "table", false);
+  check_says(one, ran.out, lines);
   std::size_t columns = 0;
   std::string line;
   for (const char c : ran.out) {
