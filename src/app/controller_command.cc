@@ -309,6 +309,7 @@ class ControllerRun {
     options.address = settings_.page->host;
     options.port = settings_.page->port;
     options.policy = settings_.control.policy;
+    options.queue_policy = settings_.control.queue_policy;
     options.tls = settings_.page_tls;
     if (!options.tls) {
       BERTH_TRY(options.tls, own_page_certificate(terminal_.wall.now_ns(), options.address));

@@ -340,6 +340,7 @@ struct EmbeddedCluster::State {
     PageOptions with;
     with.port = *options.page;
     with.policy = options.control.policy;
+    with.queue_policy = options.control.queue_policy;
     PageSource source = page_facts->source();
     source.objects = [this](const std::string& ns, PageSource::ObjectsKnown known) {
       fetch_why_objects(*client, ns, std::move(known));

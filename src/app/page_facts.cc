@@ -156,7 +156,9 @@ PageSource PageFactsKeeper::source() {
                 sample(inputs);
                 return inputs;
               },
-          .facts = [this] { return facts(); }};
+          .facts = [this] { return facts(); },
+          .revision = [this] { return controller_.revision(); },
+          .copy = [this] { return controller_.copy(); }};
 }
 
 }  // namespace berth::app

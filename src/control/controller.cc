@@ -648,5 +648,9 @@ ControllerSummary Controller::summary() const {
 }
 
 objects::Inputs Controller::inputs() const { return state_->world.objects().inputs(); }
+std::shared_ptr<const objects::ObjectSet> Controller::copy() const {
+  return state_->world.objects().copy();
+}
+std::uint64_t Controller::revision() const { return state_->world.objects().revision(); }
 
 }  // namespace berth::control

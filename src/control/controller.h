@@ -25,6 +25,7 @@
 #include "control/world_log.h"
 #include "kube/client.h"
 #include "objects/manifest.h"
+#include "objects/object_set.h"
 #include "react/sick_gpus.h"
 #include "schedule/policy.h"
 
@@ -78,6 +79,9 @@ class Controller {
   void wake();  // leadership may have changed
   ControllerSummary summary() const;
   objects::Inputs inputs() const;  // everything as the API has it. O(objects)
+  // The same to be looked at elsewhere, and a number that is another one when it is: object_set.h.
+  std::shared_ptr<const objects::ObjectSet> copy() const;
+  std::uint64_t revision() const;
 
  private:
   struct State;

@@ -99,6 +99,11 @@ struct Evidence {
   std::vector<std::string> summarised;  // what the answer knows and does not name to him
 };
 
+// What of the API server's rules holds it: the kind of the object, and what was told of it.
+struct Rule {
+  std::string kind, message;
+};
+
 struct Answer {
   std::string kind, ns, name;
   Standing standing = Standing::kWaiting;
@@ -106,6 +111,7 @@ struct Answer {
   model::Reason reason = model::Reason::kNone;
   Stage stage = Stage::kBind;
   std::vector<Cause> also;
+  Rule rule;
   std::optional<std::int64_t> since_ns;
   std::int64_t evaluated_ns = 0;
   Need need;

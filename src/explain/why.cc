@@ -72,6 +72,11 @@ class Inquiry {
     answer_.start.because = "nothing that it waits for says how long it takes";
     answer_.have.nodes = static_cast<int>(trials.inputs().nodes.size());
     if (const PodSpec* pod = unit_.sample()) look_.sample = *pod;
+    if (held_) answer_.rule = {std::string(kind_behind(*held_)), held_->message};
+    if (options.model_first && !held_ && unit_.state == Unit::State::kPending) {
+      by_model_ = options;
+      by_model_->reread = nullptr;
+    }
   }
 
   Answer run() {
@@ -444,7 +449,7 @@ class Inquiry {
   }
 
   Situation situation() {
-    return {.options = options_,
+    return {.options = by_model_ ? *by_model_ : options_,
             .trials = trials_,
             .unit = unit_,
             .sample = look_.sample,
@@ -465,6 +470,7 @@ class Inquiry {
   Subject subject_;
   bool nested_;
   std::optional<Held> held_;
+  std::optional<WhyOptions> by_model_;  // where fixes are not to read objects anew
   schedule::Placer placer_;
   Answer answer_;
   Look look_;
@@ -477,8 +483,10 @@ Examiner::Examiner(const objects::Inputs& inputs, WhyOptions options)
 Examiner::~Examiner() = default;
 Examiner::Examiner(Examiner&&) noexcept = default;
 
-Result<Answer> Examiner::why(const Subject& subject) {
-  const WhyOptions& options = state_->options;
+Result<Answer> Examiner::why(const Subject& subject) { return why(subject, state_->options); }
+
+Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
+  options.plan = state_->options.plan;
   BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), options.objects, subject));
   Subject exact = subject;
   exact.ns = unit.ns;

@@ -29,6 +29,9 @@ struct WhyOptions {
   // what is not in the model (an object that was refused) can be mended. Empty: the model's word is
   // enough, and fixes that only objects can tell are not offered.
   std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&)> reread;
+  // Reading anew is dear, or not all objects are at hand: it serves the rules of the API server and
+  // what the model lacks. Fixes of what waits by the model go by its word.
+  bool model_first = false;
 };
 
 class Examiner {
@@ -39,6 +42,8 @@ class Examiner {
 
   // An error when nothing, or more than one thing, has the name.
   Result<Answer> why(const Subject& subject);
+  // The same with objects of its own: of these options all counts but the plan.
+  Result<Answer> why(const Subject& subject, WhyOptions options);
 
  private:
   struct State;
