@@ -325,6 +325,7 @@ struct EmbeddedCluster::State {
                                          options.nodes, &log, &metrics);
     nodes->start();
     if (options.controller) {
+      options.control.name_decisions = options.page.has_value();
       controller = std::make_unique<control::Controller>(
           *client, random.split("controller"), options.control, [] { return true; }, log, metrics);
       controller->start();

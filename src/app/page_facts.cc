@@ -158,7 +158,11 @@ PageSource PageFactsKeeper::source() {
               },
           .facts = [this] { return facts(); },
           .revision = [this] { return controller_.revision(); },
-          .copy = [this] { return controller_.copy(); }};
+          .copy = [this] { return controller_.copy(); },
+          .decided = [this]() -> explain::Decided {
+            const control::LastDecision& last = controller_.last_decision();
+            return {last.id, last.at_ns, last.version};
+          }};
 }
 
 }  // namespace berth::app

@@ -9,6 +9,7 @@
 
 #include "app/page_files.h"
 #include "app/sheet.h"
+#include "app/shell_word.h"
 #include "base/bounded_queue.h"
 #include "explain/sight.h"
 #include "explain/why.h"
@@ -334,8 +335,13 @@ void PageServer::State::why_with(const WhyQuestion& question,
   asked.plan.queue_policy = options.queue_policy;
   asked.plan.now_ns = loop.wall().now_ns();
   asked.objects = objects;
-  asked.replay = fmt::format("berth why {}{}{}/{}", subject.kind, subject.kind.empty() ? "" : " ",
-                             subject.ns, subject.name);
+  asked.decided = source.decided();
+  asked.replay =
+      options.decision_inputs.empty() || asked.decided.id.empty()
+          ? fmt::format("berth why {}{}{}/{}", subject.kind, subject.kind.empty() ? "" : " ",
+                        subject.ns, subject.name)
+          : fmt::format("berth replay {} --at {}", shell_word(options.decision_inputs),
+                        asked.decided.id);
   if (desk_revision != now_revision) asked.cluster = source.copy();
   // The worker ends before we do.
   const bool taken = jobs.try_push([this, asked, rights, exchange, output = question.output] {

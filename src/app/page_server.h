@@ -40,6 +40,7 @@ struct PageSource {
   // What why looks at, on another thread, and a number that is another one when it would be.
   std::function<std::uint64_t()> revision;
   std::function<ClusterCopy()> copy;
+  std::function<explain::Decided()> decided;  // the last decision
   // The objects of a namespace as they are written, later; read on another thread. Absent: fixes
   // name no changes.
   using ObjectsKnown = std::function<void(FetchedObjects)>;
@@ -52,6 +53,7 @@ struct PageOptions {
   std::optional<serve::TlsFiles> tls;
   schedule::Policy policy;  // as the controller's: what is said about waiting follows it
   admit::Policy queue_policy;
+  std::string decision_inputs;  // the file that decisions can be made again from, or empty
   // May the owner of this bearer token look? Answers later, on the loop. Absent: everybody may.
   using Allowed = std::function<void(Status)>;
   std::function<void(const std::string& token, Allowed answer)> allow;

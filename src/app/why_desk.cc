@@ -96,6 +96,7 @@ Result<WhyDesk::Answered> WhyDesk::answer(const Question& question) {
   how.model_first = true;
   how.objects = question.objects.get();
   how.replay = question.replay;
+  how.decided = question.decided;
   how.reread = [&from](const std::vector<explain::ObjectChange>& changes) {
     return inputs_with(*from.cluster, changes);
   };

@@ -33,6 +33,7 @@ class WhyDesk {
     ClusterCopy cluster;        // null: as of the question before
     FetchedObjects objects;     // may be null
     std::string replay;
+    explain::Decided decided;
   };
   struct Answered {
     explain::Answer answer;

@@ -92,8 +92,16 @@ struct Start {
   std::string because;
 };
 
+// By whom it waits: the last decision of a controller.
+struct Decided {
+  std::string id;  // empty: none is known
+  std::int64_t at_ns = 0;
+  std::string version;  // the newest resourceVersion that it knew
+};
+
 struct Evidence {
   std::vector<RawObject> objects;
+  Decided decided;
   std::string digest, replay;
   std::vector<std::string> partial;     // what the caller could not see
   std::vector<std::string> summarised;  // what the answer knows and does not name to him

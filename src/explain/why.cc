@@ -66,6 +66,7 @@ class Inquiry {
     answer_.name = unit_.name;
     answer_.evaluated_ns = options.plan.now_ns;
     answer_.evidence = {.objects = unit_.objects,
+                        .decided = options.decided,
                         .digest = options.digest,
                         .replay = options.replay,
                         .partial = options.unseen};

@@ -22,6 +22,7 @@ struct WhyOptions {
   const ObjectSource* objects = nullptr;  // without it fixes name no objects
   std::vector<std::string> unseen;        // what the caller may not see
   std::string digest, replay;
+  Decided decided;
   bool live = false;  // the objects are of a cluster that runs
   std::size_t most_fixes = 5;
   int most_steps = 2;  // causes that hide one another which a fix may mend one after the other
