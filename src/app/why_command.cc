@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/busy.h"
+#include "app/read_budget.h"
 #include "app/sheet.h"
 #include "app/shell_word.h"
 #include "app/why_remote.h"
@@ -21,9 +22,6 @@ namespace berth::app {
 
 namespace {
 
-// Objects beyond this are not read again for every fix: the model's word is enough, but for rules
-// that it does not know.
-constexpr std::size_t kMostReadAgain = 4000;
 constexpr int kExitNotThere = 1;
 
 // The words people and kubectl use.
@@ -143,8 +141,13 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   options.digest = digest_of(view);
   options.replay = replay_of(args, view);
   options.live = view.live;
-  options.model_first = view.objects.size() > kMostReadAgain;
-  options.reread = [&view](const std::vector<explain::ObjectChange>& changes) {
+  // Many objects are not read again for every fix: the model's word is enough, but for rules that
+  // it does not know.
+  options.model_first = view.objects.size() > ReadBudget::kFew;
+  ReadBudget budget(view.objects.size());
+  options.reread =
+      [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    BERTH_CHECK(budget.take());
     return inputs_with(view, changes);
   };
   explain::Examiner examiner(view.inputs, std::move(options));

@@ -1,5 +1,6 @@
 #include "app/why_desk.h"
 
+#include "app/read_budget.h"
 #include "text/json.h"
 #include "text/json_writer.h"
 
@@ -97,7 +98,9 @@ Result<WhyDesk::Answered> WhyDesk::answer(const Question& question) {
   how.objects = question.objects.get();
   how.replay = question.replay;
   how.decided = question.decided;
-  how.reread = [&from](const std::vector<explain::ObjectChange>& changes) {
+  ReadBudget budget(from.cluster->pods() + from.cluster->nodes());
+  how.reread = [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    BERTH_CHECK(budget.take());
     return inputs_with(*from.cluster, changes);
   };
   BERTH_TRY(explain::Answer answer, from.examiner.why(question.subject, std::move(how)));

@@ -3,6 +3,9 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include <algorithm>
+
+#include "app/read_budget.h"
 #include "text/yaml.h"
 
 namespace berth::app {
@@ -157,8 +160,7 @@ TEST(WhyDesk, RulesOfTheServerAreLookedAt) {
     EXPECT_EQ(answer.rule.kind, row.kind);
     EXPECT_TRUE(answer.line.find(answer.rule.message) != std::string::npos) << answer.line;
     const std::vector<std::string> kinds = kinds_of(answer);
-    EXPECT_TRUE(row.fix.empty() ||
-                std::find(kinds.begin(), kinds.end(), row.fix) != kinds.end())
+    EXPECT_TRUE(row.fix.empty() || std::find(kinds.begin(), kinds.end(), row.fix) != kinds.end())
         << answer.line;
     EXPECT_EQ(explain::why_json(answer), explain::why_json(read_at_once(job, yaml)));
   }
@@ -198,6 +200,21 @@ TEST(WhyDesk, OneExaminerServesAStateAndNoLonger) {
   EXPECT_EQ(desk.examined(), 3) << "other objects";
   desk.forget();
   EXPECT_FALSE(desk.answer(again).ok());
+}
+
+TEST(WhyDesk, ManyObjectsAreReadAnewAFewTimes) {
+  const auto readings = [](std::size_t objects) {
+    ReadBudget budget(objects);
+    int out = 0;
+    while (out < 1000 && budget.take().ok()) ++out;
+    return out;
+  };
+  EXPECT_EQ(readings(ReadBudget::kFew), 1000) << "as often as wanted";
+  EXPECT_EQ(readings(10'000), 30);
+  EXPECT_EQ(readings(1'000'000), 8);
+  ReadBudget spent(1'000'000);
+  for (int i = 0; i < 8; ++i) EXPECT_TRUE(spent.take().ok());
+  EXPECT_EQ(spent.take().error().code(), Code::kExhausted);
 }
 
 // The watch is behind what was fetched, or another scheduler binds the pod.

@@ -100,8 +100,7 @@ class Fetching : public std::enable_shared_from_this<Fetching> {
   void answered(const kube::Resource& resource, kube::Answer answer) {
     if (!answer.ok()) return close(resource, false);
     std::string next;
-    if (const text::Value* token =
-            objects::find_in(answer.body.root(), {"metadata", "continue"})) {
+    if (const text::Value* token = objects::find_in(answer.body.root(), {"metadata", "continue"})) {
       next = token->string();
     }
     pages_->add(resource, std::move(answer.body));

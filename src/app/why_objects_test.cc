@@ -34,7 +34,8 @@ TEST(WhyObjects, OfTheNamespaceAndTheClasses) {
   for (const char* ns : {"team", "other"}) {
     w.make("/api/v1/namespaces", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", ns));
     w.make(fmt::format("/api/v1/namespaces/{}/resourcequotas", ns),
-           fmt::format(R"({{"metadata":{{"name":"of-{}"}},"spec":{{"hard":{{"pods":"4"}}}}}})", ns));
+           fmt::format(R"({{"metadata":{{"name":"of-{}"}},"spec":{{"hard":{{"pods":"4"}}}}}})",
+                       ns));
     w.make(fmt::format("/api/v1/namespaces/{}/serviceaccounts", ns),
            R"({"metadata":{"name":"trainer"}})");
   }

@@ -184,10 +184,10 @@ class Inquiry {
       answer_.since_ns = behind.since_ns;
     }
     blame(held_->reason, held_->message, held_->never);
-    answer_.start = start_by_quota();
     if (behind.reason != Reason::kPendingEvaluation) add_cause(behind.reason, behind.message);
     for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
     search();
+    answer_.start = start_by_quota();
   }
 
   // What ends in a namespace gives back what its ResourceQuota counts.
@@ -197,14 +197,18 @@ class Inquiry {
     Endings endings = endings_of(trials_.inputs(), options_.objects, options_.plan.now_ns,
                                  [this](const PodSpec& pod) { return pod.ns == unit_.ns; });
     std::erase_if(endings.ends, [](const Ending& ending) { return ending.workload; });
-    return earliest_start(endings, [this](std::span<const Ending> ended) {
+    bool spent = false;  // the objects are not read anew that often
+    const Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
       Draft draft;
       for (const Ending& ending : ended) {
         draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
       }
       const Result<objects::Inputs> then = options_.reread(draft.objects);
+      spent = spent || (!then.ok() && then.error().code() == Code::kExhausted);
       return then.ok() && starts_in(*then, options_.plan, subject_);
     });
+    if (!spent) return out;
+    return {.at_ns = std::nullopt, .because = "the cluster is too large to try what ends in it"};
   }
 
   // What the kubelet says of a pod that is bound.
