@@ -106,6 +106,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     BERTH_CHECK(webhook_settings(arguments));
   }
   BERTH_CHECK(page_settings(arguments, out));
+  out.control.name_decisions = out.page.has_value();
   return out;
 }
 
@@ -309,6 +310,8 @@ class ControllerRun {
     options.address = settings_.page->host;
     options.port = settings_.page->port;
     options.policy = settings_.control.policy;
+    options.queue_policy = settings_.control.queue_policy;
+    options.decision_inputs = arguments_.decision_inputs;
     options.tls = settings_.page_tls;
     if (!options.tls) {
       BERTH_TRY(options.tls, own_page_certificate(terminal_.wall.now_ns(), options.address));

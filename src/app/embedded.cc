@@ -325,6 +325,7 @@ struct EmbeddedCluster::State {
                                          options.nodes, &log, &metrics);
     nodes->start();
     if (options.controller) {
+      options.control.name_decisions = options.page.has_value();
       controller = std::make_unique<control::Controller>(
           *client, random.split("controller"), options.control, [] { return true; }, log, metrics);
       controller->start();
@@ -340,6 +341,7 @@ struct EmbeddedCluster::State {
     PageOptions with;
     with.port = *options.page;
     with.policy = options.control.policy;
+    with.queue_policy = options.control.queue_policy;
     PageSource source = page_facts->source();
     source.objects = [this](const std::string& ns, PageSource::ObjectsKnown known) {
       fetch_why_objects(*client, ns, std::move(known));

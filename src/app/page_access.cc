@@ -133,7 +133,7 @@ void PageAccess::ask_rights(const std::string& token, const std::string& caller,
 
 // One after the other: may he get the subject under any of its kinds, then what else he may see.
 struct PageAccess::SightQuestion {
-  enum class Gives : std::uint8_t { kSubject, kPods, kNodes, kOwnPods };
+  enum class Gives : std::uint8_t { kSubject, kPods, kNodes, kOwnPods, kRules };
   struct Step {
     Gives gives = Gives::kSubject;
     NeededRight right = {};
@@ -162,6 +162,7 @@ struct PageAccess::SightQuestion {
     rights.sight.pods |= step.gives == Gives::kPods;
     rights.sight.nodes |= step.gives == Gives::kNodes;
     if (step.gives == Gives::kOwnPods) rights.sight.namespaces.insert(step.ns);
+    if (step.gives == Gives::kRules) rights.sight.unseen.erase(step.kind);
   }
 };
 
@@ -179,6 +180,21 @@ constexpr std::array<AskedKind, 7> kAskedKinds = {{
     {"podgroup", {"scheduling.volcano.sh", "podgroups"}},
     {"podgroup", {"scheduling.x-k8s.io", "podgroups"}},
     {"podgroup", {"scheduling.run.ai", "podgroups"}},
+}};
+
+// What rules of the API server are read from: those of the subject's namespace, and classes.
+struct RuleKind {
+  const char* kind;
+  NeededRight right;
+  bool of_namespace;
+};
+constexpr std::array<RuleKind, 6> kRuleKinds = {{
+    {"ResourceQuota", {"", "resourcequotas"}, true},
+    {"LimitRange", {"", "limitranges"}, true},
+    {"ServiceAccount", {"", "serviceaccounts"}, true},
+    {"PersistentVolumeClaim", {"", "persistentvolumeclaims"}, true},
+    {"RuntimeClass", {"node.k8s.io", "runtimeclasses"}, false},
+    {"StorageClass", {"storage.k8s.io", "storageclasses"}, false},
 }};
 
 Error may_not_get(const explain::Subject& subject) {
@@ -209,6 +225,20 @@ void PageAccess::ask_sight(const std::string& token, const explain::Subject& sub
   question->steps.push_back({.gives = Gives::kPods, .right = {"", "pods"}});
   question->steps.push_back({.gives = Gives::kNodes, .right = {"", "nodes"}});
   question->steps.push_back({.gives = Gives::kOwnPods, .right = {"", "pods"}, .ns = subject.ns});
+  for (const RuleKind& rule : kRuleKinds) {
+    question->rights.sight.unseen.insert(rule.kind);
+    question->steps.push_back({.gives = Gives::kRules,
+                               .right = rule.right,
+                               .ns = rule.of_namespace ? subject.ns : std::string(),
+                               .kind = rule.kind});
+  }
+  question->rights.sight.unseen.insert("Namespace");
+  question->steps.push_back({.gives = Gives::kRules,
+                             .right = {"", "namespaces"},
+                             .verb = "get",
+                             .ns = subject.ns,
+                             .name = subject.ns,
+                             .kind = "Namespace"});
   ask_caller(token, [this, question](Result<std::string> caller) {
     if (!caller.ok()) return question->answer(std::move(caller).error());
     question->caller = std::move(*caller);

@@ -156,7 +156,13 @@ PageSource PageFactsKeeper::source() {
                 sample(inputs);
                 return inputs;
               },
-          .facts = [this] { return facts(); }};
+          .facts = [this] { return facts(); },
+          .revision = [this] { return controller_.revision(); },
+          .copy = [this] { return controller_.copy(); },
+          .decided = [this]() -> explain::Decided {
+            const control::LastDecision& last = controller_.last_decision();
+            return {last.id, last.at_ns, last.version};
+          }};
 }
 
 }  // namespace berth::app

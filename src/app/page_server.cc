@@ -9,6 +9,7 @@
 
 #include "app/page_files.h"
 #include "app/sheet.h"
+#include "app/shell_word.h"
 #include "base/bounded_queue.h"
 #include "explain/sight.h"
 #include "explain/why.h"
@@ -21,9 +22,10 @@ namespace {
 
 constexpr std::int64_t kPageSecond = 1'000'000'000;
 constexpr std::int64_t kLongestWait = 20 * kPageSecond;
-constexpr std::int64_t kFresh = 2 * kPageSecond;  // older facts are gathered anew first
-constexpr std::size_t kMostWaiting = 256;         // requests for a page
-constexpr std::size_t kMostJobs = 16;             // of the worker
+constexpr std::int64_t kFresh = 2 * kPageSecond;      // older facts are gathered anew first
+constexpr std::size_t kMostWaiting = 256;             // requests for a page
+constexpr std::size_t kMostJobs = 16;                 // of the worker
+constexpr std::int64_t kDeskIdle = 60 * kPageSecond;  // then what why looked at is dropped
 constexpr const char* kContentPolicy =
     "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self' data:; "
     "connect-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
@@ -149,6 +151,11 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   bool making = false;
   Loop::Timer timer = 0;
 
+  WhyDesk desk;                                // the worker's
+  std::optional<std::uint64_t> desk_revision;  // of what it was given last
+  std::int64_t asked_at = 0;
+  Loop::Timer desk_timer = 0;
+
   std::int64_t now() const { return loop.monotonic().ticks_ns(); }
 
   // On the server's thread.
@@ -214,6 +221,8 @@ struct PageServer::State : std::enable_shared_from_this<State> {
            const std::shared_ptr<serve::Exchange>& exchange);
   void why_with(const WhyQuestion& question, const std::optional<PageAccess::WhyRights>& rights,
                 const FetchedObjects& objects, const std::shared_ptr<serve::Exchange>& exchange);
+  void clear_desk_later();
+  void clear_desk();
 
   // Makes the page when it is time, and comes back while somebody waits.
   void make() {
@@ -233,9 +242,10 @@ struct PageServer::State : std::enable_shared_from_this<State> {
     const bool taken = jobs.try_push(
         [self = weak_from_this(), inputs = std::make_shared<objects::Inputs>(source.inputs()),
          facts = std::make_shared<explain::PageFacts>(source.facts()), wall = loop.wall().now_ns(),
-         policy = options.policy, begin, &on = loop] {
+         policy = options.policy, queue_policy = options.queue_policy, begin, &on = loop] {
           explain::PlanOptions how;
           how.policy = policy;
+          how.queue_policy = queue_policy;
           how.now_ns = wall;
           explain::PageMembers made =
               explain::page_members(*inputs, explain::make_plan(*inputs, how), *facts, wall);
@@ -317,28 +327,54 @@ void PageServer::State::why_with(const WhyQuestion& question,
                                  const std::optional<PageAccess::WhyRights>& rights,
                                  const FetchedObjects& objects,
                                  const std::shared_ptr<serve::Exchange>& exchange) {
-  const bool taken =
-      jobs.try_push([inputs = std::make_shared<objects::Inputs>(source.inputs()), question, rights,
-                     objects, exchange, wall = loop.wall().now_ns(), policy = options.policy] {
-        const explain::Subject& subject = question.subject;
-        explain::WhyOptions how;
-        how.plan.policy = policy;
-        how.plan.now_ns = wall;
-        how.live = true;
-        how.objects = objects.get();
-        how.replay = fmt::format("berth why {}{}{}/{}", subject.kind,
-                                 subject.kind.empty() ? "" : " ", subject.ns, subject.name);
-        Result<explain::Answer> answer = explain::Examiner(*inputs, how).why(subject);
-        if (!answer.ok()) return exchange->respond(why_refusal(404, answer.error().to_string()));
-        if (rights) {
-          if (!rights->kinds.contains(asked_kind(answer->kind))) {
-            return exchange->respond(why_refusal(403, "you may not get what has that name"));
-          }
-          explain::summarise(*inputs, rights->sight, *answer);
-        }
-        exchange->respond(why_answer(*answer, question.output));
-      });
-  if (!taken) exchange->respond(why_refusal(503, "too many questions at once; try again"));
+  const explain::Subject& subject = question.subject;
+  const std::uint64_t now_revision = source.revision();
+  WhyDesk::Question asked;
+  asked.subject = subject;
+  asked.plan.policy = options.policy;
+  asked.plan.queue_policy = options.queue_policy;
+  asked.plan.now_ns = loop.wall().now_ns();
+  asked.objects = objects;
+  asked.decided = source.decided();
+  asked.replay =
+      options.decision_inputs.empty() || asked.decided.id.empty()
+          ? fmt::format("berth why {}{}{}/{}", subject.kind, subject.kind.empty() ? "" : " ",
+                        subject.ns, subject.name)
+          : fmt::format("berth replay {} --at {}", shell_word(options.decision_inputs),
+                        asked.decided.id);
+  if (desk_revision != now_revision) asked.cluster = source.copy();
+  // The worker ends before we do.
+  const bool taken = jobs.try_push([this, asked, rights, exchange, output = question.output] {
+    Result<WhyDesk::Answered> found = desk.answer(asked);
+    if (!found.ok()) return exchange->respond(why_refusal(404, found.error().to_string()));
+    if (rights) {
+      if (!rights->kinds.contains(asked_kind(found->answer.kind))) {
+        return exchange->respond(why_refusal(403, "you may not get what has that name"));
+      }
+      explain::summarise(*found->inputs, rights->sight, found->answer);
+    }
+    exchange->respond(why_answer(found->answer, output));
+  });
+  if (!taken) return exchange->respond(why_refusal(503, "too many questions at once; try again"));
+  desk_revision = now_revision;
+  asked_at = now();
+  clear_desk_later();
+}
+
+// What was looked at last is worth its memory while questions come.
+void PageServer::State::clear_desk_later() {
+  if (desk_timer != 0) return;
+  const std::int64_t wait = std::max(kPageSecond, asked_at + kDeskIdle - now());
+  desk_timer = loop.after(wait, [self = weak_from_this()] {
+    if (const auto state = self.lock()) state->clear_desk();
+  });
+}
+
+void PageServer::State::clear_desk() {
+  desk_timer = 0;
+  const bool idle = now() - asked_at >= kDeskIdle;
+  if (!idle || !jobs.try_push([this] { desk.forget(); })) return clear_desk_later();
+  desk_revision.reset();
 }
 
 PageServer::PageServer(std::shared_ptr<State> state) : state_(std::move(state)) {}

@@ -23,7 +23,7 @@
 #include <string>
 
 #include "app/page_access.h"
-#include "app/why_objects.h"
+#include "app/why_desk.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -37,6 +37,10 @@ namespace berth::app {
 struct PageSource {
   std::function<objects::Inputs()> inputs;
   std::function<explain::PageFacts()> facts;  // their busy() is called on another thread
+  // What why looks at, on another thread, and a number that is another one when it would be.
+  std::function<std::uint64_t()> revision;
+  std::function<ClusterCopy()> copy;
+  std::function<explain::Decided()> decided;  // the last decision
   // The objects of a namespace as they are written, later; read on another thread. Absent: fixes
   // name no changes.
   using ObjectsKnown = std::function<void(FetchedObjects)>;
@@ -48,6 +52,8 @@ struct PageOptions {
   std::uint16_t port = 0;
   std::optional<serve::TlsFiles> tls;
   schedule::Policy policy;  // as the controller's: what is said about waiting follows it
+  admit::Policy queue_policy;
+  std::string decision_inputs;  // the file that decisions can be made again from, or empty
   // May the owner of this bearer token look? Answers later, on the loop. Absent: everybody may.
   using Allowed = std::function<void(Status)>;
   std::function<void(const std::string& token, Allowed answer)> allow;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "app/busy.h"
+#include "app/read_budget.h"
 #include "app/sheet.h"
 #include "app/shell_word.h"
 #include "app/why_remote.h"
@@ -21,8 +22,6 @@ namespace berth::app {
 
 namespace {
 
-// Objects beyond this are not read again for every fix: the model's word is enough.
-constexpr std::size_t kMostReadAgain = 4000;
 constexpr std::size_t kMostHoldersTold = 4096;  // with --holders
 constexpr int kExitNotThere = 1;
 
@@ -145,11 +144,15 @@ int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
   options.replay = replay_of(args, view);
   options.live = view.live;
   if (args.holders) options.most_holders = kMostHoldersTold;
-  if (view.objects.size() <= kMostReadAgain) {
-    options.reread = [&view](const std::vector<explain::ObjectChange>& changes) {
-      return inputs_with(view, changes);
-    };
-  }
+  // Many objects are not read again for every fix: the model's word is enough, but for rules that
+  // it does not know.
+  options.model_first = view.objects.size() > ReadBudget::kFew;
+  ReadBudget budget(view.objects.size());
+  options.reread =
+      [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    BERTH_CHECK(budget.take());
+    return inputs_with(view, changes);
+  };
   explain::Examiner examiner(view.inputs, std::move(options));
   std::optional<Busy> busy(std::in_place, "trying what would help", terminal);
   Result<explain::Answer> answer = examiner.why(subject);
@@ -203,6 +206,22 @@ std::optional<int> ask_for_it(const WhyArguments& args, const ControllerPlace& p
   return std::nullopt;
 }
 
+// An item of a typed list does not say what it is; this one does. Values stay where they are.
+text::Document named(const ObjectFacts& facts) {
+  const auto own = facts.value->members();
+  text::Arena arena;
+  text::Member* members = arena.allocate<text::Member>(own.size() + 2);
+  new (members) text::Member{"apiVersion", text::Value::make_string(facts.api_version, 0)};
+  new (members + 1) text::Member{"kind", text::Value::make_string(facts.kind, 0)};
+  std::size_t count = 2;
+  for (const text::Member& member : own) {
+    if (member.key == "apiVersion" || member.key == "kind") continue;
+    new (members + count++) text::Member(member);
+  }
+  const text::Value root = text::Value::make_object({members, count}, facts.value->line());
+  return {std::move(arena), root};
+}
+
 }  // namespace
 
 std::optional<explain::RawObject> ViewObjects::find(std::string_view kind, std::string_view ns,
@@ -236,11 +255,11 @@ Result<objects::Inputs> inputs_with(const ClusterView& view,
                  c.api_version == facts.api_version;
         });
     if (change != changes.end() && !change->after) continue;
-    if (change == changes.end() && facts.value->find("kind") != nullptr) {
-      reader.add("fix", ++number, text::Document({}, *facts.value));
+    if (change == changes.end()) {
+      reader.add("fix", ++number, named(facts));
       continue;
     }
-    explain::Tree tree = change != changes.end() ? *change->after : explain::Tree(*facts.value);
+    explain::Tree tree = *change->after;
     tree["apiVersion"] = explain::Tree::of_text(facts.api_version);
     tree["kind"] = explain::Tree::of_text(facts.kind);
     BERTH_CHECK(add(tree));

@@ -1,6 +1,7 @@
 #include "app/why_objects.h"
 
-#include <array>
+#include <map>
+#include <set>
 #include <vector>
 
 #include "objects/readers.h"
@@ -9,7 +10,7 @@ namespace berth::app {
 
 namespace {
 
-constexpr int kMostFetched = 500;
+constexpr int kFetchedPage = 500;
 
 std::string text_in(const text::Value& v, std::string_view key) {
   const text::Value* found = objects::find_in(v, {"metadata", key});
@@ -22,72 +23,131 @@ class FetchedPages : public explain::ObjectSource {
     documents_.push_back(std::make_unique<const text::Document>(std::move(list)));
     const text::Value* items = documents_.back()->root().find("items");
     if (items == nullptr) return;
+    std::vector<explain::RawObject>& objects = objects_[resource.kind];
     for (const text::Value& item : items->items()) {
-      objects_.push_back({resource.api_version(), resource.kind, text_in(item, "namespace"),
-                          text_in(item, "name"), text_in(item, "uid"),
-                          text_in(item, "resourceVersion"), &item});
+      objects.push_back({resource.api_version(), resource.kind, text_in(item, "namespace"),
+                         text_in(item, "name"), text_in(item, "uid"),
+                         text_in(item, "resourceVersion"), &item});
     }
   }
 
+  std::size_t count(const std::string& kind) const {
+    const auto it = objects_.find(kind);
+    return it == objects_.end() ? 0 : it->second.size();
+  }
+  void drop(const std::string& kind) { objects_.erase(kind); }
+
   std::optional<explain::RawObject> find(std::string_view kind, std::string_view ns,
                                          std::string_view name) const override {
-    for (const explain::RawObject& object : objects_) {
-      if (object.kind == kind && object.ns == ns && object.name == name) return object;
+    const auto it = objects_.find(kind);
+    if (it == objects_.end()) return std::nullopt;
+    for (const explain::RawObject& object : it->second) {
+      if (object.ns == ns && object.name == name) return object;
     }
     return std::nullopt;
   }
 
   std::vector<explain::RawObject> of_kind(std::string_view kind) const override {
-    std::vector<explain::RawObject> out;
-    for (const explain::RawObject& object : objects_) {
-      if (object.kind == kind) out.push_back(object);
-    }
-    return out;
+    const auto it = objects_.find(kind);
+    return it == objects_.end() ? std::vector<explain::RawObject>() : it->second;
   }
 
  private:
   std::vector<std::unique_ptr<const text::Document>> documents_;
-  std::vector<explain::RawObject> objects_;
+  std::map<std::string, std::vector<explain::RawObject>, std::less<>> objects_;  // by kind
 };
 
-struct Fetching {
-  std::shared_ptr<FetchedPages> pages = std::make_shared<FetchedPages>();
-  std::size_t open = 0;
-  std::function<void(FetchedObjects)> done;
+struct WantedList {
+  kube::Resource resource;
+  std::string ns = {}, field_selector = {};
+};
+
+std::vector<WantedList> wanted_for_why(const std::string& ns) {
+  namespace r = kube::resources;
+  return {
+      {r::pods(), ns},
+      {r::jobs(), ns},
+      {r::workloads(), ns},
+      {r::volume_claims(), ns},
+      {r::volumes()},
+      {r::namespaces(), "", "metadata.name=" + ns},
+      {r::priority_classes()},
+      {{"", "v1", "resourcequotas", "ResourceQuota", true}, ns},
+      {{"", "v1", "limitranges", "LimitRange", true}, ns},
+      {{"", "v1", "serviceaccounts", "ServiceAccount", true}, ns},
+      {{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false}},
+      {{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false}},
+      // What autoscalers write: explain/autoscaler.h.
+      {r::config_maps(), "kube-system", "metadata.name=cluster-autoscaler-status"},
+      {{"karpenter.sh", "v1", "nodepools", "NodePool", false}},
+      {{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false}},
+      {{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest", true}, ns}};
+}
+
+// One question's lists, under way.
+class Fetching : public std::enable_shared_from_this<Fetching> {
+ public:
+  Fetching(kube::Client& client, std::string ns, std::function<void(FetchedObjects)> done)
+      : client_(client), ns_(std::move(ns)), done_(std::move(done)) {}
+
+  void start() {
+    const std::vector<WantedList> lists = wanted_for_why(ns_);
+    open_ = lists.size();
+    for (const WantedList& list : lists) ask(list, {});
+  }
+
+ private:
+  void ask(const WantedList& list, const std::string& next) {
+    kube::ListOptions options;
+    options.ns = list.ns;
+    options.field_selector = list.field_selector;
+    options.limit = kFetchedPage;
+    options.next = next;
+    client_.list(list.resource, options, [self = shared_from_this(), list](kube::Answer answer) {
+      self->answered(list, std::move(answer));
+    });
+  }
+
+  void answered(const WantedList& list, kube::Answer answer) {
+    const kube::Resource& resource = list.resource;
+    if (!answer.ok()) return close(resource, false);
+    std::string next;
+    if (const text::Value* token = objects::find_in(answer.body.root(), {"metadata", "continue"})) {
+      next = token->string();
+    }
+    pages_->add(resource, std::move(answer.body));
+    if (next.empty()) return close(resource, true);
+    if (pages_->count(resource.kind) >= kMostFetched) return close(resource, false);
+    ask(list, next);
+  }
+
+  void close(const kube::Resource& resource, bool whole) {
+    if (!whole) partial_.insert(resource.kind);
+    if (--open_ > 0) return;
+    for (const std::string& kind : partial_) {
+      // What is asked about may be in the part that came.
+      const bool own = kind == "Pod" || kind == "Job" || kind == "Workload";
+      if (!own) pages_->drop(kind);
+    }
+    // Who uses a quota, and which volumes are free, cannot be told from some of them.
+    if (partial_.contains("Pod")) pages_->drop("ResourceQuota");
+    if (partial_.contains("PersistentVolume")) pages_->drop("StorageClass");
+    done_(pages_);
+  }
+
+  kube::Client& client_;
+  std::string ns_;
+  std::function<void(FetchedObjects)> done_;
+  std::shared_ptr<FetchedPages> pages_ = std::make_shared<FetchedPages>();
+  std::set<std::string> partial_;
+  std::size_t open_ = 0;
 };
 
 }  // namespace
 
 void fetch_why_objects(kube::Client& client, const std::string& ns,
                        std::function<void(FetchedObjects)> done) {
-  auto fetching = std::make_shared<Fetching>();
-  fetching->done = std::move(done);
-  struct Place {
-    kube::Resource resource;
-    std::string ns, field_selector = {};
-  };
-  const std::array kinds = {
-      Place{kube::resources::pods(), ns},
-      Place{kube::resources::jobs(), ns},
-      Place{kube::resources::workloads(), ns},
-      // What autoscalers write: explain/autoscaler.h.
-      Place{kube::resources::config_maps(), "kube-system",
-            "metadata.name=cluster-autoscaler-status"},
-      Place{{"karpenter.sh", "v1", "nodepools", "NodePool", false}, ""},
-      Place{{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false}, ""},
-      Place{{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest", true},
-            ns}};
-  fetching->open = kinds.size();
-  for (const auto& [resource, where, field_selector] : kinds) {
-    kube::ListOptions options;
-    options.ns = where;
-    options.field_selector = field_selector;
-    options.limit = kMostFetched;
-    client.list(resource, options, [fetching, resource = resource](kube::Answer answer) {
-      if (answer.ok()) fetching->pages->add(resource, std::move(answer.body));
-      if (--fetching->open == 0) fetching->done(fetching->pages);
-    });
-  }
+  std::make_shared<Fetching>(client, ns, std::move(done))->start();
 }
 
 }  // namespace berth::app

@@ -150,6 +150,7 @@ struct Controller::State {
   std::int64_t queues_at = INT64_MIN / 2;
   std::uint64_t cycles = 0;
   std::uint64_t last_digest = 0;
+  LastDecision last_decision;
   std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
   std::map<std::string, std::int64_t> partial_since;
   std::set<std::string> dirty_groups;  // ns/name
@@ -553,14 +554,15 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
 }
 
 void Controller::State::write_down(const model::Decision& decision) {
-  if (decisions == nullptr) return;
+  if (decisions == nullptr && input_log == nullptr && !options.name_decisions) return;
   const std::uint64_t digest = decision_digest(decision);
   if (digest == last_digest) return;
   last_digest = digest;
   const DecisionLine line{
       .cycle = cycles, .now_ns = loop.wall().now_ns(), .inputs = world.objects().digest()};
-  decisions->write(decision_line(line, decision));
-  if (input_log != nullptr) input_log->note("wrote", {{"id", decision_id(line, decision)}});
+  last_decision = {decision_id(line, decision), line.now_ns, watches.version()};
+  if (decisions != nullptr) decisions->write(decision_line(line, decision));
+  if (input_log != nullptr) input_log->note("wrote", {{"id", last_decision.id}});
 }
 
 void Controller::State::keep_groups() {
@@ -647,6 +649,12 @@ ControllerSummary Controller::summary() const {
   return out;
 }
 
+const LastDecision& Controller::last_decision() const { return state_->last_decision; }
+
 objects::Inputs Controller::inputs() const { return state_->world.objects().inputs(); }
+std::shared_ptr<const objects::ObjectSet> Controller::copy() const {
+  return state_->world.objects().copy();
+}
+std::uint64_t Controller::revision() const { return state_->world.objects().revision(); }
 
 }  // namespace berth::control

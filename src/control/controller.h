@@ -25,6 +25,7 @@
 #include "control/world_log.h"
 #include "kube/client.h"
 #include "objects/manifest.h"
+#include "objects/object_set.h"
 #include "react/sick_gpus.h"
 #include "schedule/policy.h"
 
@@ -39,6 +40,7 @@ struct ControllerOptions {
   std::int64_t min_cycle_gap_ns = 5'000'000;
   std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone
   react::SickGpuPolicy sick_gpus;
+  bool name_decisions = false;  // for last_decision(), also where nobody logs them
 };
 
 struct ControllerSummary {
@@ -47,6 +49,13 @@ struct ControllerSummary {
   std::size_t pending_pods = 0, running_pods = 0, nodes = 0;
   std::int64_t last_cycle_ns = 0;  // how long the last one took
   std::string trouble;             // why nothing is decided, or empty
+};
+
+// The last one whose answer differs from that before it.
+struct LastDecision {
+  std::string id;  // as the decision log has it; empty: there is none, or nobody wants to know
+  std::int64_t at_ns = 0;
+  std::string version;  // the newest resourceVersion of objects that was known by then
 };
 
 // Every decision, for people and for replay: a line of JSON for each cycle whose answer differs
@@ -77,7 +86,11 @@ class Controller {
   void start();
   void wake();  // leadership may have changed
   ControllerSummary summary() const;
+  const LastDecision& last_decision() const;
   objects::Inputs inputs() const;  // everything as the API has it. O(objects)
+  // The same to be looked at elsewhere, and a number that is another one when it is: object_set.h.
+  std::shared_ptr<const objects::ObjectSet> copy() const;
+  std::uint64_t revision() const;
 
  private:
   struct State;

@@ -87,4 +87,14 @@ std::vector<std::string> Watches::missing() const {
   return out;
 }
 
+// As numbers, which they are on every server that we know; without leading zeros.
+std::string Watches::version() const {
+  std::string_view newest;
+  for (const auto& i : all_) {
+    const std::string_view each = i->version();
+    if (std::pair(each.size(), each) > std::pair(newest.size(), newest)) newest = each;
+  }
+  return std::string(newest);
+}
+
 }  // namespace berth::control

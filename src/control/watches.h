@@ -23,6 +23,7 @@ class Watches {
   void start();
   bool synced() const;
   std::vector<std::string> missing() const;  // collections that are not complete yet
+  std::string version() const;               // the newest that any of them has seen
 
   kube::Informer& pods() { return *pods_; }
   kube::Informer& jobs() { return *jobs_; }

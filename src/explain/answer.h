@@ -127,11 +127,24 @@ struct Start {
   std::string because;
 };
 
+// By whom it waits: the last decision of a controller.
+struct Decided {
+  std::string id;  // empty: none is known
+  std::int64_t at_ns = 0;
+  std::string version;  // the newest resourceVersion that it knew
+};
+
 struct Evidence {
   std::vector<RawObject> objects;
+  Decided decided;
   std::string digest, replay;
   std::vector<std::string> partial;     // what the caller could not see
   std::vector<std::string> summarised;  // what the answer knows and does not name to him
+};
+
+// What of the API server's rules holds it: the kind of the object, and what was told of it.
+struct Rule {
+  std::string kind, message;
 };
 
 struct Answer {
@@ -141,6 +154,7 @@ struct Answer {
   model::Reason reason = model::Reason::kNone;
   Stage stage = Stage::kBind;
   std::vector<Cause> also;
+  Rule rule;
   std::optional<std::int64_t> since_ns;
   std::int64_t evaluated_ns = 0;
   Need need;

@@ -169,8 +169,8 @@ std::vector<PoolView> groups_of(const ObjectSource& objects) {
   text::YamlOptions bounds;
   bounds.limits = {.max_depth = 20, .max_nodes = 200'000, .max_bytes = 2 * 1024 * 1024};
   const auto parsed = text::parse_yaml(status->string(), bounds);
-  const Value* groups = parsed.ok() && !parsed->empty() ? parsed->front().root().find("nodeGroups")
-                                                        : nullptr;
+  const Value* groups =
+      parsed.ok() && !parsed->empty() ? parsed->front().root().find("nodeGroups") : nullptr;
   if (groups == nullptr) {
     out = groups_in_lines(status->string());
   } else {
@@ -402,11 +402,14 @@ bool has_word(std::string_view name, std::string_view value) {
 using PoolMark = std::pair<std::string_view, std::string_view>;  // by, name
 
 void marks_of(const model::Labels& labels, std::set<PoolMark>& out) {
-  constexpr std::string_view kGroupLabels[] = {
-      "cloud.google.com/gke-nodepool",   "eks.amazonaws.com/nodegroup",
-      "alpha.eksctl.io/nodegroup-name",  "kubernetes.azure.com/agentpool",
-      "agentpool",                       "worker.gardener.cloud/pool",
-      "doks.digitalocean.com/node-pool", "k8s.scaleway.com/pool-name"};
+  constexpr std::string_view kGroupLabels[] = {"cloud.google.com/gke-nodepool",
+                                               "eks.amazonaws.com/nodegroup",
+                                               "alpha.eksctl.io/nodegroup-name",
+                                               "kubernetes.azure.com/agentpool",
+                                               "agentpool",
+                                               "worker.gardener.cloud/pool",
+                                               "doks.digitalocean.com/node-pool",
+                                               "k8s.scaleway.com/pool-name"};
   for (const std::string_view key : kGroupLabels) {
     const auto it = labels.find(key);
     if (it != labels.end()) out.emplace(kByGroups, it->second);

@@ -75,18 +75,19 @@ TEST(Autoscaler, NobodyTellsOfOne) {
   EXPECT_FALSE(told_by(status_map("nodeGroups: []")));
   EXPECT_FALSE(told_by(status_map("")));
   EXPECT_FALSE(told_by(status_map("\"a: [")));
-  EXPECT_FALSE(told_by("{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-"
-                       "status, namespace: kube-system}, data: [1]}"));
+  EXPECT_FALSE(
+      told_by("{apiVersion: v1, kind: ConfigMap, metadata: {name: cluster-autoscaler-"
+              "status, namespace: kube-system}, data: [1]}"));
 }
 
 // Zeroes are left out of the YAML; a node that is registered and not Ready is not on its way.
 TEST(Autoscaler, CountsOfAGroup) {
-  const auto told = told_by(
-      status_map("nodeGroups:\n"
-                 "- name: a/b/gpu\n"
-                 "  health: {status: Unhealthy, cloudProviderTarget: 6, maxSize: 8,\n"
-                 "    nodeCounts: {registered: {total: 4, ready: 2, notStarted: 1}}}\n"
-                 "- {name: idle, health: {maxSize: 3}}\n"));
+  const auto told =
+      told_by(status_map("nodeGroups:\n"
+                         "- name: a/b/gpu\n"
+                         "  health: {status: Unhealthy, cloudProviderTarget: 6, maxSize: 8,\n"
+                         "    nodeCounts: {registered: {total: 4, ready: 2, notStarted: 1}}}\n"
+                         "- {name: idle, health: {maxSize: 3}}\n"));
   ASSERT_TRUE(told && told->pools.size() == 2u);
   const PoolView& gpu = told->pools[0];
   EXPECT_EQ(gpu.name, "gpu");
@@ -101,10 +102,10 @@ TEST(Autoscaler, CountsOfAGroup) {
 
 TEST(Autoscaler, ALimitThatThePodWouldBreakIsReached) {
   const auto pool = [](const std::string& limits) {
-    const auto told = told_by("{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: g}, "
-                              "spec: {limits: " +
-                              limits +
-                              "}, status: {resources: {cpu: 96, nodes: 2, nvidia.com/gpu: 16}}}");
+    const auto told = told_by(
+        "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: g}, "
+        "spec: {limits: " +
+        limits + "}, status: {resources: {cpu: 96, nodes: 2, nvidia.com/gpu: 16}}}");
     return told && !told->pools.empty() ? told->pools[0] : PoolView();
   };
   EXPECT_EQ(pool("{nvidia.com/gpu: 24}").at_limit, "");
@@ -138,8 +139,9 @@ TEST(Autoscaler, WhatIsSaidHasABound) {
   std::string yaml;
   for (int i = 0; i < 40; ++i) {
     yaml += "---\n{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: p" +
-            std::to_string(i) + "}, status: {conditions: [{type: Ready, status: 'False', message: "
-                                "'" +
+            std::to_string(i) +
+            "}, status: {conditions: [{type: Ready, status: 'False', message: "
+            "'" +
             std::string(399, 'x') + "\u00e9\u00e9'}]}}\n";
   }
   auto told = told_by(yaml);

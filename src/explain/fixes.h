@@ -34,7 +34,7 @@ struct Situation {
   const NodePicture* picture = nullptr;  // of it; null where it was not looked at
   const model::ClusterState* state = nullptr;
   model::Reason reason = model::Reason::kNone;
-  const Held* held = nullptr;  // by rules that the model does not know; null: by none
+  const Held* held = nullptr;              // by rules that the model does not know; null: by none
   const Autoscaler* autoscaler = nullptr;  // null: none is known
   Subject subject;
 

@@ -42,8 +42,8 @@ std::string by_queue(const Situation& s, const WorkloadSpec& victim) {
     if (own->within == model::PreemptWithin::kNever) {
       return fmt::format("withinClusterQueue of {} is Never", own->name);
     }
-    const bool equal = victim.priority == mine &&
-                       own->within == model::PreemptWithin::kLowerOrNewerEqualPriority;
+    const bool equal =
+        victim.priority == mine && own->within == model::PreemptWithin::kLowerOrNewerEqualPriority;
     if (equal) return "same priority, and it is older";
     return lower ? "" : by_priority(mine, victim.priority);
   }

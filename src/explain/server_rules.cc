@@ -334,6 +334,32 @@ std::string default_priority(const ObjectSource& objects) {
 
 }  // namespace
 
+std::string_view kind_behind(const Held& held) {
+  switch (held.by) {
+    case Held::By::kQuota:
+      return "ResourceQuota";
+    case Held::By::kNoAmount:
+      return held.message.starts_with("the LimitRange") ? "LimitRange" : "ResourceQuota";
+    case Held::By::kLimitRange:
+      return "LimitRange";
+    case Held::By::kRuntimeClass:
+    case Held::By::kClassLabels:
+      return "RuntimeClass";
+    case Held::By::kStorage:
+      return "StorageClass";
+    case Held::By::kClaimInUse:
+      return "PersistentVolumeClaim";
+    case Held::By::kAccount:
+      return "ServiceAccount";
+    case Held::By::kNamespace:
+    case Held::By::kSecurity:
+      return "Namespace";
+    case Held::By::kScheduler:
+      return "";
+  }
+  return "";
+}
+
 int pods_wanted(const RawObject& object) {
   if (object.kind == "Deployment" || object.kind == "ReplicaSet" || object.kind == "StatefulSet") {
     return static_cast<int>(std::clamp<std::int64_t>(

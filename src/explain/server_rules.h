@@ -45,6 +45,9 @@ struct Held {
   int too_many = 0;      // pods beyond what the quota takes
 };
 
+// The kind whose objects tell what the message says; empty: it tells of the workload alone.
+std::string_view kind_behind(const Held& held);
+
 class ServerRules {
  public:
   // places: where the pods are described. Keeps the source.

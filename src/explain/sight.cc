@@ -94,6 +94,8 @@ class NameHider {
 // He could not look at what the fix changes, let alone change it.
 bool beyond_sight(const Fix& fix, const NameHider& hider, const Sight& sight) {
   return std::any_of(fix.changes.begin(), fix.changes.end(), [&](const ObjectChange& change) {
+    if (sight.unseen.contains(change.kind)) return true;
+    if (change.kind == "Namespace") return false;
     if (change.ns.empty()) return change.kind == "Node" ? !sight.nodes : !sight.pods;
     return !hider.sees(change.ns);
   });
@@ -113,10 +115,42 @@ void hide_pools(Answer& answer) {
   }
 }
 
+void replace_all(std::string& in, const std::string& what, const std::string& with) {
+  for (std::size_t at = in.find(what); at != std::string::npos; at = in.find(what, at)) {
+    in.replace(at, what.size(), with);
+    at += with.size();
+  }
+}
+
+// The title names an object of the kind that somebody else made: the one that was meant.
+bool names_another(const Fix& fix) {
+  return fix.title.find(" instead of ") != std::string::npos ||
+         fix.title.find("storage class ") != std::string::npos;
+}
+
+// A rule is told as there being one.
+void hide_rule(const Sight& sight, Answer& answer) {
+  if (answer.rule.message.empty() || !sight.unseen.contains(answer.rule.kind)) return;
+  const std::string plain = "a " + answer.rule.kind + " that you may not list is in its way";
+  replace_all(answer.line, answer.rule.message, plain);
+  replace_all(answer.message, answer.rule.message, plain);
+  for (Cause& cause : answer.also) replace_all(cause.message, answer.rule.message, plain);
+  answer.in_vain.clear();
+  std::erase_if(answer.fixes, names_another);
+  for (Fix& fix : answer.fixes) {
+    const bool of_rule =
+        std::any_of(fix.changes.begin(), fix.changes.end(),
+                    [&](const ObjectChange& c) { return sight.unseen.contains(c.kind); });
+    if (of_rule) fix.title = "change the " + answer.rule.kind;
+  }
+  answer.evidence.summarised.push_back("objects of kind " + answer.rule.kind);
+}
+
 }  // namespace
 
 void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer) {
   if (sight.whole()) return;
+  hide_rule(sight, answer);
   NameHider hider(inputs, sight);
   hider.text(answer.line);
   hider.text(answer.message);

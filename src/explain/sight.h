@@ -17,13 +17,17 @@ struct Sight {
   bool pods = true;                                    // of all namespaces
   bool nodes = true;                                   // by name
   std::set<std::string, std::less<>> namespaces = {};  // where he may see pods, if not everywhere
+  // Whose objects he may not list where the subject is, of those that rules are read from:
+  // "ResourceQuota", "ServiceAccount".
+  std::set<std::string, std::less<>> unseen = {};
 
-  bool whole() const { return pods && nodes; }
+  bool whole() const { return pods && nodes && unseen.empty(); }
 };
 
 // Pods elsewhere become "another team", nodes that carry nothing of his "node 1", "node 2" in the
-// order in which the answer names them. Fixes that change what he may not see say so and carry no
-// changes; evidence.summarised tells what was taken out.
+// order in which the answer names them. Of a rule whose object he may not list the reason stays,
+// without names and numbers. Fixes that change what he may not see say so and carry no changes;
+// evidence.summarised tells what was taken out.
 void summarise(const objects::Inputs& inputs, const Sight& sight, Answer& answer);
 
 }  // namespace berth::explain

@@ -109,5 +109,45 @@ TEST(Sight, PoolsHaveNoNamesWhereNodesHaveNone) {
   EXPECT_EQ(plain->autoscaler->pools[0].name, "pool 1");
 }
 
+// The reason of a rule stays; whose it is, and what it allows, is for those who may list it.
+TEST(Sight, RulesOfOthersHaveNeitherNamesNorNumbers) {
+  const std::string told = "the ResourceQuota gold allows 12 requests.nvidia.com/gpu";
+  Answer answer;
+  answer.kind = "Job";
+  answer.ns = "mine";
+  answer.name = "want";
+  answer.reason = model::Reason::kWaitingForQuota;
+  answer.message = told;
+  answer.line = "mine/want waits: " + told + " (WaitingForQuota)";
+  answer.rule = {"ResourceQuota", told};
+  answer.in_vain = {"ResourceQuota gold: 12 requests.nvidia.com/gpu"};
+  Fix larger;
+  larger.title = "ResourceQuota gold: 16 requests.nvidia.com/gpu";
+  larger.changes = {{"v1", "ResourceQuota", "mine", "gold", Tree(), Tree()}};
+  Fix fewer;
+  fewer.title = "run 1 pod at a time";
+  fewer.changes = {{"batch/v1", "Job", "mine", "want", Tree(), Tree()}};
+  answer.fixes = {fewer, larger};
+  const Answer whole = answer;
+
+  summarise({}, {.unseen = {"LimitRange"}}, answer);
+  EXPECT_EQ(why_json(answer), why_json(whole)) << "a right that it does not take";
+  summarise({}, {.unseen = {"ResourceQuota"}}, answer);
+  const std::string json = why_json(answer);
+  for (const char* secret : {"gold", "12", "16"}) {
+    EXPECT_EQ(json.find(secret), std::string::npos) << secret << " in " << json;
+  }
+  EXPECT_EQ(answer.reason, whole.reason);
+  EXPECT_EQ(answer.line,
+            "mine/want waits: a ResourceQuota that you may not list is in its way "
+            "(WaitingForQuota)");
+  ASSERT_EQ(answer.fixes.size(), 2u);
+  EXPECT_EQ(answer.fixes[0].title, "run 1 pod at a time");
+  EXPECT_EQ(answer.fixes[0].changes.size(), 1u) << "his own object";
+  EXPECT_EQ(answer.fixes[1].title, "by somebody with more rights: change the ResourceQuota");
+  EXPECT_TRUE(answer.fixes[1].changes.empty());
+  EXPECT_EQ(answer.evidence.summarised, std::vector<std::string>{"objects of kind ResourceQuota"});
+}
+
 }  // namespace
 }  // namespace berth::explain

@@ -67,6 +67,7 @@ class Inquiry {
     answer_.name = unit_.name;
     answer_.evaluated_ns = options.plan.now_ns;
     answer_.evidence = {.objects = unit_.objects,
+                        .decided = options.decided,
                         .digest = options.digest,
                         .replay = options.replay,
                         .partial = options.unseen};
@@ -76,6 +77,11 @@ class Inquiry {
     const bool waits = unit_.state != Unit::State::kEnded && unit_.state != Unit::State::kRunning;
     if (!nested && waits && options.objects != nullptr) {
       answer_.autoscaler = autoscaler_of(*options.objects, unit_, look_.sample);
+    }
+    if (held_) answer_.rule = {std::string(kind_behind(*held_)), held_->message};
+    if (options.model_first && !held_ && unit_.state == Unit::State::kPending) {
+      by_model_ = options;
+      by_model_->reread = nullptr;
     }
   }
 
@@ -188,10 +194,10 @@ class Inquiry {
       answer_.since_ns = behind.since_ns;
     }
     blame(held_->reason, held_->message, held_->never);
-    answer_.start = start_by_quota();
     if (behind.reason != Reason::kPendingEvaluation) add_cause(behind.reason, behind.message);
     for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
     search();
+    answer_.start = start_by_quota();
   }
 
   // What ends in a namespace gives back what its ResourceQuota counts.
@@ -201,14 +207,18 @@ class Inquiry {
     Endings endings = endings_of(trials_.inputs(), options_.objects, options_.plan.now_ns,
                                  [this](const PodSpec& pod) { return pod.ns == unit_.ns; });
     std::erase_if(endings.ends, [](const Ending& ending) { return ending.workload; });
-    return earliest_start(endings, [this](std::span<const Ending> ended) {
+    bool spent = false;  // the objects are not read anew that often
+    const Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
       Draft draft;
       for (const Ending& ending : ended) {
         draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
       }
       const Result<objects::Inputs> then = options_.reread(draft.objects);
+      spent = spent || (!then.ok() && then.error().code() == Code::kExhausted);
       return then.ok() && starts_in(*then, options_.plan, subject_);
     });
+    if (!spent) return out;
+    return {.at_ns = std::nullopt, .because = "the cluster is too large to try what ends in it"};
   }
 
   // What the kubelet says of a pod that is bound.
@@ -458,7 +468,7 @@ class Inquiry {
   }
 
   Situation situation() {
-    return {.options = options_,
+    return {.options = by_model_ ? *by_model_ : options_,
             .trials = trials_,
             .unit = unit_,
             .sample = look_.sample,
@@ -484,6 +494,7 @@ class Inquiry {
   Subject subject_;
   bool nested_;
   std::optional<Held> held_;
+  std::optional<WhyOptions> by_model_;  // where fixes are not to read objects anew
   schedule::Placer placer_;
   Answer answer_;
   Look look_;
@@ -496,8 +507,10 @@ Examiner::Examiner(const objects::Inputs& inputs, WhyOptions options)
 Examiner::~Examiner() = default;
 Examiner::Examiner(Examiner&&) noexcept = default;
 
-Result<Answer> Examiner::why(const Subject& subject) {
-  const WhyOptions& options = state_->options;
+Result<Answer> Examiner::why(const Subject& subject) { return why(subject, state_->options); }
+
+Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
+  options.plan = state_->options.plan;
   BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), options.objects, subject));
   Subject exact = subject;
   exact.ns = unit.ns;

@@ -22,6 +22,7 @@ struct WhyOptions {
   const ObjectSource* objects = nullptr;  // without it fixes name no objects
   std::vector<std::string> unseen;        // what the caller may not see
   std::string digest, replay;
+  Decided decided;
   bool live = false;  // the objects are of a cluster that runs
   std::size_t most_fixes = 5;
   std::size_t most_holders = 16;
@@ -30,6 +31,9 @@ struct WhyOptions {
   // what is not in the model (an object that was refused) can be mended. Empty: the model's word is
   // enough, and fixes that only objects can tell are not offered.
   std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&)> reread;
+  // Reading anew is dear, or not all objects are at hand: it serves the rules of the API server and
+  // what the model lacks. Fixes of what waits by the model go by its word.
+  bool model_first = false;
 };
 
 class Examiner {
@@ -40,6 +44,8 @@ class Examiner {
 
   // An error when nothing, or more than one thing, has the name.
   Result<Answer> why(const Subject& subject);
+  // The same with objects of its own: of these options all counts but the plan.
+  Result<Answer> why(const Subject& subject, WhyOptions options);
 
  private:
   struct State;

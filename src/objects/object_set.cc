@@ -55,6 +55,7 @@ struct ObjectSet::State {
   std::map<std::string, int, std::less<>> workload_owners;  // by ns/Kind/name
   std::unordered_map<std::string, std::uint64_t> digests;   // by kind|key
   std::uint64_t digest = 0;
+  std::uint64_t revision = 0;
 
   Names dirty_pods, dirty_nodes, dirty_gangs;
   bool everything = false, budgets_dirty = false, queues_dirty = false;
@@ -174,6 +175,7 @@ struct ObjectSet::State {
     const auto it = pods.find(key);
     if (it == pods.end()) {
       digest += live.digest;
+      ++revision;
       link(key, live);
       note_pod(key, live);
       pods.emplace(key, std::move(live));
@@ -195,6 +197,7 @@ struct ObjectSet::State {
       old.digest = live.digest;
       return Effect::kNone;
     }
+    ++revision;
     unlink(key, old);
     old = std::move(live);
     link(key, old);
@@ -213,6 +216,7 @@ struct ObjectSet::State {
     if (it == pods.end()) return Effect::kNone;
     const std::string key = it->first;
     digest -= it->second.digest;
+    ++revision;
     unlink(key, it->second);
     if (in_queue(it->second)) queues_dirty = true;
     pods.erase(it);
@@ -236,7 +240,7 @@ struct ObjectSet::State {
     if (!pod.owner().starts_with("Job/")) return false;
     const auto job = shelves.jobs.objects.find("batch|" + qualified(pod.ns, pod.owner().substr(4)));
     if (job == shelves.jobs.objects.end()) return false;
-    return job->second.object.meta.labels.contains(kQueueLabel) || queues_by_default(pod.ns);
+    return job->second->object.meta.labels.contains(kQueueLabel) || queues_by_default(pod.ns);
   }
   bool queues_idle() const {
     const bool none = shelves.workloads.objects.empty() && shelves.jobs.objects.empty() &&
@@ -250,7 +254,7 @@ struct ObjectSet::State {
     const auto& locals = shelves.local_queues.objects;
     if (locals.contains("kueue.x-k8s.io|" + ns + "/default")) return true;
     const auto& configs = shelves.queue_configs.objects;
-    return !configs.empty() && configs.begin()->second.object.config.manage_without_queue;
+    return !configs.empty() && configs.begin()->second->object.config.manage_without_queue;
   }
 
   // ---- others ----
@@ -264,7 +268,7 @@ struct ObjectSet::State {
       if (count <= 0) label_keys.erase(label);
       // What a short name of a topology means may have changed.
       for (const auto& [key, group] : shelves.groups.objects) {
-        const model::GangSpec& gang = group.object.gang;
+        const model::GangSpec& gang = group->object.gang;
         const bool asks = !gang.required_topology.empty() || !gang.preferred_topology.empty() ||
                           !gang.subgroups.empty();
         if (asks) dirty_gangs.insert(qualified(gang.ns, gang.name));
@@ -358,7 +362,7 @@ struct ObjectSet::State {
   Effect job_changed(std::string_view ns, std::string_view name) {
     const auto job = shelves.jobs.objects.find(key_on_shelf("batch/v1", ns, name));
     const std::string owner = qualified(std::string(ns), "Job/" + std::string(name));
-    const bool gang = job == shelves.jobs.objects.end() || job->second.object.is_gang();
+    const bool gang = job == shelves.jobs.objects.end() || job->second->object.is_gang();
     if (const auto it = owned.find(owner); gang && it != owned.end()) {
       dirty_pods.insert(it->second.begin(), it->second.end());
     }
@@ -390,6 +394,7 @@ struct ObjectSet::State {
     read_object(v, version, kind, {.source = "cluster"}, one);
     before_change(kind, key, name, one);
     if (!shelf->take(key, one)) return Effect::kNone;
+    ++revision;
     after_change(kind, key, name);
     if (shelf == &shelves.workloads) enter_lane(key, v);
     if (kind == "GpuNode" && gpu_facts_same) return Effect::kLater;
@@ -399,7 +404,7 @@ struct ObjectSet::State {
   void enter_lane(const std::string& key, const Value& v) {
     const auto it = shelves.workloads.objects.find(key);
     if (it == shelves.workloads.objects.end()) return lanes.erase(key);
-    lanes.put(key, it->second.object, v);
+    lanes.put(key, it->second->object, v);
   }
 
   bool gpu_facts_same = false;
@@ -410,19 +415,19 @@ struct ObjectSet::State {
       const auto it = shelves.nodes.objects.find(key);
       if (it != shelves.nodes.objects.end()) {
         const bool same = !one.nodes.empty() &&
-                          one.nodes.front().object.spec.labels == it->second.object.spec.labels;
-        if (!same) count_label_keys(it->second.object, -1);
+                          one.nodes.front().object.spec.labels == it->second->object.spec.labels;
+        if (!same) count_label_keys(it->second->object, -1);
         labels_counted = same;
       } else {
         labels_counted = false;
       }
     } else if (kind == "Workload") {
       const auto it = shelves.workloads.objects.find(key);
-      if (it != shelves.workloads.objects.end()) owners_of_workload(it->second, -1);
+      if (it != shelves.workloads.objects.end()) owners_of_workload(*it->second, -1);
     } else if (kind == "GpuNode") {
       const auto it = shelves.gpu_nodes.objects.find(key);
       gpu_facts_same = it != shelves.gpu_nodes.objects.end() && !one.gpu_nodes.empty() &&
-                       same_but_holders(it->second.object, one.gpu_nodes.front().object);
+                       same_but_holders(it->second->object, one.gpu_nodes.front().object);
       take_holders(name, one.gpu_nodes.empty() ? nullptr : &one.gpu_nodes.front().object);
     }
   }
@@ -432,11 +437,11 @@ struct ObjectSet::State {
     if (kind == "Node") {
       const auto it = shelves.nodes.objects.find(key);
       if (it != shelves.nodes.objects.end() && !labels_counted) {
-        count_label_keys(it->second.object, +1);
+        count_label_keys(it->second->object, +1);
       }
     } else if (kind == "Workload") {
       const auto it = shelves.workloads.objects.find(key);
-      if (it != shelves.workloads.objects.end()) owners_of_workload(it->second, +1);
+      if (it != shelves.workloads.objects.end()) owners_of_workload(*it->second, +1);
     }
   }
 
@@ -455,6 +460,7 @@ struct ObjectSet::State {
     gpu_facts_same = false;
     before_change(kind, key, std::string(name), Gathered());
     if (!shelf->erase(key)) return Effect::kNone;
+    ++revision;
     return changed(version, kind, ns, name);
   }
 
@@ -486,11 +492,23 @@ struct ObjectSet::State {
     }
   }
 
+  // What is wrong with pods, each under its own name.
+  void give_complaints(Gathered& all) const {
+    for (const auto& [key, pod] : pods) {
+      if (pod.body->valid) continue;
+      ++all.counts.invalid_objects;
+      for (Note note : pod.body->notes) {
+        note.object = "Pod " + key;
+        all.invalid.add(std::move(note));
+      }
+    }
+  }
+
   void add_node(const std::string& name, Gathered& to) const {
     const auto node = shelves.nodes.objects.find("|/" + name);
-    if (node != shelves.nodes.objects.end()) to.nodes.push_back(node->second);
+    if (node != shelves.nodes.objects.end()) to.nodes.push_back(*node->second);
     const auto agent = shelves.gpu_nodes.objects.find("berth.dev|/" + name);
-    if (agent != shelves.gpu_nodes.objects.end()) to.gpu_nodes.push_back(agent->second);
+    if (agent != shelves.gpu_nodes.objects.end()) to.gpu_nodes.push_back(*agent->second);
   }
 
   void resolve_nodes(ObjectChanges& out) {
@@ -509,7 +527,7 @@ struct ObjectSet::State {
   void spread_dirty_gangs(ObjectChanges& out) {
     Names groups;
     for (const auto& [key, group] : shelves.groups.objects) {
-      groups.insert(qualified(group.object.gang.ns, group.object.gang.name));
+      groups.insert(qualified(group->object.gang.ns, group->object.gang.name));
     }
     for (const std::string& gang : dirty_gangs) {
       if (!groups.contains(gang)) out.gone_gangs.push_back(gang);
@@ -536,12 +554,12 @@ struct ObjectSet::State {
       if (!seen.insert(key).second) continue;
       const auto claim = shelves.claims.objects.find(key);
       if (claim == shelves.claims.objects.end()) continue;
-      to.claims.push_back(claim->second);
+      to.claims.push_back(*claim->second);
       for (const auto& [volume_key, volume] : shelves.volumes.objects) {
-        const VolumeObject& v = volume.object;
-        const bool named = v.meta.name == claim->second.object.volume_name ||
+        const VolumeObject& v = volume->object;
+        const bool named = v.meta.name == claim->second->object.volume_name ||
                            (v.claim_ns == pod.ns && v.claim_name == name);
-        if (named && seen.insert("v" + volume_key).second) to.volumes.push_back(volume);
+        if (named && seen.insert("v" + volume_key).second) to.volumes.push_back(*volume);
       }
     }
   }
@@ -558,13 +576,13 @@ struct ObjectSet::State {
       if (!pod->owner().starts_with("Job/")) continue;
       const std::string key = "batch|" + qualified(pod->ns, pod->owner().substr(4));
       const auto job = shelves.jobs.objects.find(key);
-      if (job == shelves.jobs.objects.end() || !job->second.object.is_gang()) continue;
-      if (jobs.insert(key).second) some.jobs.push_back(job->second);
+      if (job == shelves.jobs.objects.end() || !job->second->object.is_gang()) continue;
+      if (jobs.insert(key).second) some.jobs.push_back(*job->second);
     }
     for (const auto& [key, group] : shelves.groups.objects) {
       if (groups.empty()) break;
-      const model::GangSpec& gang = group.object.gang;
-      if (groups.contains(qualified(gang.ns, gang.name))) some.groups.push_back(group);
+      const model::GangSpec& gang = group->object.gang;
+      if (groups.contains(qualified(gang.ns, gang.name))) some.groups.push_back(*group);
     }
     shelves.priority_classes.give(some);
     return some;
@@ -641,14 +659,14 @@ struct ObjectSet::State {
     budgets_dirty = false;
     const auto& all = shelves.budgets.objects;
     const bool counts_pods = std::any_of(all.begin(), all.end(), [](const auto& entry) {
-      return !entry.second.object.status_allowed;
+      return !entry.second->object.status_allowed;
     });
     if (counts_pods) {
       out.budgets = set.inputs().budgets;
       return;
     }
     for (const auto& [key, budget] : all) {
-      out.budgets.push_back(resolve_budget(budget.object, {}));
+      out.budgets.push_back(resolve_budget(budget->object, {}));
     }
   }
 };
@@ -672,7 +690,19 @@ Inputs ObjectSet::inputs(const PlaceOf& believed) const {
   Gathered all;
   for (const Shelf* shelf : state_->shelves.all()) shelf->give(all);
   state_->give_pods(believed, all);
+  state_->give_complaints(all);
   return resolve(std::move(all), {.live = true});
+}
+
+std::unique_ptr<ObjectSet> ObjectSet::copy() const {
+  ObjectSetOptions options;
+  options.seed = state_->options.seed;
+  auto out = std::make_unique<ObjectSet>(std::move(options));
+  out->state_->shelves = state_->shelves;
+  out->state_->pods = state_->pods;
+  out->state_->workload_owners = state_->workload_owners;
+  out->state_->revision = state_->revision;
+  return out;
 }
 
 Inputs ObjectSet::queue_inputs(const PlaceOf& believed, bool whole) const {
@@ -686,11 +716,11 @@ Inputs ObjectSet::queue_inputs(const PlaceOf& believed, bool whole) const {
   const std::set<std::string_view> behind = state_->lanes.behind(kMostWaitingAlike);
   all.workloads.reserve(shelves.workloads.objects.size());
   for (const auto& [key, found] : shelves.workloads.objects) {
-    if (state_->left_for_good(found.object)) continue;
-    if (!found.object.spec.finished && !behind.contains(key)) {
-      all.workloads.push_back(found);
-    } else if (!found.object.meta.owners.empty()) {
-      all.workloads.push_back(slim(found));
+    if (state_->left_for_good(found->object)) continue;
+    if (!found->object.spec.finished && !behind.contains(key)) {
+      all.workloads.push_back(*found);
+    } else if (!found->object.meta.owners.empty()) {
+      all.workloads.push_back(slim(*found));
     }
   }
   if (!idle) state_->give_pods(believed, all);
@@ -701,7 +731,7 @@ std::map<std::string, int> ObjectSet::waiting_behind() const {
   std::map<std::string, int> out;
   for (const std::string_view key : state_->lanes.behind(kMostWaitingAlike)) {
     const auto it = state_->shelves.workloads.objects.find(std::string(key));
-    const model::WorkloadSpec& spec = it->second.object.spec;
+    const model::WorkloadSpec& spec = it->second->object.spec;
     ++out[qualified(spec.ns, spec.queue)];
   }
   return out;
@@ -714,11 +744,11 @@ ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {
     out.everything = true;
     s.everything = false;
     for (const auto& [key, node] : s.shelves.nodes.objects) {
-      s.dirty_nodes.insert(node.object.spec.name);
+      s.dirty_nodes.insert(node->object.spec.name);
     }
     for (const auto& [key, pod] : s.pods) s.dirty_pods.insert(key);
     for (const auto& [key, group] : s.shelves.groups.objects) {
-      s.dirty_gangs.insert(qualified(group.object.gang.ns, group.object.gang.name));
+      s.dirty_gangs.insert(qualified(group->object.gang.ns, group->object.gang.name));
     }
     s.budgets_dirty = true;
   }
@@ -782,5 +812,6 @@ bool ObjectSet::in_queue(std::string_view key) const {
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
 std::uint64_t ObjectSet::digest() const { return state_->digest; }
+std::uint64_t ObjectSet::revision() const { return state_->revision; }
 
 }  // namespace berth::objects

@@ -129,6 +129,11 @@ class ObjectSet {
 
   // Of every object that counts, by kind, name and resourceVersion; the same in every process.
   std::uint64_t digest() const;
+  // Another one whenever inputs() may say something else; what says the same leaves it.
+  std::uint64_t revision() const;
+  // The same objects, for inputs(), put() and remove() alone, on any one thread: what is decoded is
+  // shared. From here on pods of every scheduler count. O(objects), a few pointers for each.
+  std::unique_ptr<ObjectSet> copy() const;
 
  private:
   struct State;

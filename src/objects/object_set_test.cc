@@ -124,6 +124,68 @@ TEST(ObjectSet, DigestComesBackWithTheObjects) {
   EXPECT_EQ(w.set.digest(), empty);
 }
 
+TEST(ObjectSet, InputsNameWhatIsWrongWithPods) {
+  World w;
+  w.pod("a", "", "containers: [{name: c, resources: {limits: {nvidia.com/gpu: -1}}}]");
+  const Inputs inputs = w.set.inputs();
+  ASSERT_EQ(inputs.invalid.size(), 1u);
+  EXPECT_EQ(inputs.invalid[0].object, "Pod d/a");
+  EXPECT_TRUE(inputs.pods.empty());
+}
+
+TEST(ObjectSet, RevisionsTellWhetherInputsMayDiffer) {
+  World w;
+  w.node("n1", 8);
+  w.pod("a", "", kOneGpu);
+  const std::uint64_t before = w.set.revision();
+  w.node("n1", 8);
+  w.pod("a", "", kOneGpu);
+  EXPECT_EQ(w.set.revision(), before) << "only versions differ";
+  std::uint64_t last = before;
+  const auto grows = [&](const char* what) {
+    EXPECT_GT(w.set.revision(), last) << what;
+    last = w.set.revision();
+  };
+  w.pod("a", "", std::string(kOneGpu) + ", nodeName: n1", "phase: Running");
+  grows("a pod is bound");
+  w.node("n1", 4);
+  grows("a node changes");
+  w.put("batch/v1", "Job",
+        "metadata: {name: j, namespace: d}\n"
+        "spec: {template: {spec: {containers: [{name: c}]}}}\n");
+  grows("a Job that decides nothing");
+  w.set.remove("batch/v1", "Job", "d", "j");
+  grows("it is gone");
+  w.set.remove("v1", "Pod", "d", "a");
+  grows("a pod is gone");
+  w.set.remove("v1", "Pod", "d", "a");
+  EXPECT_EQ(w.set.revision(), w.set.copy()->revision()) << "it was gone before";
+}
+
+TEST(ObjectSet, ACopyIsChangedByItself) {
+  World w;
+  w.node("n1", 8);
+  w.pod("a", "", kOneGpu);
+  w.pod("b", "", std::string(kOneGpu) + ", nodeName: n1", "phase: Running");
+  const std::unique_ptr<ObjectSet> copy = w.set.copy();
+  const auto names = [](const ObjectSet& set) {
+    std::string out;
+    for (const model::PodSpec& pod : set.inputs().pods) out += pod.name + '@' + pod.node_name + ' ';
+    return out;
+  };
+  EXPECT_EQ(names(*copy), names(w.set));
+  copy->remove("v1", "Pod", "d", "b");
+  const auto other = text::parse_yaml(
+      "metadata: {name: c, namespace: d}\nspec: {containers: [{name: c, resources: {limits: "
+      "{nvidia.com/gpu: 1}}}]}\n");
+  ASSERT_TRUE(other.ok());
+  copy->put("v1", "Pod", other->front().root());
+  EXPECT_EQ(names(*copy), "a@ c@ ") << "pods of every scheduler count in a copy";
+  EXPECT_EQ(names(w.set), "a@ b@n1 ");
+  w.set.remove("v1", "Node", "", "n1");
+  EXPECT_EQ(copy->inputs().nodes.size(), 1u);
+}
+
 TEST(ObjectSet, JobsMakeNoPodsAndPodsOfQueuesComeWithInputs) {
   World w;
   w.node("n1", 8);

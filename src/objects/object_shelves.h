@@ -3,6 +3,7 @@
 
 #include <array>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -39,21 +40,19 @@ class ShelfOf final : public Shelf {
   bool take(const std::string& key, Gathered& from) override {
     auto& list = from.*Member;
     if (list.empty()) return erase(key);  // it was valid before, or it never was
-    const auto it = objects.find(key);
-    if (it != objects.end()) {
-      const bool same = same_object(it->second.object, list.front().object);
-      it->second = std::move(list.front());
-      return !same;
-    }
-    objects.emplace(key, std::move(list.front()));
-    return true;
+    auto fresh = std::make_shared<const FoundT>(std::move(list.front()));
+    auto& place = objects[key];
+    const bool same = place && same_object(place->object, fresh->object);
+    place = std::move(fresh);
+    return !same;
   }
   bool erase(const std::string& key) override { return objects.erase(key) > 0; }
   void give(Gathered& to) const override {
-    for (const auto& [key, found] : objects) (to.*Member).push_back(found);
+    for (const auto& [key, found] : objects) (to.*Member).push_back(*found);
   }
 
-  std::map<std::string, FoundT> objects;  // by group|ns/name
+  // By group|ns/name. Never changed in place: copies of the set share them.
+  std::map<std::string, std::shared_ptr<const FoundT>> objects;
 };
 
 struct Shelves {

@@ -144,6 +144,12 @@ TEST(ControllerReplay, HistoriesComeOutTheSame) {
     EXPECT_EQ(out.trouble, "");
     EXPECT_EQ(out.files, seed % 2 == 0 ? 2u : 1u);
     EXPECT_GT(out.decisions, 20u);
+    const control::LastDecision& last = history.rig.brain->controller.last_decision();
+    ASSERT_FALSE(history.rig.lines.decided.empty());
+    const std::string& line = history.rig.lines.decided.back();
+    EXPECT_TRUE(line.starts_with("{\"id\":\"" + last.id + "\"")) << last.id << " in " << line;
+    EXPECT_GT(last.at_ns, 0);
+    EXPECT_FALSE(last.version.empty());
   }
 }
 

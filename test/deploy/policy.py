@@ -4,7 +4,7 @@ WRITES = {"create", "update", "patch", "delete", "deletecollection"}
 NEVER_VERBS = {"*", "escalate", "bind", "impersonate", "approve", "sign"}
 # Who may do these is, or can become, anybody.
 NEVER_RESOURCES = {"*", "pods/exec", "pods/attach", "pods/portforward", "pods/ephemeralcontainers", "nodes/proxy",
-                   "serviceaccounts/token", "users", "groups", "serviceaccounts"}
+                   "serviceaccounts/token", "users", "groups"}
 # Changed only by name: whoever changes any of them rules the cluster.
 BY_NAME = {"mutatingwebhookconfigurations", "validatingwebhookconfigurations", "customresourcedefinitions",
            "validatingadmissionpolicies", "validatingadmissionpolicybindings", "apiservices"}
@@ -62,6 +62,9 @@ def rule_lines(rule, everywhere):
         yield f"verb {verb}"
     for resource in sorted(resources & NEVER_RESOURCES):
         yield f"resource {resource}"
+    # Their names alone make nobody anybody: `berth why` tells of one that does not exist.
+    if "serviceaccounts" in resources and verbs - {"get", "list"}:
+        yield "resource serviceaccounts"
     for resource in sorted(r for r in resources if r.endswith("/*")):
         yield f"resource {resource}"
     if "secrets" in resources:

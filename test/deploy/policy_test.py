@@ -139,6 +139,9 @@ class Policy(unittest.TestCase):
             ("apiGroups: [admissionregistration.k8s.io]\n    resources: [mutatingwebhookconfigurations]\n"
              "    verbs: [patch]", "not named"),
             ("nonResourceURLs: [/metrics]\n    verbs: [get]", "paths"),
+            ("apiGroups: ['']\n    resources: [serviceaccounts]\n    verbs: [create]", "resource serviceaccounts"),
+            ("apiGroups: ['']\n    resources: [serviceaccounts]\n    verbs: [list, patch]", "resource serviceaccounts"),
+            ("apiGroups: ['']\n    resources: [serviceaccounts/token]\n    verbs: [list]", "serviceaccounts/token"),
         ]
         for rule, line in rows:
             with self.subTest(rule=rule):

@@ -232,6 +232,57 @@ class Why(rig.Test):
             self.assertIn("you may not see nodes", out + err)
             self.figure("an administrator, a user and a stranger, with and without the controller")
 
+    def test_rules_of_the_server_with_and_without_the_controller(self):
+        """Jobs whose pods nobody can make: a quota of the namespace, an account that does not exist."""
+        jobs = "/apis/batch/v1/namespaces/team/jobs"
+        gpus = "requests." + rig.GPU
+        with rig.Rig(self, controllers=None, rbac=True, audit="reads") as r:
+            one = self.world(r)
+            r.api.post("/api/v1/namespaces/team/resourcequotas", {
+                "metadata": {"name": "gold"}, "spec": {"hard": {gpus: "9"}}})
+            r.job("team", "train", pods=2, gpus=1)
+            r.job("team", "plain", pods=1, gpus=0)
+            spec = {**rig.pod_spec(0), "serviceAccountName": "usr"}
+            r.api.post(jobs, {"metadata": {"name": "nobody"}, "spec": {"template": {"spec": spec}}})
+            read = {"apiGroups": ["", "batch"], "resources": ["pods", "jobs"], "verbs": ["get", "list"]}
+            rules = {"apiGroups": [""], "resources": ["resourcequotas", "serviceaccounts"], "verbs": ["list"]}
+            narrow, wide = self.account(r, "narrow", read), self.account(r, "user", read, rules)
+            admin = r.cluster.kubeconfig
+            self.answered(r, admin, "job", "team/train")
+            want = {"train": (10, "WaitingForQuota", "the ResourceQuota gold allows 9"),
+                    "nobody": (20, "Misconfigured", "the ServiceAccount usr does not exist")}
+            asked = {}
+            for name, (code, reason, words) in want.items():
+                for who in (admin, wide):
+                    got, out, err = self.why(who, "job", "team/" + name, "-o", "json")
+                    answer = json.loads(out)
+                    self.assertEqual((got, answer["reason"]), (code, reason), out + err)
+                    self.assertIn(words, answer["line"])
+                    asked.setdefault(name, answer)
+                got, out, err = self.why(narrow, "job", "team/" + name, "-o", "json")
+                self.assertEqual((got, json.loads(out)["reason"]), (code, reason), out + err)
+                self.assertIn("that you may not list is in its way", json.loads(out)["line"])
+                for secret in ("gold", "allows 9", "user"):
+                    self.assertNotIn(secret, out)
+            titles = [f["title"] for f in asked["nobody"]["fixes"]]
+            self.assertIn("serviceAccountName user instead of usr", titles)
+            self.assertEqual(self.why(admin, "job", "team/plain")[0], WAITS)
+            # The same rights as the others of deploy/rbac: nothing was refused.
+            refused = [e for e in r.audit() if e["responseStatus"]["code"] == 403 and
+                       e["user"]["username"] == "system:serviceaccount:berth-system:berth-controller"]
+            self.assertEqual({e["objectRef"]["resource"] for e in refused} - {"namespaces"}, set())
+
+            self.assertEqual(one.stop(), 0)
+            for name, with_it in asked.items():
+                code, out, err = self.why(admin, "job", "team/" + name, "-o", "json", "--no-controller")
+                answer = json.loads(out)
+                self.assertEqual(code, want[name][0], out + err)
+                for field in ("verdict", "line", "reason", "stage", "also", "need"):
+                    self.assertEqual(answer[field], with_it[field], name)
+                self.assertEqual([f["title"] for f in answer["fixes"]], [f["title"] for f in with_it["fixes"]], name)
+                self.assertEqual([f["changes"] for f in answer["fixes"]], [f["changes"] for f in with_it["fixes"]], name)
+            self.figure("a quota and an account explained alike, to those who may list them and to one who may not")
+
 
 if __name__ == "__main__":
     rig.main(__doc__)

@@ -8,6 +8,7 @@ import http.client
 import json
 import os
 import re
+import shlex
 import ssl
 import subprocess
 import sys
@@ -165,7 +166,9 @@ class PageOfController(unittest.TestCase):
                 break
         with open(cls.kubeconfig, encoding="utf-8") as f:
             cls.token = re.search(r"token: (\S+)", f.read())[1]
-        cls.controller = subprocess.Popen([BERTH, "controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0"],
+        cls.inputs = os.path.join(cls.folder.name, "decision inputs")
+        cls.controller = subprocess.Popen([BERTH, "controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0",
+                                           "--decision-inputs", cls.inputs],
                                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
         for line in cls.controller.stdout:
             if "serving the page" in line:
@@ -212,6 +215,23 @@ class PageOfController(unittest.TestCase):
         self.assertEqual({b for n in page["nodes"] for b in n["busy"]}, {-1})  # nobody measures
         status, text = self.get("/api/why?kind=Job&namespace=default&name=none", self.token)
         self.assertEqual(status, 404, text)
+
+    def test_the_decision_behind_an_answer_can_be_made_again(self):
+        status, _, text = Server.from_kubeconfig(self.kubeconfig).request(
+            "POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(job("big", 1, 64)))
+        self.assertLess(status, 300, text)
+        end = time.monotonic() + LIMIT_SECONDS
+        while True:
+            status, text = self.get("/api/why?kind=job&namespace=default&name=big", self.token)
+            replay = json.loads(text)["evidence"]["replay"] if status == 200 else ""
+            if replay.startswith("berth replay"):
+                break
+            self.assertLess(time.monotonic(), end, text)
+        words = shlex.split(replay)
+        self.assertEqual((words[:3], words[3]), (["berth", "replay", self.inputs], "--at"))
+        done = subprocess.run([BERTH, *words[1:]], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
+        self.assertEqual(done.returncode, 0, done.stdout)
+        self.assertEqual(json.loads(done.stdout)["id"], words[4])
 
 
 class PageWithAgents(unittest.TestCase):

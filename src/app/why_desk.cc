@@ -1,0 +1,110 @@
+#include "app/why_desk.h"
+
+#include "app/read_budget.h"
+#include "text/json.h"
+#include "text/json_writer.h"
+
+namespace berth::app {
+
+namespace {
+
+std::string text_of(const explain::Tree& tree) {
+  text::JsonWriter out;
+  tree.write(out);
+  return std::move(out).take();
+}
+
+bool ended(const text::Value& pod) {
+  const text::Value* status = pod.find("status");
+  const text::Value* phase = status == nullptr ? nullptr : status->find("phase");
+  return phase != nullptr && (phase->string() == "Succeeded" || phase->string() == "Failed");
+}
+
+// Pods that were fetched and are not in the copy: the watch is behind, or another scheduler binds
+// them. Null: there are none.
+ClusterCopy with_unknown(const ClusterCopy& cluster, const explain::ObjectSource& objects) {
+  std::unique_ptr<objects::ObjectSet> out;
+  for (const explain::RawObject& pod : objects.of_kind("Pod")) {
+    if (cluster->pod(pod.ns + '/' + pod.name) != nullptr || ended(*pod.value)) continue;
+    if (!out) out = cluster->copy();
+    out->put(pod.api_version, pod.kind, *pod.value);
+  }
+  return out;
+}
+
+}  // namespace
+
+Result<objects::Inputs> inputs_with(const objects::ObjectSet& copy,
+                                    const std::vector<explain::ObjectChange>& changes) {
+  const std::unique_ptr<objects::ObjectSet> set = copy.copy();
+  for (const explain::ObjectChange& change : changes) {
+    if (!change.after) {
+      set->remove(change.api_version, change.kind, change.ns, change.name);
+      continue;
+    }
+    BERTH_TRY(const text::Document document, text::parse_json(text_of(*change.after)));
+    set->put(change.api_version, change.kind, document.root());
+  }
+  return set->inputs();
+}
+
+WhyDesk::Kept::Kept(ClusterCopy of, std::shared_ptr<const objects::Inputs> read,
+                    const explain::PlanOptions& plan)
+    : cluster(std::move(of)),
+      inputs(std::move(read)),
+      now_ns(plan.now_ns),
+      examiner(*inputs, [&plan] {
+        explain::WhyOptions options;
+        options.plan = plan;
+        return options;
+      }()) {}
+
+std::unique_ptr<WhyDesk::Kept> WhyDesk::examine(ClusterCopy cluster,
+                                                const explain::PlanOptions& plan,
+                                                std::shared_ptr<const objects::Inputs> inputs) {
+  ++examined_;
+  if (!inputs) inputs = std::make_shared<const objects::Inputs>(cluster->inputs());
+  return std::make_unique<Kept>(std::move(cluster), std::move(inputs), plan);
+}
+
+void WhyDesk::refresh(const Question& question) {
+  if (question.cluster) {
+    kept_.reset();  // two would be held at once
+    kept_ = examine(question.cluster, question.plan);
+    return;
+  }
+  if (!kept_) return;
+  const std::int64_t age_ns = question.plan.now_ns - kept_->now_ns;
+  if (age_ns >= 0 && age_ns < kFreshNs) return;
+  const ClusterCopy cluster = kept_->cluster;
+  const auto inputs = kept_->inputs;
+  kept_.reset();
+  kept_ = examine(cluster, question.plan, inputs);
+}
+
+Result<WhyDesk::Answered> WhyDesk::answer(const Question& question) {
+  refresh(question);
+  if (!kept_) return Error(Code::kUnavailable, "the cluster is not known yet");
+  std::unique_ptr<Kept> own;
+  if (question.objects) {
+    if (ClusterCopy more = with_unknown(kept_->cluster, *question.objects)) {
+      own = examine(std::move(more), question.plan);
+    }
+  }
+  Kept& from = own ? *own : *kept_;
+  explain::WhyOptions how;
+  how.live = true;
+  how.model_first = true;
+  how.objects = question.objects.get();
+  how.replay = question.replay;
+  how.decided = question.decided;
+  ReadBudget budget(from.cluster->pods() + from.cluster->nodes());
+  how.reread = [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    BERTH_CHECK(budget.take());
+    return inputs_with(*from.cluster, changes);
+  };
+  BERTH_TRY(explain::Answer answer, from.examiner.why(question.subject, std::move(how)));
+  return Answered{std::move(answer), from.inputs};
+}
+
+}  // namespace berth::app
