@@ -165,7 +165,9 @@ class PageOfController(unittest.TestCase):
             if line.startswith("ready"):
                 break
         with open(cls.kubeconfig, encoding="utf-8") as f:
-            cls.token = re.search(r"token: (\S+)", f.read())[1]
+            config = dict(re.findall(r"(server|token|certificate-authority-data): (\S+)", f.read()))
+        cls.token = config["token"]
+        cls.server = Server(config["server"], cls.token, base64.b64decode(config["certificate-authority-data"]).decode())
         cls.inputs = os.path.join(cls.folder.name, "decision inputs")
         cls.controller = subprocess.Popen([BERTH, "controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0",
                                            "--decision-inputs", cls.inputs],
@@ -217,7 +219,7 @@ class PageOfController(unittest.TestCase):
         self.assertEqual(status, 404, text)
 
     def test_the_decision_behind_an_answer_can_be_made_again(self):
-        status, _, text = Server.from_kubeconfig(self.kubeconfig).request(
+        status, _, text = self.server.request(
             "POST", "/apis/batch/v1/namespaces/default/jobs", json.dumps(job("big", 1, 64)))
         self.assertLess(status, 300, text)
         end = time.monotonic() + LIMIT_SECONDS
