@@ -37,6 +37,24 @@ std::vector<Wanted> autoscaler_kinds() {
   return out;
 }
 
+// What makes pods and is read by nobody but berth why: explain/unit.h.
+std::vector<Wanted> maker_kinds(const std::string& ns) {
+  std::vector<Wanted> out;
+  for (const kube::Resource& resource :
+       {kube::Resource{"apps", "v1", "deployments", "Deployment", true},
+        kube::Resource{"apps", "v1", "replicasets", "ReplicaSet", true},
+        kube::Resource{"apps", "v1", "statefulsets", "StatefulSet", true},
+        kube::Resource{"batch", "v1", "cronjobs", "CronJob", true},
+        kube::Resource{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", true},
+        kube::Resource{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true},
+        kube::Resource{"resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate",
+                       true}}) {
+    out.push_back({resource, ns, {}, true});
+  }
+  out.push_back({{"resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false}, {}, {}, true});
+  return out;
+}
+
 std::vector<Wanted> wanted_kinds() {
   namespace r = kube::resources;
   std::vector<Wanted> out;
@@ -102,9 +120,10 @@ kube::ClientOptions reading(const kube::Config& config) {
 
 class ClusterLister {
  public:
-  ClusterLister(const kube::Config& config, std::string ns, Terminal& terminal)
+  ClusterLister(const kube::Config& config, std::string ns, Terminal& terminal, bool makers = false)
       : ns_(std::move(ns)),
         server_(config.server),
+        makers_(makers),
         progress_(terminal.err_is_terminal ? &terminal.err : nullptr, terminal.monotonic),
         loop_(terminal.monotonic, terminal.wall),
         transport_(loop_, config, terminal.environment),
@@ -116,6 +135,8 @@ class ClusterLister {
       if (!version.ok()) return fail(std::move(version).error());
       listed_.version = std::move(*version);
       for (const Wanted& wanted : wanted_kinds()) start(wanted);
+      if (!makers_) return;
+      for (const Wanted& wanted : maker_kinds(ns_)) start(wanted);
     });
     tick();
     loop_.run();
@@ -265,6 +286,7 @@ class ClusterLister {
   }
 
   std::string ns_, server_;
+  bool makers_;
   Progress progress_;
   RunLoop loop_;
   kube::CurlTransport transport_;
@@ -278,8 +300,9 @@ class ClusterLister {
 
 }  // namespace
 
-Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal) {
-  return ClusterLister(config, ns, terminal).run();
+Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal,
+                            bool makers) {
+  return ClusterLister(config, ns, terminal, makers).run();
 }
 
 Result<kube::ServerVersion> version_of_server(const kube::Config& config, Terminal& terminal) {

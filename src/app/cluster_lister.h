@@ -37,9 +37,10 @@ struct Listed {
   kube::ServerVersion version;
 };
 
-// ns: where to look when all namespaces are forbidden. Error: the server cannot be reached or does
-// not know the caller.
-Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal);
+// ns: where to look when all namespaces are forbidden; makers: and for Deployments and the like.
+// Error: the server cannot be reached or does not know the caller.
+Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal,
+                            bool makers = false);
 
 // The server's version alone.
 Result<kube::ServerVersion> version_of_server(const kube::Config& config, Terminal& terminal);

@@ -233,7 +233,7 @@ Result<ClusterView> look_at_cluster(const ViewOptions& options, Terminal& termin
   ClusterView view;
   view.live = true;
   view.ns = options.ns.empty() ? config.ns : options.ns;
-  Result<Listed> listed = list_cluster(config, view.ns, terminal);
+  Result<Listed> listed = list_cluster(config, view.ns, terminal, options.makers);
   if (!listed.ok()) return no_answer(listed.error(), InputKind::kClusterOrFiles);
   view.source = "cluster " + config.server;
   view.now_ns = terminal.wall.now_ns();

@@ -517,6 +517,7 @@ std::vector<ObjectChange> unsuspended(const ObjectSource* objects, const Unit& u
   if (Tree* object = draft.edit(objects, unit.kind, unit.ns, unit.name)) {
     Tree& spec = (*object)["spec"];
     spec.erase("suspend");
+    spec.erase("paused");
     for (const char* field : {"parallelism", "replicas"}) {
       const Tree* now = spec.find(field);
       if (now != nullptr && now->string() == "0") spec[field] = Tree::of_number(1);

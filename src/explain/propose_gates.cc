@@ -195,6 +195,7 @@ void suspended(const Situation& s, Proposals& out) {
   if (s.reason != Reason::kSuspended) return;
   const char* title = s.unit.told.starts_with("spec.suspend")    ? "set spec.suspend false"
                       : s.unit.told.starts_with("spec.replicas") ? "set spec.replicas 1"
+                      : s.unit.told.starts_with("spec.paused")   ? "set spec.paused false"
                                                                  : "set spec.parallelism 1";
   add(out, title, "unsuspend", 1, [&s](Draft& draft) {
     draft.objects = unsuspended(s.objects(), s.unit);

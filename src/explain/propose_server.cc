@@ -291,7 +291,16 @@ void propose_server(const Situation& s, Proposals& out) {
       return against(out, "do without the volume of claim " + held.object, "drop-volume", 2,
                      in_templates(s, [held](Tree& spec) { drop_claims(spec, {held.object}); }));
     case Held::By::kNamespace:
-      return;  // nothing brings it back
+    case Held::By::kDevices:
+      return;  // nothing brings it back; whether a claim can be met is not known
+    case Held::By::kOrder:
+      return against(out, "make its pods side by side (podManagementPolicy Parallel)",
+                     "side-by-side", 2, [&s](Draft& draft) {
+                       Tree* set = draft.edit(s.objects(), "StatefulSet", s.unit.ns, s.unit.name);
+                       if (set == nullptr) return false;
+                       (*set)["spec"]["podManagementPolicy"] = Tree::of_text("Parallel");
+                       return true;
+                     });
     case Held::By::kAccount:
       return account(s, held, out);
     case Held::By::kSecurity:

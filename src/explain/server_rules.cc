@@ -323,6 +323,89 @@ std::optional<Held> by_claims(const ObjectSource& objects, const PodTemplate& mi
   return std::nullopt;
 }
 
+// A StatefulSet makes its pods one after the other, each once the one before is ready.
+std::optional<Held> by_order(const ObjectSource& objects, const RawObject& set) {
+  if (set.kind != "StatefulSet" ||
+      text_below(set.value, {"spec", "podManagementPolicy"}) == "Parallel") {
+    return std::nullopt;
+  }
+  for (const RawObject& pod : objects.of_kind("Pod")) {
+    const bool runs = pod.ns == set.ns && owned_by(*pod.value, set.kind, set.name) &&
+                      !text_below(pod.value, {"spec", "nodeName"}).empty();
+    if (!runs) continue;
+    for (const Value& each : items_below(pod.value, {"status", "conditions"})) {
+      if (text_below(&each, {"type"}) != "Ready" || text_below(&each, {"status"}) == "True") {
+        continue;
+      }
+      return Held{.by = Held::By::kOrder,
+                  .reason = Reason::kWaitingForPodsReady,
+                  .message = fmt::format("the next pod is made once {} is ready "
+                                         "(podManagementPolicy OrderedReady)",
+                                         pod.name),
+                  .object = pod.name};
+    }
+  }
+  return std::nullopt;
+}
+
+// An object that the pod names and that is not among those of the kind; known: some are listed.
+std::optional<Held> missing_device(const ObjectSource& objects, const std::string& kind,
+                                   const std::string& ns, const std::string& name, bool known) {
+  std::vector<std::string> names;
+  for (const RawObject& raw : objects.of_kind(kind)) {
+    if (!ns.empty() && raw.ns != ns) continue;
+    if (raw.name == name) return std::nullopt;
+    names.push_back(raw.name);
+  }
+  if (name.empty() || !known) return std::nullopt;
+  const std::string meant = text::nearest(name, names);
+  return Held{.by = Held::By::kDevices,
+              .message = fmt::format("the {} {} does not exist{}{}", kind, name,
+                                     ns.empty() ? "" : " in " + ns,
+                                     meant.empty() ? "" : "; there is " + meant),
+              .object = name,
+              .resource = kind,
+              .name = meant};
+}
+
+// The DeviceClasses that a claim's spec names, in either form of a request.
+std::optional<Held> by_device_classes(const ObjectSource& objects, const Value* claim) {
+  const bool known = !objects.of_kind("DeviceClass").empty();
+  for (const Value& request : items_below(claim, {"devices", "requests"})) {
+    std::vector<const Value*> forms = {&request, deeper(&request, {"exactly"})};
+    for (const Value& sub : items_below(&request, {"firstAvailable"})) forms.push_back(&sub);
+    for (const Value* form : forms) {
+      const std::string name = text_below(form, {"deviceClassName"});
+      if (auto held = missing_device(objects, "DeviceClass", "", name, known)) return held;
+    }
+  }
+  return std::nullopt;
+}
+
+// What spec.resourceClaims names. Where nothing of the kind is in the input, no name is wrong.
+std::optional<Held> by_devices(const ObjectSource& objects, const PodTemplate& mine) {
+  const std::string& ns = mine.object->ns;
+  bool known = false;
+  for (const char* kind : {"ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}) {
+    known |= !objects.of_kind(kind).empty();
+  }
+  for (const Value& each : items_below(mine.spec, {"resourceClaims"})) {
+    for (const auto& [field, kind] :
+         {std::pair("resourceClaimName", "ResourceClaim"),
+          std::pair("resourceClaimTemplateName", "ResourceClaimTemplate")}) {
+      const std::string name = text_below(&each, {field});
+      if (auto held = missing_device(objects, kind, ns, name, known)) return held;
+      const auto raw = name.empty() ? std::nullopt : objects.find(kind, ns, name);
+      if (!raw) continue;
+      const bool direct = std::string_view(kind) == "ResourceClaim";
+      const Value* spec =
+          direct ? deeper(raw->value, {"spec"}) : deeper(raw->value, {"spec", "spec"});
+      if (auto held = by_device_classes(objects, spec)) return held;
+    }
+  }
+  return std::nullopt;
+}
+
 // The class of pods that name none, or empty.
 std::string default_priority(const ObjectSource& objects) {
   for (const RawObject& raw : objects.of_kind("PriorityClass")) {
@@ -355,6 +438,8 @@ std::string_view kind_behind(const Held& held) {
     case Held::By::kSecurity:
       return "Namespace";
     case Held::By::kScheduler:
+    case Held::By::kOrder:
+    case Held::By::kDevices:  // the controller lists none of them
       return "";
   }
   return "";
@@ -413,6 +498,8 @@ std::optional<Held> ServerRules::held() const {
     if (!out && mine.fresh > 0) out = by_quotas(objects_, mine);
     if (!out && !bound) out = by_claims(objects_, mine);
     if (!out && !bound) out = by_scheduler(objects_, mine);
+    if (!out && !bound) out = by_devices(objects_, mine);
+    if (!out && mine.fresh > 0) out = by_order(objects_, *raw);
     if (out) return out;
   }
   return std::nullopt;

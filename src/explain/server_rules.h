@@ -32,6 +32,8 @@ struct Held {
     kNamespace,     // the namespace is being deleted
     kAccount,       // its service account does not exist
     kSecurity,      // the namespace's Pod Security Standard forbids it
+    kOrder,         // a StatefulSet makes the next pod once the one before is ready
+    kDevices,       // a ResourceClaim, its template or a DeviceClass does not exist
   };
   By by = By::kQuota;
   model::Reason reason = model::Reason::kMisconfigured;

@@ -540,6 +540,51 @@ TEST(ServerRules, ASchedulerThatIsWrittenWrong) {
       << "it has bound a pod";
 }
 
+TEST(ServerRules, WhatAClaimOfDevicesNames) {
+  const auto asks = [](const std::string& claim) {
+    return job(kOneGpu, "resourceClaims: [{name: g, " + claim + "}], ");
+  };
+  const std::string by_template = asks("resourceClaimTemplateName: one-gpu");
+  const std::string kTemplate =
+      "kind: ResourceClaimTemplate\nmetadata: {name: one-gpu, namespace: team}\n"
+      "spec: {spec: {devices: {requests: [{name: g, exactly: {deviceClassName: gpu.a.com}},"
+      "{name: h, firstAvailable: [{name: i, deviceClassName: mig.a.com}]}]}}}\n---\n";
+  const auto device_class = [](const std::string& name) {
+    return "kind: DeviceClass\nmetadata: {name: " + name + "}\nspec: {}\n---\n";
+  };
+  EXPECT_EQ(message_of_held(by_template), "") << "none is in the input";
+  EXPECT_EQ(message_of_held(by_template + kTemplate), "") << "classes are not in the input";
+  EXPECT_EQ(message_of_held(by_template + device_class("gpu.a.com")),
+            "the ResourceClaimTemplate one-gpu does not exist in team");
+  EXPECT_EQ(message_of_held(asks("resourceClaimTemplateName: one-gpus") + kTemplate),
+            "the ResourceClaimTemplate one-gpus does not exist in team; there is one-gpu");
+  EXPECT_EQ(message_of_held(asks("resourceClaimName: mine") + kTemplate),
+            "the ResourceClaim mine does not exist in team");
+  EXPECT_EQ(message_of_held(by_template + kTemplate + device_class("gpu.a.com")),
+            "the DeviceClass mig.a.com does not exist; there is gpu.a.com");
+  EXPECT_EQ(message_of_held(by_template + kTemplate + device_class("gpu.a.com") +
+                            device_class("mig.a.com")),
+            "");
+}
+
+TEST(ServerRules, AStatefulSetMakesItsPodsInOrder) {
+  const auto set = [](const std::string& rest, const std::string& ready) {
+    return "kind: StatefulSet\nmetadata: {name: train, namespace: team}\nspec: {" + rest +
+           "template: {spec: {containers: [{name: main}]}}}\n---\n"
+           "kind: Pod\nmetadata: {name: train-0, namespace: team, ownerReferences: [{kind: "
+           "StatefulSet, name: train}]}\nspec: {nodeName: n1, containers: [{name: main}]}\n"
+           "status: {phase: Running, conditions: [{type: Ready, status: '" +
+           ready + "'}]}\n---\n";
+  };
+  EXPECT_EQ(message_of_held(set("replicas: 2, ", "False"), "StatefulSet"),
+            "the next pod is made once train-0 is ready (podManagementPolicy OrderedReady)");
+  EXPECT_EQ(message_of_held(set("replicas: 2, ", "True"), "StatefulSet"), "");
+  EXPECT_EQ(message_of_held(set("replicas: 1, ", "False"), "StatefulSet"), "") << "it has its pods";
+  EXPECT_EQ(
+      message_of_held(set("replicas: 2, podManagementPolicy: Parallel, ", "False"), "StatefulSet"),
+      "");
+}
+
 TEST(ServerRules, HowManyPodsAnObjectMakes) {
   const auto wanted = [](const std::string& kind, const std::string& rest) {
     const YamlObjects objects("kind: " + kind + "\nmetadata: {name: x}\n" + rest);

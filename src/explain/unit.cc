@@ -383,6 +383,16 @@ class UnitFinder {
     return unit;
   }
 
+  // A Deployment that was paused before it made its first ReplicaSet.
+  bool is_paused(const RawObject& raw) const {
+    const text::Value* paused = value_at(*raw.value, {"spec", "paused"});
+    if (raw.kind != "Deployment" || paused == nullptr || !paused->as_bool()) return false;
+    const std::vector<RawObject> sets = source_->of_kind("ReplicaSet");
+    return std::none_of(sets.begin(), sets.end(), [&](const RawObject& set) {
+      return set.ns == raw.ns && set.name.starts_with(raw.name + '-');
+    });
+  }
+
   // It has made no pods: on purpose, or somebody keeps it from it.
   void take_maker(const RawObject& raw) {
     Unit unit = unit_of(raw, Unit::State::kUnmade);
@@ -394,6 +404,9 @@ class UnitFinder {
     } else if (replicas != nullptr && replicas->as_int64() == 0) {
       unit.state = Unit::State::kSuspended;
       unit.told = "spec.replicas is 0, so it has no pods";
+    } else if (is_paused(raw)) {
+      unit.state = Unit::State::kSuspended;
+      unit.told = "spec.paused is true, and it has rolled out nothing yet, so it has no pods";
     }
     if (value_at(*raw.value, {"spec", "template", "spec"}) != nullptr) {
       unit.places.push_back({raw.kind, raw.ns, raw.name, {"spec", "template"}, 0});
