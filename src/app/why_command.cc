@@ -196,7 +196,9 @@ std::optional<int> ask_for_it(const WhyArguments& args, const ControllerPlace& p
     terminal.out << got.text;
     return got.code;
   }
-  if (got.how == RemoteWhy::How::kRefused) {
+  // It keeps nothing that only makes pods: a name alone may be such a one's.
+  if (got.how == RemoteWhy::How::kUnknown && subject.kind.empty()) return std::nullopt;
+  if (got.how == RemoteWhy::How::kRefused || got.how == RemoteWhy::How::kUnknown) {
     terminal.err << "berth: " << got.text << '\n';
     return kExitNotThere;
   }

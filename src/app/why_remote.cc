@@ -72,7 +72,8 @@ RemoteWhy outcome_of(const text::HttpResponse& answer) {
   while (said.ends_with('\n')) said.pop_back();
   said = text::terminal_safe(said);
   const bool ours = text::find_header(answer.headers, "Berth-Answer").has_value();
-  if (ours && (answer.status == 400 || answer.status == 403 || answer.status == 404)) {
+  if (ours && answer.status == 404) return {.how = RemoteWhy::How::kUnknown, .text = said};
+  if (ours && (answer.status == 400 || answer.status == 403)) {
     return {.how = RemoteWhy::How::kRefused, .text = said};
   }
   if (ours) return {.text = said};

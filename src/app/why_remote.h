@@ -28,6 +28,7 @@ struct RemoteWhy {
   enum class How : std::uint8_t {
     kAnswered,  // text is the answer, code its exit code
     kRefused,   // the controller says no: text says why
+    kUnknown,   // it knows nothing of that name: text says so
     kNobody,    // nobody could be asked: text says why
   };
   How how = How::kNobody;
