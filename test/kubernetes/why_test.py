@@ -267,6 +267,14 @@ class Why(rig.Test):
             titles = [f["title"] for f in asked["nobody"]["fixes"]]
             self.assertIn("serviceAccountName user instead of usr", titles)
             self.assertEqual(self.why(admin, "job", "team/plain")[0], WAITS)
+            # What makes pods and has made none is found by lists, by its kind and by its name alone.
+            template = {"metadata": {"labels": {"app": "serve"}}, "spec": {**rig.pod_spec(1), "restartPolicy": "Always"}}
+            r.api.post("/apis/apps/v1/namespaces/team/deployments", {
+                "metadata": {"name": "serve"},
+                "spec": {"replicas": 2, "selector": {"matchLabels": {"app": "serve"}}, "template": template}})
+            for words in (("deployment", "team/serve"), ("team/serve",)):
+                got, out, err = self.why(admin, *words, "-o", "json")
+                self.assertEqual((got, json.loads(out)["reason"]), (WAITS, "WaitingForQuota"), out + err)
             # The same rights as the others of deploy/rbac: nothing was refused.
             refused = [e for e in r.audit() if e["responseStatus"]["code"] == 403 and
                        e["user"]["username"] == "system:serviceaccount:berth-system:berth-controller"]
