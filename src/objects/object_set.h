@@ -61,6 +61,7 @@ struct LivePod {
   const std::string& owner() const { return body->object.spec.owner; }
   const std::string& group() const { return body->object.member.group; }
 };
+LivePod read_live_pod(const text::Value& object);  // without body, digest and foreign
 
 struct ObjectChanges {
   bool everything = false;  // what was fed before does not count: start with an empty builder

@@ -67,7 +67,8 @@ class Api:
         except http.client.HTTPException as e:
             raise OSError(str(e)) from e
         answer = json.loads(text) if text.startswith("{") else {"message": text}
-        if status == 500 and "error resolving resource" in answer.get("message", "") and tries > 1:
+        fresh = (status, "error resolving resource") if status == 500 else (429, "storage is (re)initializing")
+        if status == fresh[0] and fresh[1] in answer.get("message", "") and tries > 1:
             pause(0.2)  # the server is still making room for a kind that it has just begun to serve
             return self.call(method, path, body, patch, tries - 1)
         if status >= 300:
