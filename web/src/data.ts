@@ -130,6 +130,16 @@ export interface Page {
   interruptions: Interruption[];
 }
 
+export interface Pool {
+  name: string;
+  nodes: number;
+  inFlight: number;
+  maxNodes: number | null;
+  atLimit: string | null;
+  healthy: boolean;
+  lastFailure: string | null;
+}
+
 export interface Why {
   verdict: string;
   line: string;
@@ -144,8 +154,10 @@ export interface Why {
   funnel: { constraint: string; removed: number; only: number; left: number }[];
   holders: { node: string; pod: string; gpus: number }[];
   ahead: { position: number; workloads: number; gpus: number } | null;
+  autoscaler?: { pools: Pool[]; poolsMore: number; event: { reason: string; message: string } | null; request: { name: string; state: string; message: string | null } | null } | null;
   health: { node: string; gpu: number; reason: string }[];
   fixes: { title: string; result: string }[];
+  refused?: { title: string; because: string }[];
   start: { known: boolean; at: string | null; because: string } | null;
   evidence: { replay: string } | null;
 }

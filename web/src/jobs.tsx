@@ -1,6 +1,6 @@
 // The ML engineer's first screen: where is my job, why does it wait, what does it use.
 import { useEffect, useState } from 'preact/hooks';
-import { ago, full, plural, since, type Page, type Why, type WorkloadRow } from './data';
+import { ago, full, plural, since, type Page, type Pool, type Why, type WorkloadRow } from './data';
 import { address, askWhy, place, with_query } from './state';
 
 const ROWS = 200;
@@ -166,6 +166,39 @@ function Line({ label, children }: { label: string; children: preact.ComponentCh
   );
 }
 
+function poolLine(pool: Pool): string {
+  const parts = [`${pool.name}: ${pool.nodes}${pool.maxNodes === null ? '' : ` of ${pool.maxNodes}`} nodes`];
+  if (pool.inFlight > 0) parts.push(`${pool.inFlight} on the way`);
+  if (pool.atLimit) parts.push(`at its limit of ${pool.atLimit}`);
+  if (!pool.healthy) parts.push('not healthy');
+  if (pool.lastFailure) parts.push(`last failure: ${pool.lastFailure}`);
+  return parts.join(', ');
+}
+
+function Autoscaler({ why }: { why: Why }) {
+  const scaler = why.autoscaler;
+  if (!scaler) return null;
+  return (
+    <Line label="Autoscaler">
+      {scaler.pools.slice(0, 4).map((pool) => (
+        <div key={pool.name}>{poolLine(pool)}</div>
+      ))}
+      {scaler.pools.length + scaler.poolsMore > 4 && <div>+{scaler.pools.length + scaler.poolsMore - 4} more pools</div>}
+      {scaler.event && (
+        <div>
+          {scaler.event.reason}: {scaler.event.message}
+        </div>
+      )}
+      {scaler.request && (
+        <div>
+          request {scaler.request.name}: {scaler.request.state}
+          {scaler.request.message && `, ${scaler.request.message}`}
+        </div>
+      )}
+    </Line>
+  );
+}
+
 function Quota({ why }: { why: Why }) {
   if (!why.quota) return null;
   return (
@@ -236,6 +269,7 @@ export function WhyPanel({ why }: { why: Why }) {
         {why.ahead && (
           <Line label="Ahead">{why.ahead.workloads === 0 ? 'nobody' : `${plural(why.ahead.workloads, 'workload')} with ${plural(why.ahead.gpus, 'GPU')}`}</Line>
         )}
+        <Autoscaler why={why} />
         {why.health.length > 0 && <Line label="Out of service">{why.health.map((h) => `${h.node} GPU ${h.gpu}: ${h.reason}`).join('; ')}</Line>}
         {why.start && <Line label="Starts">{why.start.known ? (why.start.at ?? '') : `unknown: ${why.start.because}`}</Line>}
       </dl>
@@ -250,6 +284,15 @@ export function WhyPanel({ why }: { why: Why }) {
             ))}
           </ol>
         </>
+      )}
+      {(why.refused ?? []).length > 0 && (
+        <ul>
+          {(why.refused ?? []).map((r) => (
+            <li key={r.title}>
+              {r.title}: no, {r.because}
+            </li>
+          ))}
+        </ul>
       )}
       {why.evidence?.replay && (
         <p>

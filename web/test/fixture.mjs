@@ -118,8 +118,15 @@ export const why = {
   funnel: [{ constraint: 'gpus', removed: 4, only: 4, left: 0 }],
   holders: [{ node: 'gpu-node-0000', pod: 'team-0/train-0-0', gpus: 4 }],
   ahead: { position: 1, workloads: 0, gpus: 0 },
+  autoscaler: {
+    pools: [{ name: 'h100-pool', nodes: 4, inFlight: 0, maxNodes: 4, atLimit: '4 nodes', healthy: true, lastFailure: null }],
+    poolsMore: 0,
+    event: { reason: 'NotTriggerScaleUp', message: '1 max node group size reached' },
+    request: null,
+  },
   health: [],
   fixes: [{ title: 'ask for 2 pods x 2 GPUs', result: 'starts now' }],
+  refused: [{ title: 'preempt team-0/train-0-0', because: 'same priority' }],
   start: { known: false, at: null, because: 'nobody declares when it ends' },
   evidence: { replay: 'berth why job team-1/resnet' },
 };

@@ -134,7 +134,7 @@ test('the why panel has the sections of berth why', async () => {
   const tab = await open('#/jobs/Job/team-1/resnet');
   await tab.waitForSelector('.verdict');
   const text = await tab.textContent('main');
-  for (const part of ['Fragmented', '8 to be had', 'ask for 2 pods x 2 GPUs', 'starts now', 'berth why job team-1/resnet', 'nobody declares']) {
+  for (const part of ['Fragmented', '8 to be had', 'ask for 2 pods x 2 GPUs', 'starts now', 'berth why job team-1/resnet', 'nobody declares', 'h100-pool: 4 of 4 nodes, at its limit of 4 nodes', 'NotTriggerScaleUp', 'preempt team-0/train-0-0: no, same priority']) {
     assert.ok(text.includes(part), part);
   }
   await done(tab);
