@@ -217,6 +217,29 @@ TEST(WhyDesk, ManyObjectsAreReadAnewAFewTimes) {
   EXPECT_EQ(spent.take().error().code(), Code::kExhausted);
 }
 
+// What was not tried is neither offered nor said to be in vain.
+TEST(WhyDesk, WhenReadingsAreSpentTheReasonStays) {
+  const WrittenObjects objects(desk_node("n1") + desk_job() + kDeskQuota);
+  const ClusterCopy kept = objects.kept();
+  const objects::Inputs inputs = kept->inputs();
+  explain::WhyOptions how;
+  how.plan.now_ns = kDeskNow;
+  how.live = how.model_first = true;
+  how.objects = &objects;
+  int left = 1;
+  how.reread =
+      [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    if (left-- <= 0) return Error(Code::kExhausted, "enough");
+    return inputs_with(*kept, changes);
+  };
+  const auto answer = explain::Examiner(inputs, how).why({"job", "team", "train"});
+  ASSERT_TRUE(answer.ok());
+  EXPECT_EQ(answer->reason, model::Reason::kWaitingForQuota) << answer->line;
+  EXPECT_TRUE(answer->fixes.empty());
+  EXPECT_TRUE(answer->in_vain.empty());
+  EXPECT_FALSE(answer->start.at_ns);
+}
+
 // The watch is behind what was fetched, or another scheduler binds the pod.
 TEST(WhyDesk, PodsThatTheCopyLacksAreLookedAtToo) {
   const std::string yaml = desk_node("n1") + desk_pod("stranger", 9, "schedulerName: other, ");

@@ -522,11 +522,18 @@ Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
   const bool with_pods = makes && (unit.kind != "Job" || options.live);
   const std::vector<TemplatePlace> places = unit.places;
   WhyOptions served = options;
+  bool spent = false;  // not all changes were read that were to be tried
   served.reread = [&](const std::vector<ObjectChange>& changes) -> Result<objects::Inputs> {
     const ChangedObjects now(*options.objects, changes);
     const ServerRules rules(now, places);
     if (const auto held = rules.held()) return invalid(held->message);
-    return options.reread(one_after_the_other(changes, rules.filled_in(with_pods)));
+    auto out = options.reread(one_after_the_other(changes, rules.filled_in(with_pods)));
+    spent = spent || (!out.ok() && out.error().code() == Code::kExhausted);
+    return out;
+  };
+  const auto told = [&spent](Answer answer) {
+    if (spent) answer.in_vain.clear();
+    return answer;
   };
   const ServerRules rules(*options.objects, places);
   std::optional<Held> held = rules.held();
@@ -544,12 +551,14 @@ Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
         made->kind = unit.kind;
         made->places = places;
       }
-      return Inquiry(served, trials, std::move(*made), std::move(exact), false, std::move(held))
-          .run();
+      return told(
+          Inquiry(served, trials, std::move(*made), std::move(exact), false, std::move(held))
+              .run());
     }
   }
-  return Inquiry(served, state_->trials, std::move(unit), std::move(exact), false, std::move(held))
-      .run();
+  return told(
+      Inquiry(served, state_->trials, std::move(unit), std::move(exact), false, std::move(held))
+          .run());
 }
 
 bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject) {
