@@ -12,7 +12,7 @@ namespace {
 constexpr std::int64_t kAfterReclaimNs = 1'000'000;  // behind whoever it made room for
 }
 
-Engine::Engine(const Book& book, Ground* ground, Options options)
+Engine::Engine(const Book& book, Ground* ground, const Options& options)
     : ledger_(book),
       ground_(ground),
       options_(options),

@@ -58,7 +58,7 @@ class Engine {
     std::shared_ptr<Forms> forms;                 // of the book; null: made anew
   };
 
-  Engine(const Book& book, Ground* ground, Options options);
+  Engine(const Book& book, Ground* ground, const Options& options);
   explicit Engine(const Book& book, Ground* ground = nullptr) : Engine(book, ground, Options()) {}
 
   // A workload of its LocalQueue; with an admission it holds quota. Never refused: what is wrong

@@ -208,7 +208,7 @@ class Inquiry {
                                  [this](const PodSpec& pod) { return pod.ns == unit_.ns; });
     std::erase_if(endings.ends, [](const Ending& ending) { return ending.workload; });
     bool spent = false;  // the objects are not read anew that often
-    const Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
+    Start out = earliest_start(endings, [&](std::span<const Ending> ended) {
       Draft draft;
       for (const Ending& ending : ended) {
         draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
