@@ -308,8 +308,10 @@ void write_evidence(JsonWriter& out, const Answer& a) {
   }
   out.end_array();
   text_or_null(out, "digest", a.evidence.digest);
-  out.key("decision");
-  out.null();
+  const Decided& by = a.evidence.decided;
+  text_or_null(out, "decision", by.id);
+  time_or_null(out, "decided", by.id.empty() ? std::nullopt : std::optional(by.at_ns));
+  text_or_null(out, "cluster", by.version);
   text_or_null(out, "replay", a.evidence.replay);
   out.key("partial");
   out.begin_array();

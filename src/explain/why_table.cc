@@ -241,10 +241,21 @@ void say_fixes(const Answer& a, std::string& out) {
   }
 }
 
-// "looked at 13:45:02; input 9f3a..., 2 objects".
+// "13:45:02".
+std::string second_of(std::int64_t at_ns) {
+  const std::string time = text::format_rfc3339(at_ns);
+  return time.size() >= 19 ? time.substr(11, 8) : time;
+}
+
+// "decision 9f3a..., 13:45:02, cluster 90412; looked at 13:45:03; input 9f3a...; Job x".
 std::string evidence_words(const Answer& a) {
-  const std::string time = text::format_rfc3339(a.evaluated_ns);
-  std::string out = "looked at " + (time.size() >= 19 ? time.substr(11, 8) : time);
+  std::string out;
+  if (const Decided& by = a.evidence.decided; !by.id.empty()) {
+    out = "decision " + clean(by.id) + ", " + second_of(by.at_ns);
+    if (!by.version.empty()) out += ", cluster " + clean(by.version);
+    out += "; ";
+  }
+  out += "looked at " + second_of(a.evaluated_ns);
   if (!a.evidence.digest.empty()) out += "; input " + clean(a.evidence.digest);
   if (!a.evidence.objects.empty()) {
     const RawObject& first = a.evidence.objects.front();

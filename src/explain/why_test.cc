@@ -124,6 +124,27 @@ TEST(Why, WhatHoldsItNextIsTold) {
             (std::vector{model::Reason::kTaintNotTolerated, model::Reason::kInsufficientGpus}));
 }
 
+TEST(Why, TheDecisionBehindAnAnswerIsNamed) {
+  objects::Inputs inputs;
+  inputs.nodes = {small_node("n0", 8)};
+  inputs.pods = {small_pod("want", 9)};
+  WhyOptions options;
+  EXPECT_NE(why_json(*Examiner(inputs, options).why({"pod", "team", "want"}))
+                .find("\"decision\": null,\n    \"decided\": null,\n    \"cluster\": null"),
+            std::string::npos);
+  options.decided = {"00000000000022a9", 1'750'000'000'000'000'000, "90412"};
+  const Result<Answer> answer = Examiner(inputs, options).why({"pod", "team", "want"});
+  ASSERT_TRUE(answer.ok());
+  const std::string json = why_json(*answer), table = why_table(*answer);
+  EXPECT_NE(json.find("\"decision\": \"00000000000022a9\",\n    \"decided\": "
+                      "\"2025-06-15T15:06:40Z\",\n    \"cluster\": \"90412\""),
+            std::string::npos)
+      << json;
+  EXPECT_NE(table.find("evidence decision 00000000000022a9, 15:06:40, cluster 90412;"),
+            std::string::npos)
+      << table;
+}
+
 TEST(Why, AThingOfAnotherKindIsNamed) {
   objects::Inputs inputs;
   inputs.nodes = {small_node("n0", 8)};

@@ -26,7 +26,8 @@ const Keys kNeedKeys = {"pods", "gpusPerPod", "gpus", "model", "topology", "prio
 const Keys kHaveKeys = {"nodes",    "eligibleNodes", "nodesWithRoom",
                         "freeGpus", "largestBlock",  "freeByNode"};
 const Keys kStartKeys = {"known", "at", "because"};
-const Keys kEvidenceKeys = {"objects", "digest", "decision", "replay", "partial"};
+const Keys kEvidenceKeys = {"objects", "digest", "decision", "decided",
+                            "cluster", "replay", "partial"};
 const Keys kFixKeys = {"title", "kind", "disturbance", "result", "restarts", "changes"};
 const Keys kAlsoKeys = {"reason", "stage", "message"};
 
