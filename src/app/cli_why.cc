@@ -67,8 +67,7 @@ void add_why_command(CLI::App& app, CommandContext& context) {
   why->add_flag("--no-preemption", args->no_preemption, "never evict a running pod");
   why->add_flag("--quota-only", args->quota_only,
                 "queues admit by quota (and topology) alone; another\nscheduler binds");
-  why->add_flag("--holders", args->holders,
-                "all who hold GPUs, on all nodes that could take it");
+  why->add_flag("--holders", args->holders, "all who hold GPUs, on all nodes that could take it");
   why->add_option("--controller", args->controller,
                   "where the controller answers: https://HOST:PORT or\nNS/SERVICE:PORT (default "
                   "berth-system/berth-page:443)")

@@ -336,12 +336,11 @@ void PageServer::State::why_with(const WhyQuestion& question,
   asked.plan.now_ns = loop.wall().now_ns();
   asked.objects = objects;
   asked.decided = source.decided();
-  asked.replay =
-      options.decision_inputs.empty() || asked.decided.id.empty()
-          ? fmt::format("berth why {}{}{}/{}", subject.kind, subject.kind.empty() ? "" : " ",
-                        subject.ns, subject.name)
-          : fmt::format("berth replay {} --at {}", shell_word(options.decision_inputs),
-                        asked.decided.id);
+  asked.replay = options.decision_inputs.empty() || asked.decided.id.empty()
+                     ? fmt::format("berth why {}{}{}/{}", subject.kind,
+                                   subject.kind.empty() ? "" : " ", subject.ns, subject.name)
+                     : fmt::format("berth replay {} --at {}", shell_word(options.decision_inputs),
+                                   asked.decided.id);
   if (desk_revision != now_revision) asked.cluster = source.copy();
   // The worker ends before we do.
   const bool taken = jobs.try_push([this, asked, rights, exchange, output = question.output] {

@@ -146,9 +146,8 @@ TEST(WhyDesk, RulesOfTheServerAreLookedAt) {
            "apiVersion: node.k8s.io/v1\nkind: RuntimeClass\nmetadata: {name: nvidia}\n---\n",
        "the RuntimeClass nvidea does not exist", model::Reason::kMisconfigured, "RuntimeClass",
        "other-class"},
-      {desk_job() +
-           "apiVersion: v1\nkind: Namespace\nmetadata: {name: team, deletionTimestamp: "
-           "'2026-01-01T00:00:00Z'}\nstatus: {phase: Terminating}\n---\n",
+      {desk_job() + "apiVersion: v1\nkind: Namespace\nmetadata: {name: team, deletionTimestamp: "
+                    "'2026-01-01T00:00:00Z'}\nstatus: {phase: Terminating}\n---\n",
        "the namespace team is being deleted", model::Reason::kMisconfigured, "Namespace", ""},
   };
   for (const Row& row : rows) {
@@ -227,8 +226,7 @@ TEST(WhyDesk, WhenReadingsAreSpentTheReasonStays) {
   how.live = how.model_first = true;
   how.objects = &objects;
   int left = 1;
-  how.reread =
-      [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+  how.reread = [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
     if (left-- <= 0) return Error(Code::kExhausted, "enough");
     return inputs_with(*kept, changes);
   };

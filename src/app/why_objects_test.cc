@@ -33,9 +33,9 @@ TEST(WhyObjects, OfTheNamespaceAndTheClasses) {
   FetchWorld w;
   for (const char* ns : {"team", "other"}) {
     w.make("/api/v1/namespaces", fmt::format(R"({{"metadata":{{"name":"{}"}}}})", ns));
-    w.make(fmt::format("/api/v1/namespaces/{}/resourcequotas", ns),
-           fmt::format(R"({{"metadata":{{"name":"of-{}"}},"spec":{{"hard":{{"pods":"4"}}}}}})",
-                       ns));
+    w.make(
+        fmt::format("/api/v1/namespaces/{}/resourcequotas", ns),
+        fmt::format(R"({{"metadata":{{"name":"of-{}"}},"spec":{{"hard":{{"pods":"4"}}}}}})", ns));
     w.make(fmt::format("/api/v1/namespaces/{}/serviceaccounts", ns),
            R"({"metadata":{"name":"trainer"}})");
   }
@@ -58,9 +58,8 @@ TEST(WhyObjects, NoRuleIsReadFromAPart) {
   w.make("/api/v1/namespaces", R"({"metadata":{"name":"team"}})");
   w.make("/api/v1/namespaces/team/resourcequotas",
          R"({"metadata":{"name":"q"},"spec":{"hard":{"pods":"4"}}})");
-  w.make(
-      "/api/v1/namespaces/team/limitranges",
-      R"({"metadata":{"name":"r"},"spec":{"limits":[{"type":"Container","max":{"cpu":"4"}}]}})");
+  w.make("/api/v1/namespaces/team/limitranges",
+         R"({"metadata":{"name":"r"},"spec":{"limits":[{"type":"Container","max":{"cpu":"4"}}]}})");
   const int most = static_cast<int>(kMostFetched);
   w.make_pods(0, most);
   EXPECT_EQ(w.fetch("team")->of_kind("ResourceQuota").size(), 1u) << "all pods are known";

@@ -15,12 +15,11 @@ namespace {
 using Lines = std::vector<std::string>;
 using Keys = std::vector<std::string>;
 
-const Keys kTopKeys = {"version", "subject",   "verdict", "line",          "reason",
-                       "stage",   "docs",      "also",    "since",         "evaluated",
-                       "need",    "quota",     "have",    "fragmentation", "funnel",
-                       "nodes",   "nodesMore", "holders", "ahead",         "autoscaler",
-                       "health",  "fixes",     "refused", "start",         "evidence",
-                       "exitCode"};
+const Keys kTopKeys = {"version",  "subject",       "verdict", "line",      "reason",    "stage",
+                       "docs",     "also",          "since",   "evaluated", "need",      "quota",
+                       "have",     "fragmentation", "funnel",  "nodes",     "nodesMore", "holders",
+                       "ahead",    "autoscaler",    "health",  "fixes",     "refused",   "start",
+                       "evidence", "exitCode"};
 const Keys kSubjectKeys = {"kind", "namespace", "name"};
 const Keys kNeedKeys = {"pods", "gpusPerPod", "gpus", "model", "topology", "priority", "queue"};
 const Keys kHaveKeys = {"nodes",    "eligibleNodes", "nodesWithRoom",
