@@ -5,6 +5,7 @@
 #include <set>
 
 #include "app/progress.h"
+#include "app/why_kinds.h"
 #include "base/run_loop.h"
 #include "control/kueue_lease.h"
 #include "kube/curl_transport.h"
@@ -22,36 +23,14 @@ struct Wanted {
   bool extra = false;  // no answer depends on it: who may not list it is not told
 };
 
-// What autoscalers write: explain/autoscaler.h.
-std::vector<Wanted> autoscaler_kinds() {
+// What only why reads; makers: of that namespace, or of all where it is empty.
+std::vector<Wanted> kinds_of_why(const std::string& makers) {
   std::vector<Wanted> out;
-  for (const kube::Resource& resource :
-       {kube::Resource{"karpenter.sh", "v1", "nodepools", "NodePool", false},
-        kube::Resource{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false},
-        kube::Resource{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest",
-                       true}}) {
-    out.push_back({resource, {}, {}, true});
+  for (const kube::Resource& each : autoscaler_kinds()) out.push_back({each, {}, {}, true});
+  out.push_back({kube::resources::config_maps(), kScalerNamespace, kScalerSelector, true});
+  for (const kube::Resource& each : maker_kinds()) {
+    out.push_back({each, each.namespaced ? makers : "", {}, true});
   }
-  out.push_back({kube::resources::config_maps(), "kube-system",
-                 "metadata.name=cluster-autoscaler-status", true});
-  return out;
-}
-
-// What makes pods and is read by nobody but berth why: explain/unit.h.
-std::vector<Wanted> maker_kinds(const std::string& ns) {
-  std::vector<Wanted> out;
-  for (const kube::Resource& resource :
-       {kube::Resource{"apps", "v1", "deployments", "Deployment", true},
-        kube::Resource{"apps", "v1", "replicasets", "ReplicaSet", true},
-        kube::Resource{"apps", "v1", "statefulsets", "StatefulSet", true},
-        kube::Resource{"batch", "v1", "cronjobs", "CronJob", true},
-        kube::Resource{"jobset.x-k8s.io", "v1alpha2", "jobsets", "JobSet", true},
-        kube::Resource{"resource.k8s.io", "v1", "resourceclaims", "ResourceClaim", true},
-        kube::Resource{"resource.k8s.io", "v1", "resourceclaimtemplates", "ResourceClaimTemplate",
-                       true}}) {
-    out.push_back({resource, ns, {}, true});
-  }
-  out.push_back({{"resource.k8s.io", "v1", "deviceclasses", "DeviceClass", false}, {}, {}, true});
   return out;
 }
 
@@ -81,11 +60,6 @@ std::vector<Wanted> wanted_kinds() {
     out.push_back({resource});
   }
   const kube::Resource kOthers[] = {
-      {"", "v1", "resourcequotas", "ResourceQuota", true},
-      {"", "v1", "limitranges", "LimitRange", true},
-      {"", "v1", "serviceaccounts", "ServiceAccount", true},
-      {"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false},
-      {"storage.k8s.io", "v1", "storageclasses", "StorageClass", false},
       {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup", true},
       {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup", true},
       {"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup", true},
@@ -101,9 +75,9 @@ std::vector<Wanted> wanted_kinds() {
        "ValidatingWebhookConfiguration", false},
   };
   for (const kube::Resource& other : kOthers) out.push_back({other});
+  for (const kube::Resource& rule : rule_kinds()) out.push_back({rule});
   out.push_back({r::config_maps(), control::kKueueNamespace,
                  std::string("metadata.name=") + control::kKueueConfigMap});
-  for (Wanted& wanted : autoscaler_kinds()) out.push_back(std::move(wanted));
   return out;
 }
 
@@ -120,10 +94,11 @@ kube::ClientOptions reading(const kube::Config& config) {
 
 class ClusterLister {
  public:
-  ClusterLister(const kube::Config& config, std::string ns, Terminal& terminal, bool makers = false)
+  ClusterLister(const kube::Config& config, std::string ns, Terminal& terminal,
+                ListExtent extent = ListExtent::kDecided)
       : ns_(std::move(ns)),
         server_(config.server),
-        makers_(makers),
+        extent_(extent),
         progress_(terminal.err_is_terminal ? &terminal.err : nullptr, terminal.monotonic),
         loop_(terminal.monotonic, terminal.wall),
         transport_(loop_, config, terminal.environment),
@@ -135,8 +110,10 @@ class ClusterLister {
       if (!version.ok()) return fail(std::move(version).error());
       listed_.version = std::move(*version);
       for (const Wanted& wanted : wanted_kinds()) start(wanted);
-      if (!makers_) return;
-      for (const Wanted& wanted : maker_kinds(ns_)) start(wanted);
+      if (extent_ == ListExtent::kDecided) return;
+      for (const Wanted& wanted : kinds_of_why(extent_ == ListExtent::kWhy ? ns_ : "")) {
+        start(wanted);
+      }
     });
     tick();
     loop_.run();
@@ -286,7 +263,7 @@ class ClusterLister {
   }
 
   std::string ns_, server_;
-  bool makers_;
+  ListExtent extent_;
   Progress progress_;
   RunLoop loop_;
   kube::CurlTransport transport_;
@@ -301,8 +278,8 @@ class ClusterLister {
 }  // namespace
 
 Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal,
-                            bool makers) {
-  return ClusterLister(config, ns, terminal, makers).run();
+                            ListExtent extent) {
+  return ClusterLister(config, ns, terminal, extent).run();
 }
 
 Result<kube::ServerVersion> version_of_server(const kube::Config& config, Terminal& terminal) {

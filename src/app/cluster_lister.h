@@ -2,7 +2,7 @@
 //
 // All kinds that objects/manifest.h reads, and what doctor and preempted look at: events, leases,
 // webhook configurations, CustomResourceDefinitions, the Services and EndpointSlices that webhooks
-// name, and what autoscalers write. Never a Secret. Blocks the calling thread and runs a loop of
+// name. Never a Secret. Blocks the calling thread and runs a loop of
 // its own on it; says on a terminal what it does when that takes over a second. Pages are kept as
 // they came; together they are bounded (kMaxListedBytes), and so are events, the newest of which
 // need not be among them.
@@ -37,10 +37,16 @@ struct Listed {
   kube::ServerVersion version;
 };
 
-// ns: where to look when all namespaces are forbidden; makers: and for Deployments and the like.
-// Error: the server cannot be reached or does not know the caller.
+enum class ListExtent : std::uint8_t {
+  kDecided,  // what decisions are made of
+  kWhy,      // and what why reads beside: why_kinds.h; makers of pods in the namespace alone
+  kWhole,    // the same in all namespaces
+};
+
+// ns: where to look when all namespaces are forbidden. Error: the server cannot be reached or does
+// not know the caller.
 Result<Listed> list_cluster(const kube::Config& config, const std::string& ns, Terminal& terminal,
-                            bool makers = false);
+                            ListExtent extent = ListExtent::kDecided);
 
 // The server's version alone.
 Result<kube::ServerVersion> version_of_server(const kube::Config& config, Terminal& terminal);

@@ -233,7 +233,8 @@ Result<ClusterView> look_at_cluster(const ViewOptions& options, Terminal& termin
   ClusterView view;
   view.live = true;
   view.ns = options.ns.empty() ? config.ns : options.ns;
-  Result<Listed> listed = list_cluster(config, view.ns, terminal, options.makers);
+  Result<Listed> listed = list_cluster(config, view.ns, terminal,
+                                       options.for_why ? ListExtent::kWhy : ListExtent::kDecided);
   if (!listed.ok()) return no_answer(listed.error(), InputKind::kClusterOrFiles);
   view.source = "cluster " + config.server;
   view.now_ns = terminal.wall.now_ns();
@@ -306,8 +307,8 @@ Result<ClusterView> look(const ViewOptions& options, Terminal& terminal) {
 
 Result<std::string> snapshot_of(const ViewOptions& options, Terminal& terminal) {
   BERTH_TRY(const kube::Config config, config_for(options, terminal));
-  Result<Listed> listed =
-      list_cluster(config, options.ns.empty() ? config.ns : options.ns, terminal);
+  Result<Listed> listed = list_cluster(config, options.ns.empty() ? config.ns : options.ns,
+                                       terminal, ListExtent::kWhole);
   if (!listed.ok()) return no_answer(listed.error(), InputKind::kCluster);
   return snapshot_text(*listed, config.server, terminal.wall.now_ns());
 }

@@ -30,7 +30,7 @@ struct ViewOptions : kube::ConfigChoice {
   bool all_namespaces = false;
   std::string now;  // RFC 3339; empty: when the snapshot was taken, else the clock
   std::vector<std::string> scheduler_names = {"berth"};  // whose unbound pods count in a cluster
-  bool makers = false;  // and what makes pods in the namespace: Deployments and the like
+  bool for_why = false;  // of a cluster: what only why reads as well
 };
 
 // Of an object: what evidence and conditions need, and the model does not keep.

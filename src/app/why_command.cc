@@ -293,7 +293,7 @@ int why_command(const WhyArguments& args, Terminal& terminal) {
   }
   ViewOptions where = args.view;  // who may not list all namespaces looks at the subject's
   if (where.files.empty() && !subject->ns.empty()) where.ns = subject->ns;
-  where.makers = true;
+  where.for_why = true;
   const Result<ClusterView> view = look(where, terminal);
   if (!view.ok()) {
     terminal.err << "berth: " << view.error().to_string() << '\n';

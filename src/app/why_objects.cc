@@ -4,6 +4,7 @@
 #include <set>
 #include <vector>
 
+#include "app/why_kinds.h"
 #include "objects/readers.h"
 
 namespace berth::app {
@@ -64,24 +65,15 @@ struct WantedList {
 
 std::vector<WantedList> wanted_for_why(const std::string& ns) {
   namespace r = kube::resources;
-  return {
-      {r::pods(), ns},
-      {r::jobs(), ns},
-      {r::workloads(), ns},
-      {r::volume_claims(), ns},
-      {r::volumes()},
-      {r::namespaces(), "", "metadata.name=" + ns},
-      {r::priority_classes()},
-      {{"", "v1", "resourcequotas", "ResourceQuota", true}, ns},
-      {{"", "v1", "limitranges", "LimitRange", true}, ns},
-      {{"", "v1", "serviceaccounts", "ServiceAccount", true}, ns},
-      {{"node.k8s.io", "v1", "runtimeclasses", "RuntimeClass", false}},
-      {{"storage.k8s.io", "v1", "storageclasses", "StorageClass", false}},
-      // What autoscalers write: explain/autoscaler.h.
-      {r::config_maps(), "kube-system", "metadata.name=cluster-autoscaler-status"},
-      {{"karpenter.sh", "v1", "nodepools", "NodePool", false}},
-      {{"karpenter.sh", "v1", "nodeclaims", "NodeClaim", false}},
-      {{"autoscaling.x-k8s.io", "v1", "provisioningrequests", "ProvisioningRequest", true}, ns}};
+  std::vector<WantedList> out = {
+      {r::pods(), ns},         {r::jobs(), ns},
+      {r::workloads(), ns},    {r::volume_claims(), ns},
+      {r::volumes()},          {r::namespaces(), "", "metadata.name=" + ns},
+      {r::priority_classes()}, {r::config_maps(), kScalerNamespace, kScalerSelector}};
+  for (const auto* kinds : {&rule_kinds(), &autoscaler_kinds()}) {
+    for (const kube::Resource& each : *kinds) out.push_back({each, each.namespaced ? ns : ""});
+  }
+  return out;
 }
 
 // One question's lists, under way.

@@ -187,8 +187,8 @@ std::optional<Held> by_standard(const Value& at, const PodTemplate& mine, const 
   const std::vector<std::string> wrong = against_standard(*mine.spec, standard);
   if (wrong.empty()) return std::nullopt;
   constexpr std::size_t kMost = 4;
-  const std::vector<std::string> first(wrong.begin(),
-                                       wrong.size() > kMost ? wrong.begin() + 4 : wrong.end());
+  const std::vector<std::string> first(
+      wrong.begin(), wrong.begin() + static_cast<std::ptrdiff_t>(std::min(kMost, wrong.size())));
   std::string list = fmt::format("{}", fmt::join(first, "; "));
   if (wrong.size() > kMost) list += fmt::format("; and {} more", wrong.size() - kMost);
   return Held{.by = Held::By::kSecurity,

@@ -191,6 +191,7 @@ TEST(RoomMemo, IsWhatALookAtEveryNodeGives) {
   Placer placer;
   std::vector<model::SnapshotBuilder> builders(1);
   builders[0].upsert_gang({.ns = "a", .name = "g", .required_topology = "rack"});
+  int by_rack = 0;
   for (int step = 0; step < 3000; ++step) {
     const std::size_t at = random.below(builders.size());
     model::SnapshotBuilder& builder = builders[at];
@@ -214,7 +215,9 @@ TEST(RoomMemo, IsWhatALookAtEveryNodeGives) {
     const auto id = builder.find_pod("a/p" + std::to_string(random.below(40)));
     if (!id) continue;
     const model::Shape& shape = *state.pod(*id).shape;
-    for (const int key : {-1, state.inventory().topology_key("rack")}) {
+    const int rack = state.inventory().topology_key("rack");
+    by_rack += rack >= 0 ? 1 : 0;
+    for (const int key : {-1, rack}) {
       ASSERT_EQ(placer.rooms(state, shape, key), rooms_by_looking(state, shape, key))
           << "step " << step;
     }
@@ -224,6 +227,7 @@ TEST(RoomMemo, IsWhatALookAtEveryNodeGives) {
     }
     if (random.chance(1, 20) && builders.size() > 1) builders.erase(builders.begin());
   }
+  EXPECT_GT(by_rack, 1000);
 }
 
 }  // namespace
