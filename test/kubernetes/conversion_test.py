@@ -201,7 +201,7 @@ class Conversion(rig.Test):
 
     def watches(self, r):
         version = r.api.get(r.cq("v1beta1"))["metadata"]["resourceVersion"]
-        watch = r.api.server.watch(r.cq("v1beta1") + f"?watch=1&resourceVersion={version}")
+        watch = r.api.watch(r.cq("v1beta1") + f"?watch=1&resourceVersion={version}")
         try:
             for i in range(3):
                 r.api.merge(r.cq("v1beta2", "team"), {"spec": {"cohortName": f"w{i}"}})

@@ -17,8 +17,7 @@ class Admissions(threading.Thread):
 
     def __init__(self, r, ns):
         super().__init__(daemon=True)
-        server = rig.Api(r.cluster.kubeconfig).server
-        self.watch = server.watch(f"{rig.KUEUE}/namespaces/{ns}/workloads?watch=1&allowWatchBookmarks=false")
+        self.watch = rig.Api(r.cluster.kubeconfig).watch(f"{rig.KUEUE}/namespaces/{ns}/workloads?watch=1&allowWatchBookmarks=false")
         self.holds, self.admitted = {}, []  # admitted: (moment, GPUs in use with it)
 
     def run(self):

@@ -53,6 +53,12 @@ class Refused(Exception):
         self.status = status
 
 
+def is_being_set_up(status, message):
+    """The server is still making room for a kind that it has just begun to serve."""
+    words = {500: "error resolving resource", 429: "storage is (re)initializing"}.get(status)
+    return words is not None and words in message
+
+
 class Api:
     """JSON in, JSON out. What is refused raises Refused, what is not answered OSError."""
 
@@ -67,13 +73,21 @@ class Api:
         except http.client.HTTPException as e:
             raise OSError(str(e)) from e
         answer = json.loads(text) if text.startswith("{") else {"message": text}
-        fresh = (status, "error resolving resource") if status == 500 else (429, "storage is (re)initializing")
-        if status == fresh[0] and fresh[1] in answer.get("message", "") and tries > 1:
-            pause(0.2)  # the server is still making room for a kind that it has just begun to serve
+        if is_being_set_up(status, answer.get("message", "")) and tries > 1:
+            pause(0.2)
             return self.call(method, path, body, patch, tries - 1)
         if status >= 300:
             raise Refused(status, f"{method} {path}: {answer.get('message')}")
         return answer
+
+    def watch(self, path, tries=50):
+        watch = self.server.watch(path)
+        while is_being_set_up(watch.status, watch.first) and (tries := tries - 1):
+            pause(0.2)
+            watch = self.server.watch(path)
+        if watch.status != 200:
+            raise Refused(watch.status, f"watch {path}: {watch.first}")
+        return watch
 
     def get(self, path):
         return self.call("GET", path)

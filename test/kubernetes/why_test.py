@@ -201,6 +201,8 @@ class Why(rig.Test):
             for name in ("secret", '"holder', "/holder", "node-0"):
                 self.assertNotIn(name, out.replace('"holders"', ""))
             self.assertEqual([h["pod"] for h in mine["holders"]], ["another team"])
+            code, out, err = self.why(user, "pod", "team/want", "--holders", "-o", "json")
+            self.assertEqual([h["pod"] for h in json.loads(out)["holders"]], ["another team"], out + err)
             self.assertEqual((mine["verdict"], mine["reason"], mine["need"]), (
                 whole["verdict"], whole["reason"], whole["need"]))
             self.assertEqual(list(mine), list(whole), "the same shape")
