@@ -40,17 +40,14 @@ static void read_short(const text::Value& v, std::string& out, text::Decoder& d)
   }
   out = v.string();
 }
-constexpr auto kShort = [](const text::Value& v, std::string& out, text::Decoder& d) {
-  read_short(v, out, d);
-};
 
 constexpr text::Field<HealthBook::Cause> kCauseFields[] = {
-    text::required(text::field<&HealthBook::Cause::code, kShort>("code")),
+    text::required(text::field<&HealthBook::Cause::code, read_short>("code")),
     text::required(
         text::field<&HealthBook::Cause::severity, text::one_of<kSavedSeverities>>("severity")),
     text::required(text::field<&HealthBook::Cause::probe, text::one_of<kSavedProbes>>("probe")),
-    text::required(text::field<&HealthBook::Cause::action, kShort>("action")),
-    text::required(text::field<&HealthBook::Cause::text, kShort>("text")),
+    text::required(text::field<&HealthBook::Cause::action, read_short>("action")),
+    text::required(text::field<&HealthBook::Cause::text, read_short>("text")),
     text::required(text::field<&HealthBook::Cause::since_ns>("since")),
     text::required(text::field<&HealthBook::Cause::clean, text::int_between<0, 1000000>>("clean")),
     text::required(text::field<&HealthBook::Cause::advised>("advised")),
@@ -69,8 +66,8 @@ constexpr auto gpu_field(std::string_view name) {
       }));
 }
 constexpr text::Field<SavedGpu> kSavedGpuFields[] = {
-    gpu_field<&HealthBook::Gpu::uuid, kShort>("uuid"),
-    gpu_field<&HealthBook::Gpu::pci_bus_id, kShort>("pci"),
+    gpu_field<&HealthBook::Gpu::uuid, read_short>("uuid"),
+    gpu_field<&HealthBook::Gpu::pci_bus_id, read_short>("pci"),
     gpu_field<&HealthBook::Gpu::index, text::int_between<0, 100000>>("index"),
     gpu_field<&HealthBook::Gpu::mig_enabled>("mig"),
     gpu_field<&HealthBook::Gpu::gone_since_ns>("goneSince"),
@@ -85,7 +82,7 @@ void decode(const text::Value& v, SavedGpu& out, text::Decoder& d) {
 
 constexpr text::Field<SavedHealth> kSavedFields[] = {
     text::required(text::field<&SavedHealth::version>("version")),
-    text::required(text::field<&SavedHealth::boot, kShort>("boot")),
+    text::required(text::field<&SavedHealth::boot, read_short>("boot")),
     text::required(text::field<&SavedHealth::gpus>("gpus")),
 };
 void decode(const text::Value& v, SavedHealth& out, text::Decoder& d) {

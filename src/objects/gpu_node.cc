@@ -91,11 +91,8 @@ constexpr text::Field<GpuNode> kTopologyManagerFields[] = {
     text::field<&GpuNode::numa_scope, text::one_of<kNumaScopes>>("scope"),
 };
 
-constexpr auto read_gpu_index = [](const Value& v, int& out, Decoder& d) {
-  text::int_between<0, 15>(v, out, d);
-};
 constexpr text::Field<GpuNode> kGpuNodeSpecFields[] = {
-    text::field<&GpuNode::reserved_gpus, list_of<read_gpu_index>>("reservedGpus"),
+    text::field<&GpuNode::reserved_gpus, list_of<text::int_between<0, 15>>>("reservedGpus"),
 };
 constexpr text::Field<GpuNode> kGpuNodeStatusFields[] = {
     text::field<&GpuNode::driver_version>("driverVersion"),

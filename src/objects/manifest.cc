@@ -24,24 +24,35 @@ void take_object(const Value& v, Origin origin, std::string shown, Gathered& out
   found.shown = std::move(shown);
   (out.*Member).push_back(std::move(found));
 }
-constexpr auto decode_any = [](const Value& v, auto& out, Decoder& d) { decode(v, out, d); };
+constexpr text::internal::DefaultReader decode_any{};
 
 struct KnownKind {
   std::string_view version, kind;
   void (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
 };
 
-template <auto Decode, KueueVersion Version>
-constexpr auto of_version =
-    [](const Value& v, auto& out, Decoder& d) { Decode(v, Version, out, d); };
+// Named types, not lambdas: clang names a lambda of one file like one of another, and the linker
+// then keeps one of the two template arguments.
 template <auto Decode>
-constexpr auto as_v1 = of_version<Decode, KueueVersion::kV1beta1>;
-template <auto Decode>
-constexpr auto as_v2 = [](const Value& v, auto& out, Decoder& d) {
-  if (!kueue_unconverted(v)) return Decode(v, KueueVersion::kV1beta2, out, d);
-  const auto turned = text::parse_json(convert_kueue(v, KueueVersion::kV1beta2));
-  Decode(turned.ok() ? turned->root() : v, KueueVersion::kV1beta2, out, d);
+struct AsV1 {
+  template <class T>
+  void operator()(const Value& v, T& out, Decoder& d) const {
+    Decode(v, KueueVersion::kV1beta1, out, d);
+  }
 };
+template <auto Decode>
+struct AsV2 {
+  template <class T>
+  void operator()(const Value& v, T& out, Decoder& d) const {
+    if (!kueue_unconverted(v)) return Decode(v, KueueVersion::kV1beta2, out, d);
+    const auto turned = text::parse_json(convert_kueue(v, KueueVersion::kV1beta2));
+    Decode(turned.ok() ? turned->root() : v, KueueVersion::kV1beta2, out, d);
+  }
+};
+template <auto Decode>
+constexpr AsV1<Decode> as_v1{};
+template <auto Decode>
+constexpr AsV2<Decode> as_v2{};
 
 constexpr std::string_view kKueue0 = "kueue.x-k8s.io/v1alpha1";
 constexpr std::string_view kKueue1 = "kueue.x-k8s.io/v1beta1";
