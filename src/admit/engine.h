@@ -61,6 +61,7 @@ class Engine {
   Engine(const Book& book, Ground* ground, const Options& options);
   explicit Engine(const Book& book, Ground* ground = nullptr) : Engine(book, ground, Options()) {}
 
+  void expect(std::size_t workloads) { ledger_.workloads.reserve(workloads); }
   // A workload of its LocalQueue; with an admission it holds quota. Never refused: what is wrong
   // with it is its reason to wait.
   WorkloadId add(const model::WorkloadSpec& spec, std::int64_t now_ns);

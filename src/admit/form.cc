@@ -31,15 +31,66 @@ void put_selector(std::string& key, const text::Selector& selector) {
   }
 }
 
+void put_terms(std::string& key, const std::vector<model::NodeSelectorTerm>& terms) {
+  put(key, static_cast<std::int64_t>(terms.size()));
+  for (const auto& term : terms) {
+    put_selector(key, term.labels);
+    put_selector(key, term.fields);
+  }
+}
+
+void put_pods(std::string& key, const model::PodSet& pods) {
+  put(key, static_cast<std::int64_t>(pods.namespaces.size()));
+  for (const auto& ns : pods.namespaces) put(key, ns);
+  put(key, (pods.all_namespaces ? 2 : 0) + (pods.match_nothing ? 1 : 0));
+  put_selector(key, pods.selector);
+}
+
+// What it asks of other pods; its own labels matter for that, and else are not looked at: most Jobs
+// have labels of their own.
+void put_neighbours(std::string& key, const model::PodSpec& pod) {
+  if (pod.affinity.empty() && pod.anti_affinity.empty() && pod.spread.empty()) return;
+  put(key, pod.ns);
+  for (const auto& [label, value] : pod.labels) put(key, label), put(key, value);
+  for (const auto* terms : {&pod.affinity, &pod.anti_affinity}) {
+    put(key, static_cast<std::int64_t>(terms->size()));
+    for (const auto& term : *terms) put(key, term.topology_key), put_pods(key, term.pods);
+  }
+  for (const auto& spread : pod.spread) {
+    put(key, spread.topology_key);
+    put(key, spread.max_skew);
+    put(key, spread.min_domains);
+    put(key,
+        (spread.hard ? 4 : 0) + (spread.honor_affinity ? 2 : 0) + (spread.honor_taints ? 1 : 0));
+    put_pods(key, spread.pods);
+  }
+}
+
+// What it takes of a node beside what its queue counts, and what it must reach there.
+void put_needs(std::string& key, const model::PodSpec& pod) {
+  put(key, static_cast<std::int64_t>(pod.requests.size()));
+  for (const auto& [resource, amount] : pod.requests) put(key, resource), put(key, amount);
+  put(key, static_cast<std::int64_t>(pod.gpu.kind));
+  put(key, pod.gpu.count);
+  put(key, pod.gpu.mig);
+  put(key, static_cast<std::int64_t>(pod.gpus_by_container.size()));
+  for (const int gpus : pod.gpus_by_container) put(key, gpus);
+  put(key, static_cast<std::int64_t>(pod.host_ports.size()));
+  for (const auto& port : pod.host_ports) {
+    put(key, port.protocol);
+    put(key, port.ip);
+    put(key, port.port);
+  }
+  put(key, static_cast<std::int64_t>(pod.volumes.size()));
+  for (const auto& volume : pod.volumes) put_terms(key, volume.node_terms);
+  put(key, pod.volume_missing);
+}
+
 // What of a pod decides where it may run, as far as flavors and nodes look at it.
 void put_pod(std::string& key, const model::PodSpec& pod) {
   put(key, static_cast<std::int64_t>(pod.node_selector.size()));
   for (const auto& [label, value] : pod.node_selector) put(key, label), put(key, value);
-  put(key, static_cast<std::int64_t>(pod.required_nodes.size()));
-  for (const auto& term : pod.required_nodes) {
-    put_selector(key, term.labels);
-    put_selector(key, term.fields);
-  }
+  put_terms(key, pod.required_nodes);
   put(key, static_cast<std::int64_t>(pod.tolerations.size()));
   for (const auto& t : pod.tolerations) {
     put(key, t.key);
@@ -52,6 +103,8 @@ void put_pod(std::string& key, const model::PodSpec& pod) {
   put(key, pod.gpu_min_memory_mib);
   put(key, pod.gpu.milli);
   put(key, pod.gpu.memory_mib);
+  put_needs(key, pod);
+  put_neighbours(key, pod);
 }
 
 void put_pod_set(std::string& key, const PodSet& set) {

@@ -163,10 +163,26 @@ schedule::Workload NodeGround::rest_of(const Known& known, const model::ClusterS
   return out;
 }
 
+// A pod of it waits for a claim, wherever there is room. Empty: none does.
+std::string NodeGround::lacks_claim(const Known& known) const {
+  const model::ClusterState& state = builder_.state();
+  for (const auto& pods : known.pods) {
+    for (const PodId pod : pods) {
+      const auto& info = *state.pod(pod).info;
+      if (info.volume_missing.empty()) continue;
+      return fmt::format("{} needs the claim {}, which does not exist or is not bound", info.name,
+                         info.volume_missing);
+    }
+  }
+  return "";
+}
+
 bool NodeGround::place_pods(WorkloadId id, const admit::Workload& workload,
                             const Assignment& assignment, Site& site, Answer& answer) {
   make_pods(id, assignment);
   const Known& known = known_.at(id);
+  answer.message = lacks_claim(known);
+  if (!answer.message.empty()) return false;
   model::ClusterState& state = overlay();
   Reservation in_domains(state);
   for (std::size_t i = 0; i < known.pods.size(); ++i) {
@@ -195,9 +211,13 @@ bool NodeGround::place_pods(WorkloadId id, const admit::Workload& workload,
 void NodeGround::refuse_pods(WorkloadId id, const admit::Workload& workload,
                              const Assignment& assignment, Answer& answer) {
   const Known& known = known_.at(id);
-  const schedule::Workload rest = rest_of(known, *overlay_, workload, assignment);
+  const schedule::Workload rest = rest_of(known, overlay(), workload, assignment);
   model::Outcome no;
-  if (rest.pending.empty()) {
+  if (std::string claim = lacks_claim(known); !claim.empty()) {
+    no.workload = workload.name;
+    no.reason = model::Reason::kVolumeMissing;
+    no.message = std::move(claim);
+  } else if (rest.pending.empty()) {
     no.workload = workload.name;
     no.reason = model::Reason::kTopologyPlacementFailed;
     no.message = answer.message;

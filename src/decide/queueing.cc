@@ -85,6 +85,7 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                    .start_ns = now_ns,
                                                                    .told = options.told,
                                                                    .forms = s.forms});
+  engine_->expect(s.workloads.size());
   for (const model::WorkloadSpec* spec : s.workloads) {
     const WorkloadId id = engine_->add(*spec, now_ns);
     if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));
@@ -99,26 +100,32 @@ bool Queueing::is_told(WorkloadId id) const {
   return options_.told == nullptr || options_.told->contains(engine_->workload(id).name);
 }
 
-// Slices and what they grow out of, parents of variants.
+// Slices and what they grow out of, parents of variants, whoever took a place.
 void Queueing::link_kindred() {
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    ids_.emplace(engine_->workload(id).name, id);
-    if (setting_.workloads[id]->has_variants) parents_.insert(id);
-  }
+  std::map<std::string_view, WorkloadId> by_name, by_uid;  // only where somebody names another
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     const model::WorkloadSpec& spec = *setting_.workloads[id];
-    const auto old = spec.replaces.empty() ? ids_.end() : ids_.find(spec.replaces);
-    if (old == ids_.end() || holds_quota(engine_->workload(id).stage)) continue;
-    engine_->grows(id, old->second);
-    if (ground_) ground_->grows(id, old->second);
+    if (spec.has_variants) parents_.insert(id);
+    if (!spec.replaces.empty() && !holds_quota(engine_->workload(id).stage)) {
+      if (by_name.empty()) by_name = ids_by(&admit::Workload::name);
+      const auto old = by_name.find(spec.replaces);
+      if (old != by_name.end()) {
+        engine_->grows(id, old->second);
+        if (ground_) ground_->grows(id, old->second);
+      }
+    }
+    if (!spec.preempted_by.empty()) {
+      if (by_uid.empty()) by_uid = ids_by(&admit::Workload::uid);
+      const auto by = by_uid.find(spec.preempted_by);
+      if (by != by_uid.end()) engine_->preempted_before(id, by->second);
+    }
   }
-  std::map<std::string, WorkloadId> by_uid;
-  for (WorkloadId id = 0; id < engine_->size(); ++id) by_uid.emplace(engine_->workload(id).uid, id);
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const std::string& by = setting_.workloads[id]->preempted_by;
-    const auto it = by.empty() ? by_uid.end() : by_uid.find(by);
-    if (it != by_uid.end()) engine_->preempted_before(id, it->second);
-  }
+}
+
+std::map<std::string_view, WorkloadId> Queueing::ids_by(std::string admit::Workload::* key) const {
+  std::map<std::string_view, WorkloadId> out;
+  for (WorkloadId id = 0; id < engine_->size(); ++id) out.emplace(engine_->workload(id).*key, id);
+  return out;
 }
 
 // Evicted ones none of whose pods is on a node any more give back what they hold.

@@ -60,6 +60,7 @@ class Queueing {
 
  private:
   void link_kindred();
+  std::map<std::string_view, admit::WorkloadId> ids_by(std::string admit::Workload::* key) const;
   void release_gone(std::int64_t now_ns);
   void evict_departing(std::int64_t now_ns);
   void replace_failed_nodes();
@@ -86,7 +87,6 @@ class Queueing {
   Options options_;
   std::set<std::string> leaving_nodes_;  // what is placed there starts later
   std::vector<std::string> released_;    // evicted ones that are gone
-  std::map<std::string, admit::WorkloadId> ids_;
   std::set<admit::WorkloadId> parents_;  // of variants
 };
 

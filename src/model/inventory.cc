@@ -1,7 +1,6 @@
 #include "model/inventory.h"
 
 #include <algorithm>
-#include <map>
 
 namespace berth::model {
 namespace {
@@ -44,6 +43,12 @@ Amounts with_mig_slots(const NodeSpec& spec) {
     }
   }
   return out;
+}
+
+std::optional<SymbolId> value_of(const NodeInfo& node, SymbolId key) {
+  const auto it =
+      std::lower_bound(node.labels.begin(), node.labels.end(), std::pair{key, SymbolId{0}});
+  return it != node.labels.end() && it->first == key ? std::optional(it->second) : std::nullopt;
 }
 
 }  // namespace
@@ -103,9 +108,8 @@ std::optional<std::uint32_t> Inventory::slot(std::string_view name) const {
 std::optional<std::string_view> Inventory::label(const NodeInfo& node, std::string_view key) const {
   auto id = strings_->find(key);
   if (!id) return std::nullopt;
-  auto it = std::lower_bound(node.labels.begin(), node.labels.end(), std::pair{*id, SymbolId{0}});
-  if (it == node.labels.end() || it->first != *id) return std::nullopt;
-  return strings_->text(it->second);
+  const auto value = value_of(node, *id);
+  return value ? std::optional(strings_->text(*value)) : std::nullopt;
 }
 
 bool Inventory::in_class(std::string_view label) const {
@@ -125,13 +129,18 @@ void Inventory::build_domains(const ShapeBook& book) {
     Domains d;
     d.of.assign(nodes_.size(), -1);
     d.with_key = NodeSet(nodes_.size());
-    std::map<std::string_view, std::vector<std::uint32_t>> groups;
-    for (std::size_t i = 0; i < nodes_.size(); ++i) {
-      if (auto value = label(*nodes_[i], key)) {
-        groups[*value].push_back(static_cast<std::uint32_t>(i));
+    boost::unordered_flat_map<SymbolId, std::vector<std::uint32_t>> by_value;
+    const auto id = strings_->find(key);
+    for (std::size_t i = 0; id && i < nodes_.size(); ++i) {
+      if (const auto value = value_of(*nodes_[i], *id)) {
+        by_value[*value].push_back(static_cast<std::uint32_t>(i));
         d.with_key.set(i);
       }
     }
+    std::vector<std::pair<std::string_view, std::vector<std::uint32_t>>> groups;
+    for (auto& [value, slots] : by_value)
+      groups.emplace_back(strings_->text(value), std::move(slots));
+    std::sort(groups.begin(), groups.end());
     bool sets = groups.size() <= Domains::kMaxSets;
     for (auto& [value, slots] : groups) {
       auto domain = static_cast<std::int32_t>(d.values.size());
@@ -154,9 +163,7 @@ void Inventory::find_class_keys(const ShapeBook& book) {
     if (!id) continue;
     boost::unordered_flat_map<SymbolId, bool> values;
     for (const auto& node : nodes_) {
-      auto it =
-          std::lower_bound(node->labels.begin(), node->labels.end(), std::pair{*id, SymbolId{0}});
-      if (it != node->labels.end() && it->first == *id) values.emplace(it->second, true);
+      if (const auto value = value_of(*node, *id)) values.emplace(*value, true);
       if (values.size() > kMaxClassValues) break;
     }
     if (values.size() <= kMaxClassValues) class_keys_.push_back(*id);

@@ -13,6 +13,7 @@
 #include <vector>
 
 #include "model/queue.h"
+#include "model/reason.h"
 
 namespace berth::model {
 
@@ -83,7 +84,8 @@ struct WorkloadSpec {
   std::string held_by;            // admission-gated-by: who must let it go first, or empty
   bool preemption_gated = false;  // a preemption gate is closed
   std::string incomplete;         // why it cannot be looked at yet, or empty
-  int max_execution_s = 0;        // 0: no limit
+  Reason incomplete_reason = Reason::kMisconfigured;  // of it
+  int max_execution_s = 0;                            // 0: no limit
   // Elastic: the slice ("ns/name") whose place this larger one takes, or empty.
   std::string replaces = {};
   // Concurrent admission: a variant may use these flavors alone (empty: all) and stands for its

@@ -42,6 +42,7 @@
 
 #include <cstddef>
 #include <memory>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -90,6 +91,13 @@ struct Inputs {
   std::vector<Note> ignored, warnings, invalid;
   std::vector<Note> notes;  // nothing wrong, worth knowing: suspended Jobs
   Counts counts;
+};
+
+// Of a cluster that is read without its nodes and the pods on them: those that are read all the
+// same.
+struct Bound {
+  std::set<std::string> pods;   // "ns/name"
+  std::set<std::string> nodes;  // names
 };
 
 // Not thread-safe. Documents may go away after add().

@@ -62,6 +62,13 @@ struct ObjectSet::State {
 
   // ---- pods ----
 
+  void visit(const std::map<std::string, Names, std::less<>>& index, std::string_view at,
+             const PodVisitor& f) const {
+    const auto it = index.find(at);
+    if (it == index.end()) return;
+    for (const std::string& key : it->second) f(key, pods.at(key));
+  }
+
   std::shared_ptr<const PodBody> body_of(const Value& v) {
     const BodyHash hash = hash_of_body(v, options.seed);
     if (const auto it = bodies.find(hash); it != bodies.end()) {
@@ -674,14 +681,21 @@ Inputs ObjectSet::inputs(const PlaceOf& believed) const {
   return resolve(std::move(all), {.live = true});
 }
 
-std::unique_ptr<ObjectSet> ObjectSet::copy() const {
-  ObjectSetOptions options;
-  options.seed = state_->options.seed;
-  auto out = std::make_unique<ObjectSet>(std::move(options));
-  out->state_->shelves = state_->shelves;
-  out->state_->pods = state_->pods;
-  out->state_->workload_owners = state_->workload_owners;
-  out->state_->revision = state_->revision;
+std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
+  auto out = std::make_unique<ObjectSet>(ObjectSetOptions{.seed = state_->options.seed});
+  State& to = *out->state_;
+  to.shelves = state_->shelves;
+  to.workload_owners = state_->workload_owners;
+  to.revision = state_->revision;
+  for (const auto& [key, pod] : state_->pods) {
+    const bool taken = bound == nullptr || pod.node.empty() || bound->pods.contains(key);
+    if (taken) to.pods.emplace_hint(to.pods.end(), key, pod);
+  }
+  if (bound == nullptr) return out;
+  to.shelves.gpu_nodes.objects.clear();
+  std::erase_if(to.shelves.nodes.objects, [bound](const auto& entry) {
+    return !bound->nodes.contains(entry.second->object.spec.name);
+  });
   return out;
 }
 
@@ -755,29 +769,17 @@ const LivePod* ObjectSet::pod(std::string_view key) const {
 std::size_t ObjectSet::pods() const { return state_->pods.size(); }
 std::size_t ObjectSet::nodes() const { return state_->shelves.nodes.objects.size(); }
 
-void ObjectSet::for_each_pod(
-    const std::function<void(const std::string&, const LivePod&)>& f) const {
+void ObjectSet::for_each_pod(const PodVisitor& f) const {
   for (const auto& [key, pod] : state_->pods) f(key, pod);
 }
-void ObjectSet::for_each_pod_on(
-    std::string_view node, const std::function<void(const std::string&, const LivePod&)>& f) const {
-  const auto it = state_->pods_on.find(node);
-  if (it == state_->pods_on.end()) return;
-  for (const std::string& key : it->second) f(key, state_->pods.at(key));
+void ObjectSet::for_each_pod_on(std::string_view node, const PodVisitor& f) const {
+  state_->visit(state_->pods_on, node, f);
 }
-void ObjectSet::for_each_member(
-    const std::string& group,
-    const std::function<void(const std::string&, const LivePod&)>& f) const {
-  const auto it = state_->members.find(group);
-  if (it == state_->members.end()) return;
-  for (const std::string& key : it->second) f(key, state_->pods.at(key));
+void ObjectSet::for_each_member(const std::string& group, const PodVisitor& f) const {
+  state_->visit(state_->members, group, f);
 }
-void ObjectSet::for_each_owned(
-    const std::string& owner,
-    const std::function<void(const std::string&, const LivePod&)>& f) const {
-  const auto it = state_->owned.find(owner);
-  if (it == state_->owned.end()) return;
-  for (const std::string& key : it->second) f(key, state_->pods.at(key));
+void ObjectSet::for_each_owned(const std::string& owner, const PodVisitor& f) const {
+  state_->visit(state_->owned, owner, f);
 }
 bool ObjectSet::has_node(std::string_view name) const {
   return state_->shelves.nodes.objects.contains("|/" + std::string(name));

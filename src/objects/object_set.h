@@ -113,13 +113,11 @@ class ObjectSet {
   const LivePod* pod(std::string_view key) const;  // "ns/name"; null: not kept
   std::size_t pods() const;
   std::size_t nodes() const;
-  void for_each_pod(const std::function<void(const std::string&, const LivePod&)>& f) const;
-  void for_each_pod_on(std::string_view node,
-                       const std::function<void(const std::string&, const LivePod&)>& f) const;
-  void for_each_member(const std::string& group,  // "ns/name"
-                       const std::function<void(const std::string&, const LivePod&)>& f) const;
-  void for_each_owned(const std::string& owner,  // "ns/Job/x"
-                      const std::function<void(const std::string&, const LivePod&)>& f) const;
+  using PodVisitor = std::function<void(const std::string& key, const LivePod&)>;
+  void for_each_pod(const PodVisitor& f) const;
+  void for_each_pod_on(std::string_view node, const PodVisitor& f) const;
+  void for_each_member(const std::string& group, const PodVisitor& f) const;  // of "ns/name"
+  void for_each_owned(const std::string& owner, const PodVisitor& f) const;   // by "ns/Job/x"
   bool has_node(std::string_view name) const;
 
   bool has_queues() const;                    // of any system
@@ -134,7 +132,8 @@ class ObjectSet {
   std::uint64_t revision() const;
   // The same objects, for inputs(), put() and remove() alone, on any one thread: what is decoded is
   // shared. From here on pods of every scheduler count. O(objects), a few pointers for each.
-  std::unique_ptr<ObjectSet> copy() const;
+  // With `bound` of the nodes, and of the pods on nodes, only those.
+  std::unique_ptr<ObjectSet> copy(const Bound* bound = nullptr) const;
 
  private:
   struct State;

@@ -60,6 +60,28 @@ TopologyAsk ask_of(const GangSpec& gang, const model::SubgroupSpec* sub, int cou
   return out;
 }
 
+// How few pods of each set may start. Together they are the group's own minimum at least: the first
+// sets make up for subgroups that state less.
+void set_minimums(const GangSpec& gang, std::vector<PodSetSpec>& sets) {
+  std::vector<std::int64_t> least;
+  std::int64_t lacks = gang.min_member;
+  for (const PodSetSpec& set : sets) {
+    const model::SubgroupSpec* sub = subgroup_of(gang, set.pod->subgroup);
+    const bool alone = std::count_if(sets.begin(), sets.end(), [&](const PodSetSpec& other) {
+                         return other.pod->subgroup == set.pod->subgroup;
+                       }) == 1;
+    const std::int64_t own = sub == nullptr ? 1 : std::max(1, sub->min_member);
+    least.push_back(alone ? std::min<std::int64_t>(own, set.count) : set.count);
+    lacks -= least.back();
+  }
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const std::int64_t more = std::clamp<std::int64_t>(lacks, 0, sets[i].count - least[i]);
+    lacks -= more;
+    least[i] += more;
+    if (least[i] < sets[i].count) sets[i].min_count = static_cast<int>(least[i]);
+  }
+}
+
 // One pod set for each subgroup, and for each shape in it; none when there are too many.
 std::vector<PodSetSpec> sets_of(const GangSpec& gang, const std::vector<PodSpec*>& pods,
                                 const model::QueueConfig& config) {
@@ -84,17 +106,9 @@ std::vector<PodSetSpec> sets_of(const GangSpec& gang, const std::vector<PodSpec*
     ++set->count;
     set->pods.push_back(qualified(pod->ns, pod->name));
   }
-  std::int64_t in_subgroups = 0;
-  for (const auto& sub : gang.subgroups) in_subgroups += sub.min_member;
+  set_minimums(gang, sets);
   for (PodSetSpec& set : sets) {
-    const std::string subgroup = set.pod->subgroup;
-    const model::SubgroupSpec* sub = subgroup_of(gang, subgroup);
-    const bool alone = std::count_if(sets.begin(), sets.end(), [&](const PodSetSpec& other) {
-                         return other.pod->subgroup == subgroup;
-                       }) == 1;
-    const std::int64_t least = std::max<std::int64_t>(
-        1, sub != nullptr ? sub->min_member : gang.min_member - in_subgroups);
-    if (alone && least < set.count) set.min_count = static_cast<int>(least);
+    const model::SubgroupSpec* sub = subgroup_of(gang, set.pod->subgroup);
     set.topology = ask_of(gang, sub, set.count, sets.size() > 1);
     PodSpec bare = *set.pod;
     bare.gang.clear();
@@ -151,6 +165,11 @@ void admit_as_running(model::WorkloadSpec& spec, const std::vector<PodSpec*>& po
   spec.admitted_ns = spec.reserved_ns;
 }
 
+void say_gated(const PodSpec& pod, model::WorkloadSpec& spec) {
+  spec.incomplete = "pod " + quoted(pod.name) + " has scheduling gates";
+  spec.incomplete_reason = model::Reason::kGated;
+}
+
 }  // namespace
 
 void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<PodSpec*>& pods,
@@ -165,7 +184,7 @@ void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<Po
   } else {
     for (PodSpec* pod : pods) {
       hold(*pod);
-      if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has scheduling gates";
+      if (pod->gated) say_gated(*pod, spec);
     }
   }
   add_workload(std::move(spec));
@@ -347,11 +366,14 @@ void Resolver::queue_kueue_gangs() {
       say("its pods are of more than " + std::to_string(kMostPodSets) + " kinds");
       continue;
     }
-    if (spec.incomplete.empty()) spec.incomplete = lacking(gang, pods);
+    if (spec.incomplete.empty()) {
+      spec.incomplete = lacking(gang, pods);
+      if (!spec.incomplete.empty()) spec.incomplete_reason = model::Reason::kGangIncomplete;
+    }
     for (PodSpec* pod : pods) {
       pod->queue = spec.queue;
       hold(*pod);
-      if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has scheduling gates";
+      if (pod->gated) say_gated(*pod, spec);
     }
     if (!gang.queue.empty() && gang.queue != spec.queue) {
       in_.warnings.add(Gathered::note(place.first, place.second, mark_path("labels", kQueueLabel),

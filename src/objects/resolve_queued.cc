@@ -266,7 +266,10 @@ void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod,
     return;
   }
   hold(pod);
-  if (pod.gated) spec.incomplete = "pod " + quoted(pod.name) + " has other scheduling gates";
+  if (pod.gated) {
+    spec.incomplete = "pod " + quoted(pod.name) + " has other scheduling gates";
+    spec.incomplete_reason = model::Reason::kGated;
+  }
   set.requests = quota_requests(pod, out_.queues.config);
   set.pods = {qualified(pod.ns, pod.name)};
   set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
@@ -325,7 +328,10 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
     }
     total = said;
     hold(*pod);
-    if (pod->gated) spec.incomplete = "pod " + quoted(pod->name) + " has other scheduling gates";
+    if (spec.incomplete.empty() && pod->gated) {
+      spec.incomplete = "pod " + quoted(pod->name) + " has other scheduling gates";
+      spec.incomplete_reason = model::Reason::kGated;
+    }
     spec.created_ns = std::min(spec.created_ns, pod->created_ns);
     model::PodSetSpec* set = role_of(*pod, meta, ask, spec.pod_sets);
     if (set == nullptr) {
@@ -341,6 +347,7 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
   if (spec.incomplete.empty() && pods != total) {
     spec.incomplete =
         std::to_string(pods) + " pods of its total count of " + std::to_string(total) + " exist";
+    spec.incomplete_reason = model::Reason::kGangIncomplete;
   }
   if (!spec.incomplete.empty()) {
     in_.notes.add(Gathered::note(first.origin, first.shown, "",

@@ -284,8 +284,11 @@ std::string too_large(const ClusterState& state, const model::Shape& shape) {
   }
   for (const auto& [resource, amount] : d.extended) {
     if (amount <= extended[resource]) continue;
-    add(fmt::format("{} {}", amount, state.inventory().strings().text(resource)),
-        extended[resource], std::to_string(extended[resource]));
+    const std::string name(state.inventory().strings().text(resource));
+    const auto shown = [&name](std::int64_t of_it) {
+      return name.starts_with("hugepages-") ? bytes(of_it) : std::to_string(of_it);
+    };
+    add(shown(amount) + ' ' + name, extended[resource], shown(extended[resource]));
   }
   if (parts.empty()) {
     return fmt::format(
