@@ -85,6 +85,7 @@ std::string bearer_of(const text::HttpRequest& request) {
 struct WhyQuestion {
   explain::Subject subject;
   std::string output = "json";
+  bool holders = false;  // all of them
 };
 
 Result<WhyQuestion> question_of(const text::HttpTarget& target) {
@@ -103,13 +104,19 @@ Result<WhyQuestion> question_of(const text::HttpTarget& target) {
   if (out.output != "json" && out.output != "table" && out.output != "yaml") {
     return invalid("output: want json, table or yaml");
   }
+  if (const auto all = target.get("holders")) {
+    if (*all != "all") return invalid("holders: want all, or leave it out");
+    out.holders = true;
+  }
   subject.kind = asked_kind(subject.kind);
   return out;
 }
 
-text::HttpResponse why_answer(const explain::Answer& answer, const std::string& output) {
+text::HttpResponse why_answer(const explain::Answer& answer, const WhyQuestion& question) {
+  const std::string& output = question.output;
   text::HttpResponse out =
-      output == "table"  ? answer_of(200, "text/plain; charset=utf-8", why_table(answer))
+      output == "table"
+          ? answer_of(200, "text/plain; charset=utf-8", why_table(answer, question.holders))
       : output == "yaml" ? answer_of(200, "application/yaml", yaml_of(why_json(answer)))
                          : json_answer(why_json(answer));
   out.headers.push_back({"Berth-Exit-Code", std::to_string(explain::exit_code(answer.standing))});
@@ -336,6 +343,7 @@ void PageServer::State::why_with(const WhyQuestion& question,
   asked.plan.now_ns = loop.wall().now_ns();
   asked.objects = objects;
   asked.decided = source.decided();
+  asked.holders = question.holders;
   asked.replay = options.decision_inputs.empty() || asked.decided.id.empty()
                      ? fmt::format("berth why {}{}{}/{}", subject.kind,
                                    subject.kind.empty() ? "" : " ", subject.ns, subject.name)
@@ -343,7 +351,7 @@ void PageServer::State::why_with(const WhyQuestion& question,
                                    asked.decided.id);
   if (desk_revision != now_revision) asked.cluster = source.copy();
   // The worker ends before we do.
-  const bool taken = jobs.try_push([this, asked, rights, exchange, output = question.output] {
+  const bool taken = jobs.try_push([this, asked, rights, exchange, question] {
     Result<WhyDesk::Answered> found = desk.answer(asked);
     if (!found.ok()) return exchange->respond(why_refusal(404, found.error().to_string()));
     if (rights) {
@@ -352,7 +360,7 @@ void PageServer::State::why_with(const WhyQuestion& question,
       }
       explain::summarise(*found->inputs, rights->sight, found->answer);
     }
-    exchange->respond(why_answer(found->answer, output));
+    exchange->respond(why_answer(found->answer, question));
   });
   if (!taken) return exchange->respond(why_refusal(503, "too many questions at once; try again"));
   desk_revision = now_revision;

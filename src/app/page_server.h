@@ -2,7 +2,8 @@
 //
 //   GET /, /page.js, /page.css
 //   GET /api/page?after=REVISION   when the facts differ from that revision, or after a while
-//   GET /api/why?kind=&namespace=&name=&output=   as `berth why -o json` (or table, yaml)
+//   GET /api/why?kind=&namespace=&name=&output=   as `berth why -o json` (or table, yaml); with
+//   &holders=all as with --holders
 //
 // berth why asks for the last, directly or through the API server, which takes Authorization for
 // itself: the token may then stand in Berth-Token. Refusals to it carry Berth-Answer: refused.

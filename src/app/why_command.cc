@@ -8,7 +8,6 @@
 #include <set>
 
 #include "app/busy.h"
-#include "app/read_budget.h"
 #include "app/sheet.h"
 #include "app/shell_word.h"
 #include "app/why_remote.h"
@@ -22,7 +21,6 @@ namespace berth::app {
 
 namespace {
 
-constexpr std::size_t kMostHoldersTold = 4096;  // with --holders
 constexpr int kExitNotThere = 1;
 
 // The words people and kubectl use.
@@ -134,25 +132,14 @@ std::string json_of(const explain::Tree& tree) {
 int answer_with(const WhyArguments& args, const explain::PlanOptions& given,
                 const explain::Subject& subject, const ClusterView& view, Terminal& terminal) {
   const ViewObjects objects(view);
-  explain::WhyOptions options;
+  ReadBudget budget(view.objects.size());
+  explain::WhyOptions options = why_options(view, objects, budget);
   options.plan = given;
   options.plan.now_ns = view.now_ns;
   if (view.hides("nodes")) options.plan.quota_only = true;  // of the rest nothing can be said
-  options.objects = &objects;
-  options.unseen = view.unseen;
   options.digest = digest_of(view);
   options.replay = replay_of(args, view);
-  options.live = view.live;
-  if (args.holders) options.most_holders = kMostHoldersTold;
-  // Many objects are not read again for every fix: the model's word is enough, but for rules that
-  // it does not know.
-  options.model_first = view.objects.size() > ReadBudget::kFew;
-  ReadBudget budget(view.objects.size());
-  options.reread =
-      [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
-    BERTH_CHECK(budget.take());
-    return inputs_with(view, changes);
-  };
+  if (args.holders) options.most_holders = explain::kMostHoldersTold;
   explain::Examiner examiner(view.inputs, std::move(options));
   std::optional<Busy> busy(std::in_place, "trying what would help", terminal);
   Result<explain::Answer> answer = examiner.why(subject);
@@ -180,7 +167,7 @@ bool for_controller(const WhyArguments& args, const explain::Subject& subject) {
                                subject.kind) != std::end(explain::kMakers);
   return !maker && args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
          args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
-         !args.quota_only && !args.holders;
+         !args.quota_only;
 }
 
 // nullopt: nobody could be asked.
@@ -190,7 +177,9 @@ std::optional<int> ask_for_it(const WhyArguments& args, const ControllerPlace& p
   if (!config.ok()) return std::nullopt;  // the view says so
   if (subject.ns.empty()) subject.ns = config->ns;
   std::optional<Busy> busy(std::in_place, "asking the controller", terminal);
-  const RemoteWhy got = ask_controller(*config, place, subject, args.output, terminal);
+  const RemoteWhy got = ask_controller(
+      *config, place, {.subject = subject, .output = args.output, .holders = args.holders},
+      terminal);
   busy.reset();
   if (got.how == RemoteWhy::How::kAnswered) {
     terminal.out << got.text;
@@ -224,6 +213,16 @@ text::Document named(const ObjectFacts& facts) {
   return {std::move(arena), root};
 }
 
+// Nodes, and pods on them, that are not to be read.
+bool left_out(const ObjectFacts& facts, const objects::Bound& also) {
+  if (facts.kind == "Node") return !also.nodes.contains(facts.name);
+  if (facts.kind != "Pod") return facts.kind == "GpuNode";
+  const text::Value* spec = facts.value->find("spec");
+  const text::Value* node = spec == nullptr ? nullptr : spec->find("nodeName");
+  const bool bound = node != nullptr && !node->string().empty();
+  return bound && !also.pods.contains(facts.ns + '/' + facts.name);
+}
+
 }  // namespace
 
 std::optional<explain::RawObject> ViewObjects::find(std::string_view kind, std::string_view ns,
@@ -239,8 +238,40 @@ std::vector<explain::RawObject> ViewObjects::of_kind(std::string_view kind) cons
   return out;
 }
 
+std::vector<explain::RawObject> ViewObjects::in_namespace(std::string_view kind,
+                                                          std::string_view ns) const {
+  const std::span<const ObjectFacts> all = view_.of_kind(kind);
+  const auto [begin, end] = std::ranges::equal_range(all, ns, {}, &ObjectFacts::ns);
+  std::vector<explain::RawObject> out;
+  for (auto it = begin; it != end; ++it) out.push_back(raw_of(*it));
+  return out;
+}
+
+explain::WhyOptions why_options(const ClusterView& view, const ViewObjects& objects,
+                                ReadBudget& budget) {
+  explain::WhyOptions out;
+  out.plan.now_ns = view.now_ns;
+  out.objects = &objects;
+  out.unseen = view.unseen;
+  out.live = view.live;
+  // Many objects are not read again for every fix: the model's word is enough, but for rules that
+  // it does not know.
+  out.model_first = view.objects.size() > ReadBudget::kFew;
+  out.reread = [&view, &budget](
+                   const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
+    BERTH_CHECK(budget.take());
+    return inputs_with(view, changes);
+  };
+  out.reread_part = [&view](const std::vector<explain::ObjectChange>& changes,
+                            const objects::Bound& also) {
+    return inputs_with(view, changes, &also);
+  };
+  return out;
+}
+
 Result<objects::Inputs> inputs_with(const ClusterView& view,
-                                    const std::vector<explain::ObjectChange>& changes) {
+                                    const std::vector<explain::ObjectChange>& changes,
+                                    const objects::Bound* also) {
   objects::ManifestReader reader({.live = view.live});
   int number = 0;
   std::vector<text::Document> made;  // until finish()
@@ -251,6 +282,7 @@ Result<objects::Inputs> inputs_with(const ClusterView& view,
     return {};
   };
   for (const ObjectFacts& facts : view.objects) {
+    if (also != nullptr && left_out(facts, *also)) continue;
     const auto change =
         std::find_if(changes.begin(), changes.end(), [&](const explain::ObjectChange& c) {
           return c.before && c.kind == facts.kind && c.ns == facts.ns && c.name == facts.name &&

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "app/cluster_view.h"
+#include "app/read_budget.h"
 #include "explain/why.h"
 
 namespace berth::app {
@@ -35,13 +36,20 @@ class ViewObjects : public explain::ObjectSource {
   std::optional<explain::RawObject> find(std::string_view kind, std::string_view ns,
                                          std::string_view name) const override;
   std::vector<explain::RawObject> of_kind(std::string_view kind) const override;
+  std::vector<explain::RawObject> in_namespace(std::string_view kind,
+                                               std::string_view ns) const override;
 
  private:
   const ClusterView& view_;
 };
 
-// The inputs of the view with these changes made to its objects, read anew.
+// How a view is asked about; all three outlive it.
+explain::WhyOptions why_options(const ClusterView& view, const ViewObjects& objects,
+                                ReadBudget& budget);
+// The inputs of the view with these changes made to its objects, read anew; also: without nodes and
+// the pods on them, but for those.
 Result<objects::Inputs> inputs_with(const ClusterView& view,
-                                    const std::vector<explain::ObjectChange>& changes);
+                                    const std::vector<explain::ObjectChange>& changes,
+                                    const objects::Bound* also = nullptr);
 
 }  // namespace berth::app

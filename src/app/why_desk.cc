@@ -35,8 +35,9 @@ ClusterCopy with_unknown(const ClusterCopy& cluster, const explain::ObjectSource
 }  // namespace
 
 Result<objects::Inputs> inputs_with(const objects::ObjectSet& copy,
-                                    const std::vector<explain::ObjectChange>& changes) {
-  const std::unique_ptr<objects::ObjectSet> set = copy.copy();
+                                    const std::vector<explain::ObjectChange>& changes,
+                                    const objects::Bound* also) {
+  const std::unique_ptr<objects::ObjectSet> set = copy.copy(also);
   for (const explain::ObjectChange& change : changes) {
     if (!change.after) {
       set->remove(change.api_version, change.kind, change.ns, change.name);
@@ -98,10 +99,15 @@ Result<WhyDesk::Answered> WhyDesk::answer(const Question& question) {
   how.objects = question.objects.get();
   how.replay = question.replay;
   how.decided = question.decided;
+  if (question.holders) how.most_holders = explain::kMostHoldersTold;
   ReadBudget budget(from.cluster->pods() + from.cluster->nodes());
   how.reread = [&](const std::vector<explain::ObjectChange>& changes) -> Result<objects::Inputs> {
     BERTH_CHECK(budget.take());
     return inputs_with(*from.cluster, changes);
+  };
+  how.reread_part = [&](const std::vector<explain::ObjectChange>& changes,
+                        const objects::Bound& also) {
+    return inputs_with(*from.cluster, changes, &also);
   };
   BERTH_TRY(explain::Answer answer, from.examiner.why(question.subject, std::move(how)));
   return Answered{std::move(answer), from.inputs};

@@ -21,7 +21,8 @@ using ClusterCopy = std::shared_ptr<const objects::ObjectSet>;
 
 // Reads the objects of the copy anew with these changes. O(objects).
 Result<objects::Inputs> inputs_with(const objects::ObjectSet& copy,
-                                    const std::vector<explain::ObjectChange>& changes);
+                                    const std::vector<explain::ObjectChange>& changes,
+                                    const objects::Bound* also = nullptr);
 
 class WhyDesk {
  public:
@@ -34,6 +35,7 @@ class WhyDesk {
     FetchedObjects objects;     // may be null
     std::string replay;
     explain::Decided decided;
+    bool holders = false;  // all of them
   };
   struct Answered {
     explain::Answer answer;

@@ -48,16 +48,18 @@ kube::Config at_url(const kube::Config& config, const ControllerPlace& place) {
   return out;
 }
 
-std::string target_of(const ControllerPlace& place, const explain::Subject& subject,
-                      const std::string& output) {
+std::string target_of(const ControllerPlace& place, const RemoteQuestion& question) {
+  const explain::Subject& subject = question.subject;
   std::string out;
   if (place.url.empty()) {
     out = fmt::format("/api/v1/namespaces/{}/services/https:{}:{}/proxy", place.ns, place.service,
                       place.port);
   }
-  return out + fmt::format("/api/why?kind={}&namespace={}&name={}&output={}",
+  return out + fmt::format("/api/why?kind={}&namespace={}&name={}&output={}{}",
                            text::percent_encode(subject.kind), text::percent_encode(subject.ns),
-                           text::percent_encode(subject.name), text::percent_encode(output));
+                           text::percent_encode(subject.name),
+                           text::percent_encode(question.output),
+                           question.holders ? "&holders=all" : "");
 }
 
 RemoteWhy outcome_of(const text::HttpResponse& answer) {
@@ -108,14 +110,13 @@ Result<ControllerPlace> parse_controller_place(std::string_view text) {
 }
 
 RemoteWhy ask_controller(const kube::Config& config, const ControllerPlace& place,
-                         const explain::Subject& subject, const std::string& output,
-                         Terminal& terminal) {
+                         const RemoteQuestion& question, Terminal& terminal) {
   RunLoop loop(terminal.monotonic, terminal.wall);
   kube::CurlTransport transport(loop, place.url.empty() ? config : at_url(config, place),
                                 terminal.environment, {.max_answer_bytes = kLongestAnswer});
   text::HttpRequest request;
   request.method = "GET";
-  request.target = target_of(place, subject, output);
+  request.target = target_of(place, question);
   request.headers = {{"Accept", "*/*"}, {"User-Agent", "berth-cli"}};
   const std::string token = token_of(config);
   if (place.url.empty() && !token.empty() && config.server.starts_with("https://")) {

@@ -35,8 +35,12 @@ struct RemoteWhy {
   std::string text;
   int code = 0;
 };
+struct RemoteQuestion {
+  explain::Subject subject;
+  std::string output;
+  bool holders = false;  // all of them
+};
 RemoteWhy ask_controller(const kube::Config& config, const ControllerPlace& place,
-                         const explain::Subject& subject, const std::string& output,
-                         Terminal& terminal);
+                         const RemoteQuestion& question, Terminal& terminal);
 
 }  // namespace berth::app

@@ -24,6 +24,7 @@ ChangedObjects::ChangedObjects(const ObjectSource& below, const std::vector<Obje
     one.raw.ns = change.ns;
     one.raw.name = change.name;
     one.raw.value = nullptr;
+    one.raw.lasts = false;
     if (change.after) {
       text::JsonWriter json;
       change.after->write(json);
@@ -56,15 +57,24 @@ std::optional<RawObject> ChangedObjects::find(std::string_view kind, std::string
 }
 
 std::vector<RawObject> ChangedObjects::of_kind(std::string_view kind) const {
-  std::vector<RawObject> out;
-  for (const RawObject& raw : below_.of_kind(kind)) {
-    const Changed* one = changed(raw.kind, raw.ns, raw.name);
-    if (one == nullptr) out.push_back(raw);
-  }
+  return over(below_.of_kind(kind), kind, nullptr);
+}
+
+std::vector<RawObject> ChangedObjects::in_namespace(std::string_view kind,
+                                                    std::string_view ns) const {
+  return over(below_.in_namespace(kind, ns), kind, &ns);
+}
+
+std::vector<RawObject> ChangedObjects::over(std::vector<RawObject> below, std::string_view kind,
+                                            const std::string_view* ns) const {
+  std::erase_if(below, [this](const RawObject& raw) {
+    return changed(raw.kind, raw.ns, raw.name) != nullptr;
+  });
   for (const Changed& one : changed_) {
-    if (one.raw.kind == kind && one.document) out.push_back(one.raw);
+    const bool here = one.raw.kind == kind && (ns == nullptr || one.raw.ns == *ns);
+    if (here && one.document) below.push_back(one.raw);
   }
-  return out;
+  return below;
 }
 
 std::vector<ObjectChange> one_after_the_other(std::vector<ObjectChange> first,

@@ -21,12 +21,15 @@ class ChangedObjects : public ObjectSource {
   std::optional<RawObject> find(std::string_view kind, std::string_view ns,
                                 std::string_view name) const override;
   std::vector<RawObject> of_kind(std::string_view kind) const override;
+  std::vector<RawObject> in_namespace(std::string_view kind, std::string_view ns) const override;
 
  private:
   struct Changed {
     RawObject raw;
     std::unique_ptr<const text::Document> document;  // null: deleted
   };
+  std::vector<RawObject> over(std::vector<RawObject> below, std::string_view kind,
+                              const std::string_view* ns) const;
   const Changed* changed(std::string_view kind, std::string_view ns, std::string_view name) const;
 
   const ObjectSource& below_;

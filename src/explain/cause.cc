@@ -153,6 +153,10 @@ NodePicture picture_of(schedule::Placer& placer, const model::ClusterState& stat
       ++out.eligible;
       out.free_milli += view.free_milli;
       out.largest_milli = std::max(out.largest_milli, view.free_milli);
+      if (!view.small) {
+        out.room_milli += view.free_milli;
+        out.room_largest = std::max(out.room_largest, view.free_milli);
+      }
     }
     out.with_room += view.blockers == 0 ? 1 : 0;
     out.never &= view.small || view.lasting != 0;
@@ -195,7 +199,7 @@ model::Reason reason_of(const NodePicture& picture, Constraint binding,
   if (demand.kind == model::GpuDemandSpec::Kind::kFraction) {
     asked = std::int64_t{demand.count} * demand.milli;
   }
-  if (asked > 0 && picture.free_milli >= asked) return model::Reason::kFragmented;
+  if (asked > 0 && picture.room_milli >= asked) return model::Reason::kFragmented;
   // Nodes that something else keeps it off for now count: once that is mended, this is what holds.
   const bool whole = demand.kind == model::GpuDemandSpec::Kind::kWhole;
   const bool scattered = picture.once_milli >= asked && picture.once_largest < asked;

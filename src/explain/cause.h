@@ -30,6 +30,8 @@ struct NodePicture {
   int eligible = 0;             // nothing but room, health or other pods is in the way
   int with_room = 0;
   std::int64_t free_milli = 0;    // on eligible nodes
+  std::int64_t room_milli = 0;    // on those of them that are large enough
+  int room_largest = 0;           // of it on one node
   std::int64_t once_largest = 0;  // the most of that on one node
   std::int64_t once_milli =
       0;  // on all that are blamed, also where something else is in the way now

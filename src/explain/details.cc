@@ -180,7 +180,8 @@ std::string taints_in_the_way(const NodePicture& picture, const model::ClusterSt
 std::string selector_in_the_way(const NodePicture& picture, const model::ClusterState& state,
                                 const PodSpec& pod) {
   std::string worst;
-  int most = 0;
+  int most = 0, large_enough = 0;
+  for (const NodeView& view : picture.nodes) large_enough += picture.counts(view) ? 1 : 0;
   for (const auto& [key, value] : pod.node_selector) {
     int missing = 0;
     for (const NodeView& view : picture.nodes) {
@@ -193,7 +194,8 @@ std::string selector_in_the_way(const NodePicture& picture, const model::Cluster
       worst = key + '=' + value;
     }
   }
-  return fmt::format("no node that is large enough has the label {}", worst);
+  return fmt::format("no node that is large enough has the label {}{}", worst,
+                     most < large_enough ? " and meets its other rules" : "");
 }
 
 // "2 nodes that could take it", or "1 of 2 nodes ...", where something else keeps it off the rest.
@@ -217,13 +219,16 @@ std::string message_of(const NodePicture& picture, const model::ClusterState& st
     case Reason::kNodeSelectorMismatch:
       return selector_in_the_way(picture, state, pod);
     case Reason::kFragmented:
+      if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) {
+        return fmt::format("{} on one node, and no node has that free", each);
+      }
       return fmt::format(
           "{} on one node, and no node has that free; {} are free in total, at most {} on a node",
-          each, show_milli(picture.free_milli), show_milli(picture.largest_milli));
+          each, show_milli(picture.room_milli), show_milli(picture.room_largest));
     case Reason::kInsufficientGpus:
       if (pod.gpu.kind != GpuDemandSpec::Kind::kWhole) break;
       return fmt::format("needs {} on one node; {} free on {}", each,
-                         show_milli(picture.free_milli), short_of_gpus(picture, could));
+                         show_milli(picture.room_milli), short_of_gpus(picture, could));
     case Reason::kGpuUnhealthy:
       return fmt::format("it would fit {} but for GPUs that are unhealthy or reserved",
                          show_count(picture.blamed_only, "node"));
@@ -242,7 +247,10 @@ std::string absent_resource(const objects::Inputs& inputs, const PodSpec& pod) {
     for (const auto& [resource, amount] : node.allocatable) {
       if (amount > 0) offered.insert(resource);
     }
-    if (!node.gpus.empty()) offered.insert("nvidia.com/gpu");
+    // A device that is cut into slices is offered by their names alone.
+    const bool whole = std::any_of(node.gpus.begin(), node.gpus.end(),
+                                   [](const model::GpuSpec& gpu) { return gpu.mig.empty(); });
+    if (whole) offered.insert("nvidia.com/gpu");
   }
   if (offered.empty()) return "";
   for (const auto& [resource, amount] : pod.requests) asked.insert(resource);
@@ -288,10 +296,10 @@ void show_nodes(const NodePicture& picture, const model::ClusterState& state, co
   out.have = std::move(have);
   const std::int64_t needed = asked_milli(pod.gpu);
   if (out.reason == Reason::kFragmented) {
-    out.fragmentation = {.free_milli = picture.free_milli,
-                         .largest_milli = picture.largest_milli,
+    out.fragmentation = {.free_milli = picture.room_milli,
+                         .largest_milli = picture.room_largest,
                          .needed_milli = needed,
-                         .stranded_milli = picture.free_milli};
+                         .stranded_milli = picture.room_milli};
   }
   int left = static_cast<int>(picture.nodes.size());
   schedule::Blockers before = 0;

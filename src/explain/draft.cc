@@ -12,6 +12,13 @@ ObjectChange change_of(const RawObject& raw) {
 
 }  // namespace
 
+std::vector<RawObject> ObjectSource::in_namespace(std::string_view kind,
+                                                  std::string_view ns) const {
+  std::vector<RawObject> out = of_kind(kind);
+  std::erase_if(out, [ns](const RawObject& raw) { return raw.ns != ns; });
+  return out;
+}
+
 Tree* Draft::edit(const ObjectSource* source, std::string_view kind, std::string_view ns,
                   std::string_view name) {
   for (ObjectChange& change : objects) {

@@ -21,6 +21,7 @@ namespace berth::explain {
 struct RawObject {
   std::string api_version, kind, ns, name, uid, resource_version;
   const text::Value* value = nullptr;
+  bool lasts = true;  // the value is the source's own, not of a change that is tried
 };
 
 // Where objects can be looked up; without it fixes name no objects.
@@ -30,6 +31,8 @@ class ObjectSource {
   virtual std::optional<RawObject> find(std::string_view kind, std::string_view ns,
                                         std::string_view name) const = 0;
   virtual std::vector<RawObject> of_kind(std::string_view kind) const = 0;
+  // Of kinds of which there may be many; what of_kind() has, in its order.
+  virtual std::vector<RawObject> in_namespace(std::string_view kind, std::string_view ns) const;
 };
 
 // No before: to be created. No after: to be deleted.

@@ -4,6 +4,7 @@
 #include <optional>
 #include <set>
 
+#include "explain/anew.h"
 #include "explain/behind.h"
 #include "objects/quota_requests.h"
 
@@ -87,10 +88,11 @@ bool mends(std::string_view kind, model::Reason reason) {
       {Reason::kMisconfigured,
        {"remove-field", "other-class", "create-class", "one-way", "create-group", "create-queue",
         "open-queue", "label-namespace", "other-queue", "other-flavor", "create-flavor",
-        "drop-checks", "drop-node-name"}},
+        "drop-checks", "drop-node-name", "flavor-topology", "create-topology"}},
       {Reason::kNoMatchingFlavor,
        {"tolerate", "flavor-taints", "flavor-labels", "cover-resource", "other-queue",
-        "drop-selector", "other-selector", "drop-affinity", "fewer-resources", "other-resource"}},
+        "drop-selector", "other-selector", "drop-affinity", "fewer-resources", "other-resource",
+        "other-level", "drop-topology"}},
       {Reason::kNeverFits,
        {"fewer-gpus", "fewer-resources", "other-resource", "smaller-gang", "fewer-pods",
         "prefer-topology", "repartition", "add-nodes"}},
@@ -114,6 +116,7 @@ class FixSearch {
     propose_devices(s_, proposals_);
     propose_queues(s_, proposals_);
     propose_flavors(s_, proposals_);
+    propose_topology(s_, proposals_);
     propose_nodes(s_, proposals_);
     propose_holders(s_, proposals_);
     std::stable_sort(proposals_.begin(), proposals_.end(),
@@ -232,6 +235,9 @@ class FixSearch {
 
   bool stands_a_second_look(const std::vector<ObjectChange>& changes) const {
     if (!s_.options.reread) return true;
+    if (const auto anew = s_.options.anew ? s_.options.anew(changes) : std::nullopt) {
+      return anew->ok() && starts(**anew);
+    }
     const Result<objects::Inputs> inputs = s_.options.reread(changes);
     return inputs.ok() && starts_in(*inputs, s_.options.plan, s_.subject);
   }
@@ -281,27 +287,45 @@ class FixSearch {
         Draft draft;
         if (!goes_against(first, reason) || !first.apply(draft)) continue;
         const std::vector<ObjectChange> changes = changes_of(std::move(draft));
-        const Result<objects::Inputs> inputs = s_.options.reread(changes);
-        if (changes.empty() || !inputs.ok()) continue;
-        ++steps;
-        try_after(first, changes, *inputs);
+        if (!changes.empty() && try_after(first, changes)) ++steps;
       }
       if (!fixes_.empty()) return;
     }
   }
 
-  void try_after(const Proposal& first, const std::vector<ObjectChange>& changes,
-                 const objects::Inputs& inputs) {
+  Result<objects::Inputs> as_written(const std::vector<ObjectChange>& changes) const {
+    const auto& options = s_.options;
+    return options.reread_as_written ? options.reread_as_written(changes) : options.reread(changes);
+  }
+
+  // What is asked of the objects as the changes leave them; an error when they cannot be read.
+  Result<Answer> ask_after(const std::vector<ObjectChange>& changes) const {
     const ChangedObjects objects(*s_.objects(), changes);
     WhyOptions options = s_.options;
     options.objects = &objects;
     options.most_fixes = 1;
     options.most_steps = s_.options.most_steps - 1;
+    // What comes next may be a rule of the API server: it is for the next look to say so.
     options.reread = [&](const std::vector<ObjectChange>& more) {
-      return s_.options.reread(one_after_the_other(changes, more));
+      return as_written(one_after_the_other(changes, more));
     };
-    const Result<Answer> next = Examiner(inputs, std::move(options)).why(s_.subject);
-    if (!next.ok() || next->fixes.empty()) return;
+    options.reread_part = nullptr;
+    if (auto anew =
+            s_.options.anew_as_written ? s_.options.anew_as_written(changes) : std::nullopt) {
+      BERTH_TRY(const Anew found, std::move(*anew));
+      options.reread_part = [&](const std::vector<ObjectChange>& more, const objects::Bound& also) {
+        return s_.options.reread_part(one_after_the_other(changes, more), also);
+      };
+      return why_after(found, options, s_.subject);
+    }
+    BERTH_TRY(const objects::Inputs inputs, as_written(changes));
+    return Examiner(inputs, std::move(options)).why(s_.subject);
+  }
+
+  bool try_after(const Proposal& first, const std::vector<ObjectChange>& changes) {
+    const Result<Answer> next = ask_after(changes);
+    if (!next.ok()) return false;
+    if (next->fixes.empty()) return true;
     Fix fix = next->fixes.front();
     fix.title = first.title + ", and " + fix.title;
     fix.kind = first.kind + '+' + fix.kind;
@@ -309,6 +333,7 @@ class FixSearch {
     fix.restarts += first.restarts;
     fix.changes = one_after_the_other(changes, fix.changes);
     fixes_.push_back(std::move(fix));
+    return true;
   }
 
   const Situation& s_;

@@ -45,15 +45,16 @@ struct Situation {
 using Proposals = std::vector<Proposal>;
 
 // Generators, by what they change.
-void propose_rules(const Situation& s, Proposals& out);    // taints, selectors, affinity, ports
-void propose_sizes(const Situation& s, Proposals& out);    // GPUs, cpu, memory, gangs, topology
-void propose_nodes(const Situation& s, Proposals& out);    // uncordon, repair, taints, more nodes
-void propose_holders(const Situation& s, Proposals& out);  // who would have to go or move
-void propose_devices(const Situation& s, Proposals& out);  // resources that no node offers
-void propose_queues(const Situation& s, Proposals& out);   // quota, queues, priority
-void propose_flavors(const Situation& s, Proposals& out);  // flavors, what queues cover
-void propose_gates(const Situation& s, Proposals& out);    // gates, suspension, claims
-void propose_server(const Situation& s, Proposals& out);   // namespace quota, classes, ranges
+void propose_rules(const Situation& s, Proposals& out);     // taints, selectors, affinity, ports
+void propose_sizes(const Situation& s, Proposals& out);     // GPUs, cpu, memory, gangs, topology
+void propose_nodes(const Situation& s, Proposals& out);     // uncordon, repair, taints, more nodes
+void propose_holders(const Situation& s, Proposals& out);   // who would have to go or move
+void propose_devices(const Situation& s, Proposals& out);   // resources that no node offers
+void propose_queues(const Situation& s, Proposals& out);    // quota, queues, priority
+void propose_flavors(const Situation& s, Proposals& out);   // flavors, what queues cover
+void propose_topology(const Situation& s, Proposals& out);  // levels of a Topology
+void propose_gates(const Situation& s, Proposals& out);     // gates, suspension, claims
+void propose_server(const Situation& s, Proposals& out);    // namespace quota, classes, ranges
 
 // Edits every template of the unit, in the model and in the objects. object may be null.
 using ModelEdit = std::function<void(model::PodSpec&)>;

@@ -29,7 +29,9 @@ bool mend_own(const Situation& s, Draft& draft,
 
 // The members that are missing come, or the minimum goes.
 bool mend_gang(const Situation& s, Draft& draft) {
-  if (s.unit.gang == nullptr) return false;
+  if (s.unit.gang == nullptr) {
+    return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+  }
   const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
   if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
     model::GangSpec gang = *s.unit.gang;
@@ -210,6 +212,7 @@ void make_flavors(model::QueueRules& queues) {
 // cannot admit it can.
 bool mend_queue(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
+  mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
   model::QueueRules& queues = edit_rules(s, draft);
   const auto in_namespace = [&](const auto& local) { return local.ns == s.unit.queued->ns; };
   auto local = std::find_if(
@@ -302,6 +305,7 @@ bool mend_flavor(const Situation& s, Draft& draft) {
 bool mend(const Situation& s, Reason reason, Draft& draft) {
   switch (reason) {
     case Reason::kGated:
+      mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
       return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, no_edit);
     case Reason::kVolumeMissing:
       return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, no_edit);

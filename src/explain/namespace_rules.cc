@@ -251,23 +251,17 @@ std::optional<Held> by_range(const Range& range, const Asked& asked) {
 
 }  // namespace
 
-std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mine) {
+std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mine,
+                              PodReadings& readings) {
   const std::string& ns = mine.object->ns;
   std::vector<RawObject> quotas;
   for (RawObject& raw : objects.of_kind("ResourceQuota")) {
     if (raw.ns == ns && counts_it(*raw.value, mine)) quotas.push_back(std::move(raw));
   }
   if (quotas.empty()) return std::nullopt;
-  std::vector<PodTemplate> others;
-  const std::vector<RawObject> pods = objects.of_kind("Pod");
-  for (const RawObject& raw : pods) {
-    const Value* spec = raw.ns == ns ? deeper(raw.value, {"spec"}) : nullptr;
-    if (spec == nullptr || raw.value == mine.object->value) continue;
-    PodTemplate other;
-    other.spec = spec;
-    other.ended = has_ended(*raw.value);
-    if (read_spec(*spec, other)) others.push_back(std::move(other));
-  }
+  std::vector<RawObject> pods = objects.in_namespace("Pod", ns);
+  const bool shown = !pods.empty() || !objects.of_kind("Pod").empty();
+  std::erase_if(pods, [&](const RawObject& raw) { return raw.value == mine.object->value; });
   for (const RawObject& quota : quotas) {
     const Amounts hard = amounts_below(quota.value, {"spec", "hard"});
     const Amounts told = amounts_below(quota.value, {"status", "used"});
@@ -283,12 +277,13 @@ std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mi
                     .resource = line};
       }
       std::int64_t used = 0;
-      for (const PodTemplate& other : others) {
-        if (!counts_it(*quota.value, other)) continue;
-        used = sum_of(used, taken_of(line, other).value_or(0));
+      for (const RawObject& raw : pods) {
+        const PodTemplate* other = readings.get(raw);
+        if (other == nullptr || !counts_it(*quota.value, *other)) continue;
+        used = sum_of(used, taken_of(line, *other).value_or(0));
       }
       const auto written = told.find(line);
-      if (pods.empty() && written != told.end()) used = written->second;  // pods are not shown
+      if (!shown && written != told.end()) used = written->second;
       if (*each > 0 && sum_of(used, times(*each, mine.fresh)) > most) {
         return short_of(quota, line, most, used, *each, mine.fresh);
       }

@@ -12,7 +12,8 @@
 
 namespace berth::explain {
 
-std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mine);
+std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mine,
+                              PodReadings& readings);
 std::optional<Held> by_ranges(const ObjectSource& objects, const PodTemplate& mine);
 
 }  // namespace berth::explain

@@ -82,6 +82,24 @@ bool read_spec(const Value& spec, PodTemplate& out) {
          objects::effective_requests(limited, nullptr, out.pod.overhead, out.limits);
 }
 
+const PodTemplate* PodReadings::get(const RawObject& pod) {
+  const bool keep = pod.lasts && (known_.size() < kMost || known_.contains(pod.value));
+  std::optional<PodTemplate>* at = &last_;
+  if (keep) {
+    const auto [it, fresh] = known_.try_emplace(pod.value);
+    if (!fresh) return it->second ? &*it->second : nullptr;
+    at = &it->second;
+  }
+  at->emplace();
+  const text::Value* spec = pod.value->find("spec");
+  if (spec != nullptr) {
+    (*at)->spec = spec;
+    (*at)->ended = has_ended(*pod.value);
+  }
+  if (spec == nullptr || !read_spec(*spec, **at)) at->reset();
+  return *at ? &**at : nullptr;
+}
+
 bool has_ended(const Value& pod) {
   const std::string phase = text_below(&pod, {"status", "phase"});
   return phase == "Succeeded" || phase == "Failed";

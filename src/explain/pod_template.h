@@ -8,6 +8,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "explain/draft.h"
@@ -41,6 +42,19 @@ bool read_spec(const text::Value& spec, PodTemplate& out);
 bool has_ended(const text::Value& pod);
 // An object of the API server's: a manifest that nobody has applied yet has neither.
 bool was_admitted(const RawObject& object);
+
+// Pods that are there, each read once for all changes that are tried. Of at most kMost it is kept.
+class PodReadings {
+ public:
+  static constexpr std::size_t kMost = 8'000;
+
+  // Null: as read_spec() says. What is returned is gone with the next one when pod does not last.
+  const PodTemplate* get(const RawObject& pod);
+
+ private:
+  std::unordered_map<const text::Value*, std::optional<PodTemplate>> known_;
+  std::optional<PodTemplate> last_;
+};
 
 // One item of a LimitRange, with what the API server makes of its gaps.
 struct Range {

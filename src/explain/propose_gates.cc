@@ -25,15 +25,29 @@ void add(Proposals& out, std::string title, const char* kind, int disturbance,
                  .apply = std::move(apply)});
 }
 
+// The queue's own gate stays: the queue opens it when it admits the pod.
+void open_gates(Tree& spec, bool queued) {
+  Tree* gates = queued ? spec.find("schedulingGates") : nullptr;
+  if (gates != nullptr) {
+    std::erase_if(gates->items(), [](const Tree& gate) {
+      const Tree* name = gate.find("name");
+      return name == nullptr || !name->string().starts_with("kueue.x-k8s.io/");
+    });
+  }
+  if (gates == nullptr || gates->items().empty()) spec.erase("schedulingGates");
+}
+
 void gates(const Situation& s, Proposals& out) {
   const bool gated = s.sample.gated || std::any_of(s.unit.pending.begin(), s.unit.pending.end(),
                                                    [](const PodSpec* pod) { return pod->gated; });
   if (!gated) return;
   out.push_back(
       {.title = "remove its scheduling gates", .kind = "remove-gate", .apply = [&s](Draft& draft) {
+         if (model::WorkloadSpec* spec = edit_queued(s, draft)) spec->incomplete.clear();
+         const bool queued = s.unit.queued != nullptr;
          return edit_pods(
              s, draft, [](PodSpec& pod) { pod.gated = false; },
-             [](Tree&, Tree& spec) { spec.erase("schedulingGates"); });
+             [queued](Tree&, Tree& spec) { open_gates(spec, queued); });
        }});
 }
 

@@ -22,11 +22,30 @@ struct HeldPod {
   int priority = 0;
 };
 
-std::vector<HeldPod> pods_on(const Situation& s, std::uint32_t slot, bool of_queues = false) {
+using PodNames = std::set<std::string, std::less<>>;
+
+// A static pod: its node makes it anew.
+bool comes_back_there(const PodSpec& pod) { return pod.owner.starts_with("Node/"); }
+
+// Whose end gives it nothing: pods of the same Job, set or group, and those that come back.
+PodNames pods_to_keep(const Situation& s) {
+  PodNames out;
+  for (const PodSpec& pod : s.inputs().pods) {
+    const bool one_owner = !pod.owner.empty() && pod.owner == s.sample.owner;
+    const bool one_gang = !pod.gang.empty() && pod.gang == s.sample.gang;
+    const bool own = pod.ns == s.sample.ns && (one_owner || one_gang);
+    const bool stays = !pod.node_name.empty() && comes_back_there(pod);
+    if (own || stays) out.insert(pod.ns + '/' + pod.name);
+  }
+  return out;
+}
+
+std::vector<HeldPod> pods_on(const Situation& s, std::uint32_t slot, const PodNames& but,
+                             bool of_queues = false) {
   std::vector<HeldPod> out;
   s.state->for_each_pod_on(slot, [&](model::PodId id) {
     const model::PodEntry& pod = s.state->pod(id);
-    if (pod.info->queued && !of_queues) return;
+    if ((pod.info->queued && !of_queues) || but.contains(pod.info->name)) return;
     out.push_back({pod.info->name, pod.gpus.milli(), pod.info->priority});
   });
   std::sort(out.begin(), out.end(), [](const HeldPod& a, const HeldPod& b) {
@@ -46,14 +65,18 @@ const PodSpec* spec_of(const Situation& s, const std::string& name) {
 }
 
 bool is_made_anew(const Situation& s, const PodSpec& pod) {
-  return pod.owner.starts_with("Job/") && s.objects() != nullptr &&
-         s.objects()->find("Job", pod.ns, pod.owner.substr(4)).has_value();
+  const std::size_t slash = pod.owner.find('/');
+  if (slash == std::string::npos || s.objects() == nullptr) return false;
+  const std::string kind = pod.owner.substr(0, slash);
+  if (kind == "DaemonSet") return true;
+  const bool makes = kind == "Job" || kind == "ReplicaSet" || kind == "StatefulSet";
+  return makes && s.objects()->find(kind, pod.ns, pod.owner.substr(slash + 1)).has_value();
 }
 
 // Pods whose node is a part of what they are, that stand and fall with others, or that leave.
 bool stays_where_it_is(const PodSpec& pod) {
-  return pod.owner.starts_with("DaemonSet/") || pod.owner.starts_with("Node/") ||
-         !pod.gang.empty() || pod.terminating || pod.gpu.kind == model::GpuDemandSpec::Kind::kNone;
+  return comes_back_there(pod) || pod.owner.starts_with("DaemonSet/") || !pod.gang.empty() ||
+         pod.terminating || pod.gpu.kind == model::GpuDemandSpec::Kind::kNone;
 }
 
 // A pod that leaves enough room behind it, and where it runs.
@@ -126,7 +149,7 @@ void propose_moves(const Situation& s, int needed, Proposals& out) {
   std::vector<Movable> movable;
   for (const NodeView& view : s.picture->nodes) {
     if (!s.picture->counts(view) || movable.size() > 400) continue;
-    for (const HeldPod& pod : pods_on(s, view.slot, true)) {
+    for (const HeldPod& pod : pods_on(s, view.slot, {}, true)) {
       const bool enough = pod.milli > 0 && view.free_milli + pod.milli >= needed;
       if (enough && pod.milli <= largest) movable.push_back({pod, view.slot});
     }
@@ -172,6 +195,8 @@ void take_away(const Situation& s, Draft& draft, const std::string& name) {
   again.node_name.clear();
   again.gpu_indices.clear();
   again.started_ns = 0;
+  // The pods of a Job have its age; others are as old as they are.
+  if (!pod->owner.starts_with("Job/")) again.created_ns = s.options.plan.now_ns;
   draft.pods[name] = std::move(again);
 }
 
@@ -186,7 +211,7 @@ void propose(const Situation& s, const std::vector<HeldPod>& pods, const std::st
   }
   const PodSpec* only = pods.size() == 1 ? spec_of(s, pods.front().name) : nullptr;
   const bool leaves = only != nullptr && only->terminating;
-  const bool anew = only != nullptr && is_made_anew(s, *only);
+  const bool anew = only != nullptr && only->owner.starts_with("Job/") && is_made_anew(s, *only);
   out.push_back({.title = leaves ? fmt::format("let {} on {} end: it is being deleted", list, node)
                                  : fmt::format("delete {} on {}{}", list, node,
                                                anew ? ", which its Job makes anew elsewhere" : ""),
@@ -311,10 +336,11 @@ void stop_jobs(const Situation& s, const std::vector<Candidate>& candidates, Pro
 }
 
 // Running pods by the job they belong to, smallest first.
-void whole_jobs(const Situation& s, Proposals& out) {
+void whole_jobs(const Situation& s, const PodNames& but, Proposals& out) {
   std::map<std::string, std::vector<const PodSpec*>> jobs;
   for (const PodSpec& pod : s.inputs().pods) {
     if (pod.node_name.empty() || pod.queued || pod.gpu.count == 0) continue;
+    if (but.contains(pod.ns + '/' + pod.name)) continue;
     const std::string key = !pod.gang.empty() ? pod.ns + '/' + pod.gang
                             : !pod.owner.empty()
                                 ? pod.ns + '/' + pod.owner.substr(pod.owner.find('/') + 1)
@@ -330,19 +356,26 @@ void whole_jobs(const Situation& s, Proposals& out) {
   for (const auto& [count, name] : order) propose_stop(s, name, jobs.at(name), out);
 }
 
+// What it asks for, in milli of GPUs, on a node with so many shares of each.
+int needed_on(const Situation& s, int shares) {
+  const model::GpuDemandSpec& gpu = s.sample.gpu;
+  const bool counted = gpu.kind == model::GpuDemandSpec::Kind::kWhole ||
+                       gpu.kind == model::GpuDemandSpec::Kind::kShared;
+  return gpu.count * (counted ? model::kMilliPerGpu / std::max(1, shares) : gpu.milli);
+}
+
 }  // namespace
 
 void propose_holders(const Situation& s, Proposals& out) {
   if (s.picture == nullptr || s.state == nullptr) return;
   std::vector<Candidate> one, two, several;
-  const int needed = s.sample.gpu.kind == model::GpuDemandSpec::Kind::kWhole
-                         ? s.sample.gpu.count * model::kMilliPerGpu
-                         : s.sample.gpu.milli * s.sample.gpu.count;
-  propose_moves(s, needed, out);
+  propose_moves(s, needed_on(s, 1), out);
+  const PodNames keep = pods_to_keep(s);
   for (const NodeView& view : s.picture->nodes) {
     if (!s.picture->counts(view)) continue;
     if (one.size() + two.size() > 400) break;
-    const std::vector<HeldPod> held = pods_on(s, view.slot);
+    const int needed = needed_on(s, s.state->info(view.slot).shares_per_gpu);
+    const std::vector<HeldPod> held = pods_on(s, view.slot, keep);
     const std::string& node = s.state->info(view.slot).name;
     Candidate more{.pods = fewest(held, view.free_milli, needed), .node = node};
     for (const HeldPod& pod : more.pods) more.milli += pod.milli;
@@ -370,7 +403,7 @@ void propose_holders(const Situation& s, Proposals& out) {
   one.insert(one.end(), two.begin(), two.end());
   one.insert(one.end(), several.begin(), several.end());
   stop_jobs(s, one, out);
-  whole_jobs(s, out);
+  whole_jobs(s, keep, out);
 }
 
 }  // namespace berth::explain

@@ -68,7 +68,7 @@ void namespace_quota(const Situation& s, const Held& held, Proposals& out) {
   if (held.too_many > 0 && s.unit.places.size() == 1 && s.unit.places.front().kind == "Job") {
     const TemplatePlace& place = s.unit.places.front();
     const auto job = s.objects()->find("Job", place.ns, place.name);
-    const int fewer = job ? pods_wanted(*job) - held.too_many : 0;
+    const int fewer = job ? pods_wanted_by_queue(*job) - held.too_many : 0;
     if (fewer > 0) {
       against(out, fmt::format("run {} at a time", show_count(fewer, "pod")), "fewer-pods", 2,
               [&s, place, fewer](Draft& draft) {
@@ -305,6 +305,15 @@ void propose_server(const Situation& s, Proposals& out) {
       return account(s, held, out);
     case Held::By::kSecurity:
       return security(s, held, out);
+    case Held::By::kQueueName:
+      return against(out, fmt::format("use the queue {}", held.name), "other-queue", 1,
+                     [&s, held](Draft& draft) {
+                       return edit_pods(
+                           s, draft, [](PodSpec&) {},
+                           [&held](Tree& meta, Tree&) {
+                             meta["labels"][kKaiQueueLabel] = Tree::of_text(held.name);
+                           });
+                     });
     case Held::By::kScheduler:
       return against(out, fmt::format("schedulerName {} instead of {}", held.name, held.object),
                      "scheduler-name", 1, in_templates(s, [held](Tree& spec) {

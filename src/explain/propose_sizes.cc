@@ -6,6 +6,7 @@
 #include <set>
 
 #include "explain/fixes.h"
+#include "explain/pod_template.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
 #include "text/quantity.h"
@@ -223,6 +224,23 @@ std::int64_t most_free(const Situation& s, const std::string& resource, bool emp
   return most;
 }
 
+// What the overhead of its RuntimeClass leaves of the value; the template does not state it.
+std::string less_overhead(const Situation& s, const Tree& spec, const std::string& resource,
+                          const std::string& value) {
+  const Tree* name = spec.find("runtimeClassName");
+  if (name == nullptr || spec.find("overhead") != nullptr || s.objects() == nullptr) return value;
+  for (const RawObject& raw : s.objects()->of_kind("RuntimeClass")) {
+    const auto fixed =
+        text::parse_quantity(text_below(raw.value, {"overhead", "podFixed", resource}));
+    const auto whole = text::parse_quantity(value);
+    if (raw.name != name->string() || !fixed.ok() || !whole.ok()) continue;
+    text::Quantity left = *whole;
+    left -= *fixed;
+    if (!left.is_negative() && !left.is_zero()) return left.to_string();
+  }
+  return value;
+}
+
 void fewer_others(const Situation& s, Proposals& out) {
   if (s.picture == nullptr) return;
   for (const auto& [resource, asked] : s.sample.requests) {
@@ -254,7 +272,9 @@ void fewer_others(const Situation& s, Proposals& out) {
                    pod.requests[what] = amount;
                  }
                },
-               [&](Tree&, Tree& spec) { set_resource(spec, what, text); });
+               [&](Tree&, Tree& spec) {
+                 set_resource(spec, what, less_overhead(s, spec, what, text));
+               });
          }});
   }
 }
@@ -271,6 +291,29 @@ bool set_minimum(Tree& group, int members) {
   if (gang == nullptr || gang->find("minCount") == nullptr) return false;
   (*gang)["minCount"] = Tree::of_number(members);
   return true;
+}
+
+// Pods of a group of Kueue say how many they are and of which queue; the rest may never come.
+void one_group(const Situation& s, Proposals& out) {
+  const bool lacks = s.unit.queued != nullptr && !s.unit.queued->incomplete.empty();
+  if (!lacks || s.objects() == nullptr || s.unit.pending.empty()) return;
+  const auto mark = [&](std::string title, const char* kind, const char* map, const char* key,
+                        const std::string& value) {
+    out.push_back({.title = std::move(title),
+                   .kind = kind,
+                   .disturbance = 2,
+                   .objects_only = true,
+                   .apply = [&s, map, key, value](Draft& draft) {
+                     return edit_pods(
+                         s, draft, [](PodSpec&) {},
+                         [&](Tree& meta, Tree&) { meta[map][key] = Tree::of_text(value); });
+                   }});
+  };
+  const std::string exist = std::to_string(s.unit.pending.size());
+  mark(fmt::format("a total count of {} for its pods", exist), "smaller-gang", "annotations",
+       "kueue.x-k8s.io/pod-group-total-count", exist);
+  mark(fmt::format("the queue {} for all its pods", s.unit.queued->queue), "other-queue", "labels",
+       "kueue.x-k8s.io/queue-name", s.unit.queued->queue);
 }
 
 void smaller_gang(const Situation& s, Proposals& out) {
@@ -445,6 +488,7 @@ void propose_sizes(const Situation& s, Proposals& out) {
   topology(s, out);
   fewer_gpus(s, out);
   fewer_others(s, out);
+  one_group(s, out);
   smaller_gang(s, out);
   smaller_queued(s, out);
 }

@@ -206,6 +206,23 @@ std::optional<Held> by_scheduler(const ObjectSource& objects, const PodTemplate&
               .name = meant};
 }
 
+// KAI leaves a pod alone whose queue does not exist. A name that is like none of them may well be
+// one that is not in the input.
+std::optional<Held> by_queue_name(const ObjectSource& objects, const Value* pod) {
+  const std::string name = text_below(pod, {"metadata", "labels", kKaiQueueLabel});
+  std::vector<std::string> names;
+  for (const RawObject& queue : objects.of_kind("Queue")) {
+    if (queue.api_version.starts_with("scheduling.run.ai/")) names.push_back(queue.name);
+  }
+  const bool known = std::find(names.begin(), names.end(), name) != names.end();
+  const std::string meant = name.empty() || known ? "" : text::nearest(name, names);
+  if (meant.empty()) return std::nullopt;
+  return Held{.by = Held::By::kQueueName,
+              .message = fmt::format("its queue {} does not exist; there is {}", name, meant),
+              .object = name,
+              .name = meant};
+}
+
 bool is_bound(const ObjectSource& objects, const RawObject& claim) {
   if (!text_below(claim.value, {"spec", "volumeName"}).empty() ||
       text_below(claim.value, {"status", "phase"}) == "Bound") {
@@ -227,12 +244,44 @@ bool is_default_class(const RawObject& storage) {
          says("storageclass.beta.kubernetes.io/is-default-class");
 }
 
-bool has_free_volume(const ObjectSource& objects, const std::string& storage) {
+// A volume that nobody has, as large as the claim and of its modes.
+bool may_bind(const Value& volume, const std::string& storage, const Value* claim) {
+  if (text_below(&volume, {"spec", "storageClassName"}) != storage ||
+      deeper(&volume, {"spec", "claimRef"}) != nullptr) {
+    return false;
+  }
+  const model::Amounts has = amounts_below(&volume, {"spec", "capacity"});
+  const model::Amounts wants = amounts_below(claim, {"resources", "requests"});
+  const auto size = has.find("storage"), least = wants.find("storage");
+  if (size != has.end() && least != wants.end() && size->second < least->second) return false;
+  const auto modes = items_below(&volume, {"spec", "accessModes"});
+  const auto offers = [&](const Value& wanted) {
+    return std::any_of(modes.begin(), modes.end(),
+                       [&](const Value& mode) { return mode.string() == wanted.string(); });
+  };
+  const auto asked = items_below(claim, {"accessModes"});
+  return modes.empty() || std::all_of(asked.begin(), asked.end(), offers);
+}
+
+bool has_free_volume(const ObjectSource& objects, const std::string& storage, const Value* claim) {
   const std::vector<RawObject> volumes = objects.of_kind("PersistentVolume");
   return std::any_of(volumes.begin(), volumes.end(), [&](const RawObject& volume) {
-    return text_below(volume.value, {"spec", "storageClassName"}) == storage &&
-           deeper(volume.value, {"spec", "claimRef"}) == nullptr;
+    return may_bind(*volume.value, storage, claim);
   });
+}
+
+// The storage class of a claim with that spec; empty: none.
+std::string class_of(const ObjectSource& objects, const Value* claim) {
+  if (deeper(claim, {"storageClassName"}) != nullptr) {
+    return text_below(claim, {"storageClassName"});
+  }
+  const std::vector<RawObject> classes = objects.of_kind("StorageClass");
+  const auto chosen = std::find_if(classes.begin(), classes.end(), is_default_class);
+  return chosen == classes.end() ? "" : chosen->name;
+}
+
+bool is_made_for_claims(const RawObject& storage) {
+  return text_below(storage.value, {"provisioner"}) != "kubernetes.io/no-provisioner";
 }
 
 // Why nobody makes a volume for a claim with that spec; empty: somebody does, or it is not known.
@@ -240,28 +289,81 @@ bool has_free_volume(const ObjectSource& objects, const std::string& storage) {
 std::string no_volume_for(const ObjectSource& objects, const Value* claim, bool waits) {
   const std::vector<RawObject> classes = objects.of_kind("StorageClass");
   if (classes.empty()) return "";
-  std::string storage = text_below(claim, {"storageClassName"});
-  if (deeper(claim, {"storageClassName"}) == nullptr) {
-    const auto chosen = std::find_if(classes.begin(), classes.end(), is_default_class);
-    if (chosen != classes.end()) storage = chosen->name;
-  }
+  const std::string storage = class_of(objects, claim);
   if (storage.empty()) {
-    return has_free_volume(objects, "") ? ""
-                                        : "it has no storage class, and no PersistentVolume "
-                                          "without one is free";
+    return has_free_volume(objects, "", claim) ? ""
+                                               : "it has no storage class, and no PersistentVolume "
+                                                 "without one is free";
   }
   const auto raw = of_cluster(objects, "StorageClass", storage);
   if (!raw) return "its storage class " + storage + " does not exist";
-  const bool made = text_below(raw->value, {"provisioner"}) != "kubernetes.io/no-provisioner";
-  if (!made && !has_free_volume(objects, storage)) {
-    return fmt::format("no PersistentVolume of its storage class {} is free, and nobody makes one",
-                       storage);
+  if (!is_made_for_claims(*raw) && !has_free_volume(objects, storage, claim)) {
+    const bool some = has_free_volume(objects, storage, nullptr);
+    return fmt::format(
+        "no PersistentVolume of its storage class {} is free{}, and nobody makes one", storage,
+        some ? " that is large enough and of its access modes" : "");
   }
   if (waits && text_below(raw->value, {"volumeBindingMode"}) != "WaitForFirstConsumer") {
     return fmt::format("its storage class {} binds claims at once, and did not bind this one",
                        storage);
   }
   return "";
+}
+
+// Where the volume of a claim that is not bound can be, once its pod has a node: the terms of the
+// volumes that are left, or what the class says. Empty: anywhere, or it is not known.
+std::vector<Tree> volume_terms(const ObjectSource& objects, const Value* claim) {
+  const std::string storage = class_of(objects, claim);
+  const auto raw = storage.empty() ? std::nullopt : of_cluster(objects, "StorageClass", storage);
+  std::vector<Tree> out;
+  if (!raw) return out;
+  if (!is_made_for_claims(*raw)) {
+    for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
+      if (!may_bind(*volume.value, storage, claim)) continue;
+      const auto terms =
+          items_below(volume.value, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"});
+      if (terms.empty()) return {};
+      for (const Value& term : terms) out.emplace_back(term);
+    }
+    return out;
+  }
+  for (const Value& topology : items_below(raw->value, {"allowedTopologies"})) {
+    Tree term;
+    for (const Value& label : items_below(&topology, {"matchLabelExpressions"})) {
+      Tree requirement(label);
+      requirement["operator"] = Tree::of_text("In");
+      term["matchExpressions"].items().push_back(std::move(requirement));
+    }
+    out.push_back(std::move(term));
+  }
+  return out;
+}
+
+// A volume in the place of the one that is bound or made once the pod has a node: the model knows
+// where bound volumes are.
+void fill_claims(const ObjectSource& objects, const std::string& ns, const Tree& spec,
+                 Draft& draft) {
+  const Tree* volumes = spec.find("volumes");
+  if (volumes == nullptr) return;
+  for (const Tree& volume : volumes->items()) {
+    const Tree* source = volume.find("persistentVolumeClaim");
+    const Tree* name = source == nullptr ? nullptr : source->find("claimName");
+    const auto claim =
+        name == nullptr ? std::nullopt : objects.find("PersistentVolumeClaim", ns, name->string());
+    if (!claim || is_bound(objects, *claim)) continue;
+    std::vector<Tree> terms = volume_terms(objects, deeper(claim->value, {"spec"}));
+    const std::string stand_in = fmt::format("for-{}-{}", ns, claim->name);
+    if (terms.empty() || draft.edit(nullptr, "PersistentVolume", "", stand_in) != nullptr) continue;
+    Tree made;
+    made["apiVersion"] = Tree::of_text("v1");
+    made["kind"] = Tree::of_text("PersistentVolume");
+    made["metadata"]["name"] = Tree::of_text(stand_in);
+    Tree& held = made["spec"]["claimRef"];
+    held["namespace"] = Tree::of_text(ns);
+    held["name"] = Tree::of_text(claim->name);
+    made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].items() = std::move(terms);
+    draft.create(std::move(made));
+  }
 }
 
 Held unbound(const std::string& claim, const std::string& why) {
@@ -285,9 +387,9 @@ std::optional<Held> by_claim(const ObjectSource& objects, const PodTemplate& min
     return mode.string() == "ReadWriteOncePod";
   });
   if (!alone) return std::nullopt;
-  for (const RawObject& pod : objects.of_kind("Pod")) {
-    const bool runs = pod.ns == mine.object->ns && !has_ended(*pod.value) &&
-                      !text_below(pod.value, {"spec", "nodeName"}).empty();
+  for (const RawObject& pod : objects.in_namespace("Pod", mine.object->ns)) {
+    const bool runs =
+        !has_ended(*pod.value) && !text_below(pod.value, {"spec", "nodeName"}).empty();
     if (!runs || pod.value == mine.object->value) continue;
     for (const Value& volume : items_below(pod.value, {"spec", "volumes"})) {
       if (text_below(&volume, {"persistentVolumeClaim", "claimName"}) != name) continue;
@@ -329,8 +431,8 @@ std::optional<Held> by_order(const ObjectSource& objects, const RawObject& set) 
       text_below(set.value, {"spec", "podManagementPolicy"}) == "Parallel") {
     return std::nullopt;
   }
-  for (const RawObject& pod : objects.of_kind("Pod")) {
-    const bool runs = pod.ns == set.ns && owned_by(*pod.value, set.kind, set.name) &&
+  for (const RawObject& pod : objects.in_namespace("Pod", set.ns)) {
+    const bool runs = owned_by(*pod.value, set.kind, set.name) &&
                       !text_below(pod.value, {"spec", "nodeName"}).empty();
     if (!runs) continue;
     for (const Value& each : items_below(pod.value, {"status", "conditions"})) {
@@ -438,6 +540,7 @@ std::string_view kind_behind(const Held& held) {
     case Held::By::kSecurity:
       return "Namespace";
     case Held::By::kScheduler:
+    case Held::By::kQueueName:
     case Held::By::kOrder:
     case Held::By::kDevices:  // the controller lists none of them
       return "";
@@ -445,7 +548,14 @@ std::string_view kind_behind(const Held& held) {
   return "";
 }
 
-int pods_wanted(const RawObject& object) {
+namespace {
+
+bool is_suspended(const RawObject& job) {
+  const Value* suspend = deeper(job.value, {"spec", "suspend"});
+  return suspend != nullptr && suspend->as_bool();
+}
+
+int pods_at_once(const RawObject& object) {
   if (object.kind == "Deployment" || object.kind == "ReplicaSet" || object.kind == "StatefulSet") {
     return static_cast<int>(std::clamp<std::int64_t>(
         number_below(object.value, {"spec", "replicas"}, 1), 0, kMostMade));
@@ -454,12 +564,24 @@ int pods_wanted(const RawObject& object) {
   const std::int64_t parallel = number_below(object.value, {"spec", "parallelism"}, 1);
   const std::int64_t completions = number_below(object.value, {"spec", "completions"}, parallel) -
                                    number_below(object.value, {"status", "succeeded"}, 0);
-  const Value* suspend = deeper(object.value, {"spec", "suspend"});
-  if (suspend != nullptr && suspend->as_bool()) return 0;
   return static_cast<int>(std::clamp<std::int64_t>(std::min(parallel, completions), 0, kMostMade));
 }
 
+}  // namespace
+
+int pods_wanted(const RawObject& object) {
+  return object.kind == "Job" && is_suspended(object) ? 0 : pods_at_once(object);
+}
+
+int pods_wanted_by_queue(const RawObject& object) {
+  const bool queued =
+      !text_below(object.value, {"metadata", "labels", "kueue.x-k8s.io/queue-name"}).empty();
+  return queued ? pods_at_once(object) : pods_wanted(object);
+}
+
 std::optional<Held> ServerRules::held() const {
+  PodReadings own;
+  PodReadings& readings = readings_ != nullptr ? *readings_ : own;
   const std::vector<ObjectChange> filled = filled_in(false);
   for (const TemplatePlace& place : places_) {
     const auto raw = objects_.find(place.kind, place.ns, place.name);
@@ -482,10 +604,10 @@ std::optional<Held> ServerRules::held() const {
     if (place.kind == "Pod") {
       mine.fresh = was_admitted(*raw) ? 0 : 1;
     } else {
-      mine.fresh = pods_wanted(*raw);
-      for (const RawObject& pod : objects_.of_kind("Pod")) {
+      mine.fresh = pods_wanted_by_queue(*raw);
+      for (const RawObject& pod : objects_.in_namespace("Pod", raw->ns)) {
         if (mine.fresh == 0) break;
-        if (pod.ns != raw->ns || has_ended(*pod.value)) continue;
+        if (has_ended(*pod.value)) continue;
         if (made_by(objects_, *pod.value, *raw)) --mine.fresh;
       }
     }
@@ -495,9 +617,10 @@ std::optional<Held> ServerRules::held() const {
     if (!bound && mine.fresh > 0) out = by_admission(objects_, mine);
     if (!out && !bound) out = by_runtime_class(objects_, mine);
     if (!out && mine.fresh > 0) out = by_ranges(objects_, mine);
-    if (!out && mine.fresh > 0) out = by_quotas(objects_, mine);
+    if (!out && mine.fresh > 0) out = by_quotas(objects_, mine, readings);
     if (!out && !bound) out = by_claims(objects_, mine);
     if (!out && !bound) out = by_scheduler(objects_, mine);
+    if (!out && !bound) out = by_queue_name(objects_, at);
     if (!out && !bound) out = by_devices(objects_, mine);
     if (!out && mine.fresh > 0) out = by_order(objects_, *raw);
     if (out) return out;
@@ -513,12 +636,15 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
     Tree* at = below(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
     if (at == nullptr || at->find("spec") == nullptr) continue;
     // A pod that exists went through this; its class may have been changed since.
-    if (place.kind == "Pod" && was_admitted(*raw)) continue;
-    fill_runtime_class(objects_, (*at)["spec"]);
-    fill_ranges(ranges_of(objects_, place.ns), (*at)["spec"]);
-    if (!with_pods) continue;
+    if (place.kind != "Pod" || !was_admitted(*raw)) {
+      fill_runtime_class(objects_, (*at)["spec"]);
+      fill_ranges(ranges_of(objects_, place.ns), (*at)["spec"]);
+    }
     const Tree made_of = *at;
-    const int pods = pods_wanted(*raw);
+    fill_claims(objects_, place.ns, *made_of.find("spec"), draft);
+    if (!with_pods) continue;
+    const Value* paused = deeper(raw->value, {"spec", "paused"});
+    const int pods = paused != nullptr && paused->as_bool() ? 0 : pods_wanted(*raw);
     for (int i = 0; i < pods; ++i) {
       if (objects_.find("Pod", raw->ns, fmt::format("{}-{}", raw->name, i))) continue;
       draft.create(pod_of(*raw, made_of, i));

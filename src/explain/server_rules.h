@@ -29,6 +29,7 @@ struct Held {
     kStorage,       // nobody binds a claim
     kClaimInUse,    // another pod has the claim for itself
     kScheduler,     // the name of its scheduler is written wrong
+    kQueueName,     // that of its KAI queue is
     kNamespace,     // the namespace is being deleted
     kAccount,       // its service account does not exist
     kSecurity,      // the namespace's Pod Security Standard forbids it
@@ -47,14 +48,20 @@ struct Held {
   int too_many = 0;      // pods beyond what the quota takes
 };
 
+inline constexpr const char* kKaiQueueLabel = "kai.scheduler/queue";
+
 // The kind whose objects tell what the message says; empty: it tells of the workload alone.
 std::string_view kind_behind(const Held& held);
 
+class PodReadings;  // pod_template.h
+
 class ServerRules {
  public:
-  // places: where the pods are described. Keeps the source.
-  ServerRules(const ObjectSource& objects, std::vector<TemplatePlace> places)
-      : objects_(objects), places_(std::move(places)) {}
+  // places: where the pods are described. Keeps the source. readings: of the same objects, and of
+  // changes of them; null: of its own.
+  ServerRules(const ObjectSource& objects, std::vector<TemplatePlace> places,
+              PodReadings* readings = nullptr)
+      : objects_(objects), places_(std::move(places)), readings_(readings) {}
 
   std::optional<Held> held() const;
   // Templates as the API server stores pods of them; with_pods: and the pods of what has made none.
@@ -63,10 +70,13 @@ class ServerRules {
  private:
   const ObjectSource& objects_;
   std::vector<TemplatePlace> places_;
+  PodReadings* readings_;
 };
 
 // How many pods an object makes at once; 0 for one that is paused, and for kinds that are not
 // known.
 int pods_wanted(const RawObject& object);
+// The same, once its queue lets a Job go that it holds by spec.suspend.
+int pods_wanted_by_queue(const RawObject& object);
 
 }  // namespace berth::explain

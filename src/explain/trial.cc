@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <tuple>
 
 #include "model/amounts.h"
 
@@ -11,18 +12,27 @@ namespace {
 
 std::string spec_name(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
-// The workloads of the input with the draft's changes.
+// The workloads with the draft's changes.
 std::vector<const model::WorkloadSpec*> workloads_with(
-    const std::vector<model::WorkloadSpec>& workloads, const Draft& draft) {
+    const std::vector<const model::WorkloadSpec*>& workloads, const Draft& draft) {
+  if (draft.workloads.empty() && draft.gone_workloads.empty()) return workloads;
   std::vector<const model::WorkloadSpec*> out;
-  out.reserve(workloads.size());
-  const bool same = draft.workloads.empty() && draft.gone_workloads.empty();
-  for (const model::WorkloadSpec& spec : workloads) {
-    const std::string name = same ? "" : spec.ns + '/' + spec.name;
-    if (!same && draft.gone_workloads.contains(name)) continue;
-    const auto changed = same ? draft.workloads.end() : draft.workloads.find(name);
-    out.push_back(changed == draft.workloads.end() ? &spec : &changed->second);
+  out.reserve(workloads.size() + draft.workloads.size());
+  std::set<std::string_view> known;
+  for (const model::WorkloadSpec* spec : workloads) {
+    const std::string name = spec->ns + '/' + spec->name;
+    if (draft.gone_workloads.contains(name)) continue;
+    const auto changed = draft.workloads.find(name);
+    out.push_back(changed == draft.workloads.end() ? spec : &changed->second);
+    if (changed != draft.workloads.end()) known.insert(changed->first);
   }
+  if (known.size() == draft.workloads.size()) return out;
+  for (const auto& [name, spec] : draft.workloads) {
+    if (!known.contains(name)) out.push_back(&spec);
+  }
+  std::stable_sort(out.begin(), out.end(), [](const auto* a, const auto* b) {
+    return std::tie(a->ns, a->name) < std::tie(b->ns, b->name);
+  });
   return out;
 }
 
@@ -83,8 +93,38 @@ Trials::Trials(const objects::Inputs& inputs, const PlanOptions& options)
     book_ = std::make_shared<const admit::Book>(inputs.queues);
     forms_ = std::make_shared<admit::Forms>(*book_, inputs.queues.workloads);
   }
-  const auto queues = queues_with({}, workloads_with(inputs.queues.workloads, {}));
-  run_ = decide::run(after_, placer_, options.now_ns, options.cycles.value_or(kMaxCycles), {},
+  workloads_.reserve(inputs.queues.workloads.size());
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) workloads_.push_back(&spec);
+  decide();
+}
+
+Trials::Trials(const Trials& other, const Draft& draft)
+    : inputs_(other.inputs_),
+      options_(other.options_),
+      base_(other.base_),
+      nodes_(other.nodes_),
+      keeps_away_(other.keeps_away_),
+      workloads_(workloads_with(other.workloads_, draft)),
+      index_(other.index_),
+      marked_(other.marked_),
+      book_(other.book_),
+      forms_(other.forms_),
+      placer_(options_.policy),
+      alone_placer_(options_.policy) {
+  apply_draft(draft, base_);
+  base_.state();
+  for (const auto& [name, pod] : draft.pods) keeps_away_ |= !pod.anti_affinity.empty();
+  if (index_) {
+    for (const std::string& name : draft.gone_pods) index_->remove_pod(name);
+    for (const auto& [name, pod] : draft.pods) index_->put(pod);
+  }
+  after_ = base_;
+  decide();
+}
+
+void Trials::decide() {
+  const auto queues = queues_with({}, workloads_);
+  run_ = decide::run(after_, placer_, options_.now_ns, options_.cycles.value_or(kMaxCycles), {},
                      queues ? &*queues : nullptr);
 }
 
@@ -113,7 +153,7 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit, bool why) const {
   model::SnapshotBuilder builder = base_;
   apply_draft(draft, builder);
   const std::set<std::string> names = names_in(draft, unit);
-  const auto queues = queues_with(draft, workloads_with(inputs_.queues.workloads, draft));
+  const auto queues = queues_with(draft, workloads_with(workloads_, draft));
   std::set<std::string> told = names;
   told.insert(unit.decided);
   std::optional<schedule::Placer> fresh;

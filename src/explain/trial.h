@@ -31,6 +31,9 @@ struct TrialOutcome {
 class Trials {
  public:
   Trials(const objects::Inputs& inputs, const PlanOptions& options);
+  // The same cluster with a draft that leaves nodes and queues alone and outlives it; inputs() is
+  // as it was.
+  Trials(const Trials& other, const Draft& draft);
 
   const objects::Inputs& inputs() const { return inputs_; }
   const PlanOptions& options() const { return options_; }
@@ -54,6 +57,7 @@ class Trials {
 
  private:
   std::optional<bool> by_new_nodes(const Draft& draft, const Unit& unit) const;
+  void decide();
   std::optional<decide::QueueSetting> queues_with(
       const Draft& draft, std::vector<const model::WorkloadSpec*> workloads) const;
   TrialOutcome look(const Draft& draft, const Unit& unit, bool why,
@@ -68,9 +72,10 @@ class Trials {
   bool keeps_away_ = false;           // some pod has required anti-affinity
   bool waits_ = false;                // focus(): the decision is final and does not start it
   decide::Run run_;
-  std::optional<decide::InputIndex> index_;  // where there are queues
-  bool marked_ = false;                      // QueueSetting::marked
-  std::shared_ptr<const admit::Book> book_;  // of the rules as they are
+  std::vector<const model::WorkloadSpec*> workloads_;  // by name
+  std::optional<decide::InputIndex> index_;            // where there are queues
+  bool marked_ = false;                                // QueueSetting::marked
+  std::shared_ptr<const admit::Book> book_;            // of the rules as they are
   std::shared_ptr<admit::Forms> forms_;
   std::optional<Holders> holders_;  // focus(): of quota
   std::set<std::string> evicted_;   // focus(): workloads that the decision sends away

@@ -46,6 +46,11 @@ bool made_for(std::string_view asked, std::string_view name, std::string_view ow
       {"rayjob", "RayCluster"},     {"rayservice", "RayCluster"},
       {"rollout", "ReplicaSet"},    {"leaderworkerset", "StatefulSet"}};
   if (lower(owner_kind(owner)) == asked && owner_name(owner) == name) return true;
+  // The leaders' set has the name of the whole.
+  if (asked == "leaderworkerset" && owner_kind(owner) == "StatefulSet" &&
+      owner_name(owner) == name) {
+    return true;
+  }
   for (const auto& [kind, maker] : kMadeBy) {
     if (!asked.empty() && kind != asked) continue;
     const std::string_view made = owner_name(owner);
@@ -126,6 +131,14 @@ class UnitFinder {
       for_maker_ = true;
       take_pod(pod, owner_kind(pod.owner), "");
       for_maker_ = false;
+    }
+    if (!units_.empty()) return;
+    // What a queue holds has no pods yet.
+    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+      const bool mine = !subject_.kind.empty() && lower(owner_kind(spec.owner)) == subject_.kind;
+      if (mine && named(spec.ns, owner_name(spec.owner))) {
+        take_queued(spec, owner_kind(spec.owner));
+      }
     }
   }
 
@@ -231,15 +244,44 @@ class UnitFinder {
     }
     for (const PodSpec& pod : inputs_.pods) {
       const bool member = members.contains(qualified_name(pod)) ||
-                          (!spec.owner.empty() && pod.ns == spec.ns && pod.owner == spec.owner);
+                          (!spec.owner.empty() && pod.ns == spec.ns && pod.owner == spec.owner) ||
+                          is_of_job_set(spec, pod);
       if (member) (pod.node_name.empty() ? unit->pending : unit->running).push_back(&pod);
     }
+    if (decided_by_pod(*unit)) return as_pods(*unit);
     settle(*unit);
     if (spec.admitted && unit->pending.empty() && !unit->running.empty()) {
       unit->state = Unit::State::kRunning;
     } else {
       unit->state = Unit::State::kPending;
     }
+  }
+
+  // The Jobs of a JobSet own its pods, the JobSet its workload.
+  static bool is_of_job_set(const model::WorkloadSpec& spec, const PodSpec& pod) {
+    if (!spec.admitted || pod.ns != spec.ns || !spec.owner.starts_with("JobSet/")) return false;
+    const auto label = pod.labels.find("jobset.sigs.k8s.io/jobset-name");
+    return label != pod.labels.end() && label->second == owner_name(spec.owner);
+  }
+
+  // The queue has done its part, and the pods that it let go are placed one by one.
+  static bool decided_by_pod(const Unit& unit) {
+    return unit.queued->admitted && !unit.pending.empty() &&
+           std::none_of(unit.pending.begin(), unit.pending.end(),
+                        [](const PodSpec* pod) { return pod->queued; });
+  }
+
+  void as_pods(Unit& unit) {
+    unit.form = Unit::Form::kPods;
+    unit.decided.clear();
+    unit.queued = nullptr;
+    for (const PodSpec* pod : unit.running) {
+      if (qualified_name(*pod) != unit.asked_pod) continue;
+      unit.pending.clear();
+      unit.running = {pod};
+      break;
+    }
+    settle(unit);
   }
 
   void settle(Unit& unit) {
@@ -459,6 +501,11 @@ class UnitFinder {
     }
     const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
     const text::Value* parallelism = value_at(*raw.value, {"spec", "parallelism"});
+    const text::Value* completions = value_at(*raw.value, {"spec", "completions"});
+    if (completions != nullptr && completions->as_int64() == 0) {
+      unit.told = "has nothing to do: spec.completions is 0";
+      return;
+    }
     const text::Value* succeeded = value_at(*raw.value, {"status", "succeeded"});
     const bool none_yet = succeeded == nullptr || succeeded->as_int64().value_or(0) == 0;
     if (suspend != nullptr && suspend->as_bool()) {

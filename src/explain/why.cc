@@ -4,12 +4,14 @@
 
 #include <algorithm>
 
+#include "explain/anew.h"
 #include "explain/autoscaler.h"
 #include "explain/behind.h"
 #include "explain/cause.h"
 #include "explain/details.h"
 #include "explain/endings.h"
 #include "explain/fixes.h"
+#include "explain/pod_template.h"
 #include "explain/server_rules.h"
 #include "explain/trial.h"
 #include "explain/words.h"
@@ -40,6 +42,17 @@ std::set<std::string> pending_names(const Unit& unit) {
 bool about_nodes(Reason reason) {
   const bool constraint = reason >= Reason::kNodeNotReady && reason <= Reason::kNumaMisaligned;
   return constraint || reason == Reason::kFragmented || reason == Reason::kNeverFits;
+}
+
+// What keeps the one off a node keeps the other off it too.
+bool goes_where(const PodSpec& a, const PodSpec& b) {
+  return a.node_selector == b.node_selector && a.required_nodes == b.required_nodes &&
+         a.tolerations == b.tolerations && a.gpu_models == b.gpu_models &&
+         a.gpu_min_memory_mib == b.gpu_min_memory_mib && a.gpu == b.gpu &&
+         a.requests == b.requests && a.affinity == b.affinity &&
+         a.anti_affinity == b.anti_affinity && a.spread == b.spread &&
+         a.host_ports == b.host_ports && a.volumes == b.volumes &&
+         a.volume_missing == b.volume_missing;
 }
 
 // The pod whose nodes are shown, and what it finds there.
@@ -82,6 +95,7 @@ class Inquiry {
     if (options.model_first && !held_ && unit_.state == Unit::State::kPending) {
       by_model_ = options;
       by_model_->reread = nullptr;
+      by_model_->anew = by_model_->anew_as_written = nullptr;
     }
   }
 
@@ -213,6 +227,7 @@ class Inquiry {
       for (const Ending& ending : ended) {
         draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
       }
+      if (const auto anew = read_anew(draft.objects)) return anew->ok() && explain::starts(**anew);
       const Result<objects::Inputs> then = options_.reread(draft.objects);
       spent = spent || (!then.ok() && then.error().code() == Code::kExhausted);
       return then.ok() && starts_in(*then, options_.plan, subject_);
@@ -238,6 +253,10 @@ class Inquiry {
     }
     if (outcome.starts) return starts(outcome);
     outcome.no = told_of_its_like(outcome.no);
+    const bool unfinished = unit_.queued != nullptr && !unit_.queued->incomplete.empty();
+    if (unfinished && outcome.no.reason == Reason::kPendingEvaluation) {
+      outcome.no.reason = unit_.queued->incomplete_reason;  // its turn does not come as it is
+    }
     if (outcome.no.reason == Reason::kNone) return undecided();
     if (outcome.no.reason == Reason::kNoNodes && nodes_hidden()) return without_nodes();
     if (sample == nullptr) return blame(outcome.no.reason, outcome.no.message, false);
@@ -285,7 +304,8 @@ class Inquiry {
     const auto& mine = unit_.queued->pod_sets;
     return std::equal(mine.begin(), mine.end(), spec.pod_sets.begin(), spec.pod_sets.end(),
                       [](const model::PodSetSpec& a, const model::PodSetSpec& b) {
-                        return a.count == b.count && a.requests == b.requests;
+                        return a.count == b.count && a.requests == b.requests &&
+                               goes_where(*a.pod, *b.pod);
                       });
   }
 
@@ -386,8 +406,10 @@ class Inquiry {
     if (!picture->never) out.others = picture->also;
     const bool by_gpus = no.reason == Reason::kFragmented || no.reason == Reason::kInsufficientGpus;
     const bool whole = look.shape->demand->kind == model::GpuDemandSpec::Kind::kWhole;
+    // Room on nodes that are too small for it is none.
+    const bool elsewhere = picture->free_milli > picture->room_milli;
     if (!by_gpus || picture->binding != Constraint::kGpus ||
-        (whole && no.reason == Reason::kInsufficientGpus)) {
+        (whole && (no.reason == Reason::kInsufficientGpus || elsewhere))) {
       out.reason = reason_of(*picture, picture->binding, *look.shape->demand);
     }
     out.never = picture->never;
@@ -445,12 +467,30 @@ class Inquiry {
   // The same question of the objects with these changes: what is behind what the model lacks.
   void look_behind(const std::vector<ObjectChange>& changes) {
     if (nested_ || !options_.reread || changes.empty()) return;
+    const ChangedObjects then(*options_.objects, changes);
+    if (const auto held = ServerRules(then, unit_.places).held()) {
+      return add_cause(held->reason, held->message);
+    }
+    if (auto anew = read_anew(changes)) {
+      if (!anew->ok()) return;
+      Trials trials(*(*anew)->on, (*anew)->draft);
+      return tell_behind(trials, std::move((*anew)->unit));
+    }
     const Result<objects::Inputs> inputs = options_.reread(changes);
     if (!inputs.ok()) return;
     Result<Unit> unit = find_unit(*inputs, nullptr, subject_);
-    if (!unit.ok() || unit->state != Unit::State::kPending) return;
+    if (!unit.ok()) return;
     Trials trials(*inputs, options_.plan);
-    const Answer behind = Inquiry(options_, trials, std::move(*unit), subject_, true).run();
+    tell_behind(trials, std::move(*unit));
+  }
+
+  std::optional<Result<Anew>> read_anew(const std::vector<ObjectChange>& changes) const {
+    return options_.anew ? options_.anew(changes) : std::nullopt;
+  }
+
+  void tell_behind(Trials& trials, Unit unit) {
+    if (unit.state != Unit::State::kPending) return;
+    const Answer behind = Inquiry(options_, trials, std::move(unit), subject_, true).run();
     if (behind.reason == Reason::kNone || behind.reason == Reason::kPendingEvaluation) return;
     add_cause(behind.reason, behind.message);
     for (const Cause& cause : behind.also) add_cause(cause.reason, cause.message);
@@ -509,6 +549,130 @@ Examiner::Examiner(Examiner&&) noexcept = default;
 
 Result<Answer> Examiner::why(const Subject& subject) { return why(subject, state_->options); }
 
+namespace {
+
+// The objects as the rules of the API server leave them: each reading is of changes that the server
+// takes, with what it fills in.
+class Server {
+ public:
+  // trials: of the objects as they are. with_pods: the pods are yet to be made, and thought of.
+  Server(const WhyOptions& options, const Trials& trials, Unit unit, Subject exact, bool with_pods)
+      : options_(options),
+        trials_(trials),
+        unit_(std::move(unit)),
+        exact_(std::move(exact)),
+        with_pods_(with_pods),
+        held_(ServerRules(*options_.objects, unit_.places, &readings_).held()),
+        served_(served()) {}
+  Server(const Server&) = delete;
+  Server& operator=(const Server&) = delete;
+
+  const std::optional<Held>& held() const { return held_; }
+  std::vector<ObjectChange> filled() const {
+    return ServerRules(*options_.objects, unit_.places).filled_in(with_pods_);
+  }
+
+  // whom: found in what the trials are of.
+  Answer ask(Trials& trials, Unit whom) {
+    if (with_pods_) {
+      whom.kind = unit_.kind;
+      whom.places = unit_.places;
+    }
+    Answer out = Inquiry(served_, trials, std::move(whom), exact_, false, held_).run();
+    if (spent_) out.in_vain.clear();
+    return out;
+  }
+
+  std::optional<Result<Anew>> in_part(const std::vector<ObjectChange>& changes) const {
+    const bool wanted = options_.model_first && options_.reread_part;
+    if (!wanted || !concern_few(changes, trials_.inputs())) return std::nullopt;
+    const objects::Bound read = beside(unit_, changes, trials_.inputs());
+    Result<objects::Inputs> part = options_.reread_part(changes, read);
+    if (!part.ok()) return Result<Anew>(std::move(part).error());
+    auto out = compare(trials_, std::move(*part), read, changes, options_.objects, exact_);
+    // A queue that nobody was in may not be known, nor what its quota is held by.
+    if (out.ok() && out->unit.queued != nullptr && !is_known(*out->unit.queued)) {
+      return std::nullopt;
+    }
+    return out;
+  }
+
+ private:
+  WhyOptions served() {
+    WhyOptions out = options_;
+    out.reread = [this](const std::vector<ObjectChange>& changes) -> Result<objects::Inputs> {
+      BERTH_TRY(const auto all, taken(changes));
+      return read(all);
+    };
+    out.reread_as_written = [this](const std::vector<ObjectChange>& changes) {
+      return read(changes);
+    };
+    out.anew_as_written = [this](const std::vector<ObjectChange>& changes) {
+      return in_part(changes);
+    };
+    out.anew = [this](const std::vector<ObjectChange>& changes) -> std::optional<Result<Anew>> {
+      auto all = taken(changes);
+      if (!all.ok()) return Result<Anew>(std::move(all).error());
+      return in_part(*all);
+    };
+    return out;
+  }
+
+  bool is_known(const model::WorkloadSpec& spec) const {
+    const auto& workloads = trials_.inputs().queues.workloads;
+    return std::any_of(workloads.begin(), workloads.end(), [&](const model::WorkloadSpec& each) {
+      return each.ns == spec.ns && each.name == spec.name;
+    });
+  }
+  Result<objects::Inputs> read(const std::vector<ObjectChange>& changes) {
+    auto out = options_.reread(changes);
+    spent_ = spent_ || (!out.ok() && out.error().code() == Code::kExhausted);
+    return out;
+  }
+  Result<std::vector<ObjectChange>> taken(const std::vector<ObjectChange>& changes) const {
+    const ChangedObjects now(*options_.objects, changes);
+    const ServerRules rules(now, unit_.places, &readings_);
+    if (const auto held = rules.held()) return invalid(held->message);
+    return one_after_the_other(changes, rules.filled_in(with_pods_));
+  }
+
+  const WhyOptions& options_;
+  const Trials& trials_;
+  const Unit unit_;
+  const Subject exact_;
+  const bool with_pods_;
+  mutable PodReadings readings_;
+  const std::optional<Held> held_;
+  const WhyOptions served_;
+  bool spent_ = false;  // not all changes were read that were to be tried
+};
+
+// unit: found in what the trials are of; as_is: of the objects that changes are read against.
+Answer ask_server(const WhyOptions& options, const Trials& as_is, Trials& trials, Unit unit,
+                  const Subject& exact) {
+  // The pods of what has made none are thought of; those of a Job of files the reader makes.
+  const bool makes = unit.state == Unit::State::kUnmade || unit.state == Unit::State::kSuspended;
+  Server server(options, as_is, unit, exact, makes && (unit.kind != "Job" || options.live));
+  // Nothing would be stored.
+  const bool refused = server.held() && server.held()->by == Held::By::kLimitRange;
+  const std::vector<ObjectChange> filled = unit.state == Unit::State::kSuspended || refused
+                                               ? std::vector<ObjectChange>()
+                                               : server.filled();
+  if (filled.empty()) return server.ask(trials, std::move(unit));
+  if (auto anew = server.in_part(filled); anew && anew->ok()) {
+    Trials then(as_is, (*anew)->draft);
+    return server.ask(then, std::move((*anew)->unit));
+  }
+  const Result<objects::Inputs> inputs = options.reread(filled);
+  Result<Unit> made =
+      inputs.ok() ? find_unit(*inputs, options.objects, exact) : Result<Unit>(inputs.error());
+  if (!made.ok()) return server.ask(trials, std::move(unit));
+  Trials then(*inputs, options.plan);
+  return server.ask(then, std::move(*made));
+}
+
+}  // namespace
+
 Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
   options.plan = state_->options.plan;
   BERTH_TRY(Unit unit, find_unit(state_->trials.inputs(), options.objects, subject));
@@ -517,48 +681,13 @@ Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
   if (options.objects == nullptr || !options.reread) {
     return Inquiry(options, state_->trials, std::move(unit), std::move(exact), false).run();
   }
-  // The pods of what has made none are thought of; those of a Job of files the reader makes.
-  const bool makes = unit.state == Unit::State::kUnmade || unit.state == Unit::State::kSuspended;
-  const bool with_pods = makes && (unit.kind != "Job" || options.live);
-  const std::vector<TemplatePlace> places = unit.places;
-  WhyOptions served = options;
-  bool spent = false;  // not all changes were read that were to be tried
-  served.reread = [&](const std::vector<ObjectChange>& changes) -> Result<objects::Inputs> {
-    const ChangedObjects now(*options.objects, changes);
-    const ServerRules rules(now, places);
-    if (const auto held = rules.held()) return invalid(held->message);
-    auto out = options.reread(one_after_the_other(changes, rules.filled_in(with_pods)));
-    spent = spent || (!out.ok() && out.error().code() == Code::kExhausted);
-    return out;
-  };
-  const auto told = [&spent](Answer answer) {
-    if (spent) answer.in_vain.clear();
-    return answer;
-  };
-  const ServerRules rules(*options.objects, places);
-  std::optional<Held> held = rules.held();
-  const std::vector<ObjectChange> filled = unit.state == Unit::State::kSuspended
-                                               ? std::vector<ObjectChange>()
-                                               : rules.filled_in(with_pods);
-  const bool refused = held && held->by == Held::By::kLimitRange;  // nothing would be stored
-  if (!filled.empty() && !refused) {
-    const Result<objects::Inputs> inputs = options.reread(filled);
-    Result<Unit> made =
-        inputs.ok() ? find_unit(*inputs, options.objects, exact) : Result<Unit>(inputs.error());
-    if (made.ok()) {
-      Trials trials(*inputs, options.plan);
-      if (with_pods) {
-        made->kind = unit.kind;
-        made->places = places;
-      }
-      return told(
-          Inquiry(served, trials, std::move(*made), std::move(exact), false, std::move(held))
-              .run());
-    }
-  }
-  return told(
-      Inquiry(served, state_->trials, std::move(unit), std::move(exact), false, std::move(held))
-          .run());
+  return ask_server(options, state_->trials, state_->trials, std::move(unit), exact);
+}
+
+Result<Answer> why_after(const Anew& anew, const WhyOptions& options, const Subject& subject) {
+  BERTH_TRY(Unit unit, find_unit(*anew.part, options.objects, subject));
+  Trials trials(*anew.on, anew.draft);
+  return ask_server(options, *anew.on, trials, std::move(unit), subject);
 }
 
 bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject) {

@@ -8,6 +8,7 @@
 
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -16,6 +17,10 @@
 #include "explain/unit.h"
 
 namespace berth::explain {
+
+struct Anew;  // anew.h
+
+inline constexpr std::size_t kMostHoldersTold = 4096;  // where all are wanted
 
 struct WhyOptions {
   PlanOptions plan;
@@ -31,6 +36,17 @@ struct WhyOptions {
   // what is not in the model (an object that was refused) can be mended. Empty: the model's word is
   // enough, and fixes that only objects can tell are not offered.
   std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&)> reread;
+  // The same without nodes and the pods on them, but for those named; serves where reading all of
+  // them is dear (model_first).
+  std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&, const objects::Bound&)>
+      reread_part;
+  // The same where the API server would not take the objects with these changes, or holds them:
+  // what is behind that. Empty: reread.
+  std::function<Result<objects::Inputs>(const std::vector<ObjectChange>&)> reread_as_written;
+  // What the changes say of the subject, read in part; nullopt: all is to be read. The first by the
+  // rules of the API server, the other as written. Set by the Examiner.
+  std::function<std::optional<Result<Anew>>(const std::vector<ObjectChange>&)> anew,
+      anew_as_written;
   // Reading anew is dear, or not all objects are at hand: it serves the rules of the API server and
   // what the model lacks. Fixes of what waits by the model go by its word.
   bool model_first = false;
@@ -51,6 +67,9 @@ class Examiner {
   struct State;
   std::unique_ptr<State> state_;
 };
+
+// The same question of what changes leave, read in part as written; options.objects has them.
+Result<Answer> why_after(const Anew& anew, const WhyOptions& options, const Subject& subject);
 
 // Whether a plan of the inputs places all of the subject.
 bool starts_in(const objects::Inputs& inputs, const PlanOptions& options, const Subject& subject);

@@ -230,13 +230,17 @@ class PageOfController(unittest.TestCase):
             if replay.startswith("berth replay"):
                 break
             self.assertLess(time.monotonic(), end, text)
-        words = shlex.split(replay)
+        answer, words = text, shlex.split(replay)
         self.assertEqual((words[:3], words[3]), (["berth", "replay", self.inputs], "--at"))
         self.assertEqual(evidence["decision"], words[4])
         self.assertRegex(evidence["decided"], r"^\d{4}-\d\d-\d\dT")
         self.assertGreater(int(evidence["cluster"]), 0)
         _, text = self.get("/api/why?kind=job&namespace=default&name=big&output=table", self.token)
         self.assertRegex(text, r"evidence decision [0-9a-f]{16}, \d\d:\d\d:\d\d, cluster \d+;")
+        status, text = self.get("/api/why?kind=job&namespace=default&name=big&holders=all", self.token)
+        self.assertEqual((status, json.loads(text)["reason"]), (200, json.loads(answer)["reason"]))
+        status, text = self.get("/api/why?kind=job&namespace=default&name=big&holders=1", self.token)
+        self.assertEqual((status, text.strip()), (400, "holders: want all, or leave it out"))
         done = subprocess.run([BERTH, *words[1:]], text=True, stdout=subprocess.PIPE, stderr=subprocess.STDOUT)
         self.assertEqual(done.returncode, 0, done.stdout)
         self.assertEqual(json.loads(done.stdout)["id"], words[4])

@@ -62,6 +62,8 @@ Status read_line(const std::string& key, const std::string& text, std::string& b
     out.says.push_back(text);
   } else if (key == "fix") {
     out.fix = text;
+  } else if (key == "nofix") {
+    out.no_fix = text;
   } else if (key == "start") {
     out.start = text;
   } else if (key == "now") {

@@ -8,6 +8,7 @@
 //   # maybe: A, B               and perhaps these
 //   # not: word, word           may not stand in the verdict line or in also
 //   # says: some words          stand in the table; may be given several times
+//   # nofix: stop-job           a kind that is not offered
 //   # server: yes               the API server's rule: a plan does not know it
 //   # cure REASON: patch KIND/NS/NAME [...] | delete KIND/NS/NAME | create {...}
 #pragma once
@@ -28,6 +29,7 @@ struct Case {
   std::vector<std::string> health;  // "gpu-1/3"; empty: not asked
   std::vector<std::string> says;    // in the table, however it is wrapped
   std::string fix;                  // "yes" or a kind; empty: not asked
+  std::string no_fix;               // a kind that would be of no use
   std::string start;                // when it would start, or "unknown"; empty: not asked
   std::string now = "2026-01-01T12:00:00Z";
   bool server = false;  // held by what a plan does not know: the truth is what why says when cured

@@ -244,6 +244,10 @@ void check_fixes(const Case& one, const text::Value& answer, Tally& tally, Lines
   const auto fixes = list_at(answer, "fixes");
   for (const text::Value& fix : fixes) check_fix(one, fix, tally, lines);
   if (fixes.empty() && !one.fine()) ++tally.without_fix;
+  for (const text::Value& fix : fixes) {
+    if (one.no_fix.empty() || text_at(fix, {"kind"}) != one.no_fix) continue;
+    lines.push_back("a fix of kind " + one.no_fix + ": " + text_at(fix, {"title"}));
+  }
   if (one.fix.empty()) return;
   const bool offered = std::any_of(fixes.begin(), fixes.end(), [&](const text::Value& fix) {
     return one.fix == "yes" || text_at(fix, {"kind"}) == one.fix;

@@ -1,0 +1,170 @@
+// Fixes of what a workload asks of a Topology that its queue cannot give.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <set>
+
+#include "explain/fixes.h"
+#include "text/nearest.h"
+
+namespace berth::explain {
+
+namespace {
+
+using model::Reason;
+
+constexpr const char* kLevelNotes[] = {
+    "kueue.x-k8s.io/podset-required-topology", "kueue.x-k8s.io/podset-preferred-topology",
+    "berth.dev/topology-required", "berth.dev/topology-preferred"};
+constexpr const char* kOtherNotes[] = {"kueue.x-k8s.io/podset-unconstrained-topology",
+                                       "kueue.x-k8s.io/podset-slice-required-topology",
+                                       "kueue.x-k8s.io/podset-slice-size"};
+
+// level empty: nothing is asked for any more.
+void set_notes(Tree& meta, const std::string& level) {
+  Tree* notes = meta.find("annotations");
+  if (notes == nullptr) return;
+  for (const char* key : kLevelNotes) {
+    if (notes->find(key) == nullptr) continue;
+    if (level.empty()) {
+      notes->erase(key);
+    } else {
+      (*notes)[key] = Tree::of_text(level);
+    }
+  }
+  for (const char* key : kOtherNotes) {
+    if (level.empty()) notes->erase(key);
+  }
+  if (notes->members().empty()) meta.erase("annotations");
+}
+
+void set_request(Tree& set, const std::string& level) {
+  Tree* ask = set.find("topologyRequest");
+  if (ask == nullptr) return;
+  if (level.empty()) {
+    set.erase("topologyRequest");
+    return;
+  }
+  for (const char* field : {"required", "preferred"}) {
+    if (ask->find(field) != nullptr) (*ask)[field] = Tree::of_text(level);
+  }
+}
+
+bool set_level(const Situation& s, Draft& draft, const std::string& level) {
+  if (model::WorkloadSpec* spec = edit_queued(s, draft)) {
+    for (model::PodSetSpec& set : spec->pod_sets) {
+      if (level.empty()) {
+        set.topology = {};
+      } else if (!set.topology.level.empty()) {
+        set.topology.level = level;
+      }
+    }
+  }
+  edit_pods(s, draft, [](model::PodSpec&) {}, [&](Tree& meta, Tree&) { set_notes(meta, level); });
+  for (const TemplatePlace& place : s.unit.places) {
+    Tree* object = draft.edit(s.objects(), place.kind, place.ns, place.name);
+    if (object == nullptr) continue;
+    set_notes((*object)["metadata"], level);
+    if (place.kind != "Workload") continue;
+    for (Tree& set : (*object)["spec"]["podSets"].items()) set_request(set, level);
+  }
+  return true;
+}
+
+// The queue's flavors have no such level, or no topology at all.
+void other_levels(const Situation& s, Proposals& out) {
+  const auto& sets = s.unit.queued->pod_sets;
+  const auto asks =
+      std::find_if(sets.begin(), sets.end(), [](const auto& set) { return set.topology.asks(); });
+  if (s.reason != Reason::kNoMatchingFlavor || asks == sets.end()) return;
+  const std::string& asked = asks->topology.level;
+  std::vector<std::string> levels;
+  for (const model::TopologySpec& topology : s.inputs().queues.topologies) {
+    for (const std::string& level : topology.levels) {
+      const bool known = std::find(levels.begin(), levels.end(), level) != levels.end();
+      if (!known && level != asked && levels.size() < 8) levels.push_back(level);
+    }
+  }
+  const std::string meant = text::nearest(asked, levels);
+  std::stable_partition(levels.begin(), levels.end(), [&](const auto& l) { return l == meant; });
+  if (asked.empty()) levels.clear();
+  for (const std::string& level : levels) {
+    out.push_back({.title = fmt::format("topology level {} instead of {}", level, asked),
+                   .kind = "other-level",
+                   .apply = [&s, level](Draft& draft) { return set_level(s, draft, level); }});
+  }
+  out.push_back({.title = "ask for no topology level",
+                 .kind = "drop-topology",
+                 .apply = [&s](Draft& draft) { return set_level(s, draft, ""); }});
+}
+
+// A flavor names a Topology that does not exist.
+void missing_topology(const Situation& s, Proposals& out) {
+  if (s.reason != Reason::kMisconfigured || s.objects() == nullptr) return;
+  const model::QueueInputs& queues = s.inputs().queues;
+  std::vector<std::string> names;
+  for (const model::TopologySpec& topology : queues.topologies) names.push_back(topology.name);
+  for (const model::FlavorSpec& flavor : queues.flavors) {
+    const std::string& gone = flavor.topology;
+    if (gone.empty() || std::find(names.begin(), names.end(), gone) != names.end()) continue;
+    if (out.size() > 24) return;
+    const auto set = [&](std::string title, const std::string& topology) {
+      out.push_back({.title = std::move(title),
+                     .kind = "flavor-topology",
+                     .disturbance = 3,
+                     .objects_only = true,
+                     .apply = [&s, name = flavor.name, topology](Draft& draft) {
+                       Tree* object = draft.edit(s.objects(), "ResourceFlavor", "", name);
+                       if (object == nullptr) return false;
+                       if (topology.empty()) {
+                         (*object)["spec"].erase("topologyName");
+                       } else {
+                         (*object)["spec"]["topologyName"] = Tree::of_text(topology);
+                       }
+                       return true;
+                     }});
+    };
+    const std::string meant = text::nearest(gone, names);
+    if (!meant.empty()) {
+      set(fmt::format("topology {} instead of {} in the flavor {}", meant, gone, flavor.name),
+          meant);
+    }
+    set(fmt::format("take the topology {} off the flavor {}", gone, flavor.name), "");
+    std::vector<std::string> levels;
+    for (const model::PodSetSpec& each : s.unit.queued->pod_sets) {
+      if (!each.topology.level.empty() && levels.empty()) levels.push_back(each.topology.level);
+    }
+    if (levels.empty() || levels.front() != "kubernetes.io/hostname") {
+      levels.emplace_back("kubernetes.io/hostname");
+    }
+    out.push_back({.title = "create the Topology " + gone,
+                   .kind = "create-topology",
+                   .disturbance = 3,
+                   .objects_only = true,
+                   .apply = [&s, gone, levels](Draft& draft) {
+                     const auto queue = s.objects()->of_kind("ClusterQueue");
+                     Tree made;
+                     made["apiVersion"] = Tree::of_text(queue.empty() ? "kueue.x-k8s.io/v1beta2"
+                                                                      : queue.front().api_version);
+                     made["kind"] = Tree::of_text("Topology");
+                     made["metadata"]["name"] = Tree::of_text(gone);
+                     for (const std::string& level : levels) {
+                       Tree item;
+                       item["nodeLabel"] = Tree::of_text(level);
+                       made["spec"]["levels"].items().push_back(std::move(item));
+                     }
+                     draft.create(std::move(made));
+                     return true;
+                   }});
+  }
+}
+
+}  // namespace
+
+void propose_topology(const Situation& s, Proposals& out) {
+  if (s.unit.queued == nullptr) return;
+  other_levels(s, out);
+  missing_topology(s, out);
+}
+
+}  // namespace berth::explain
