@@ -1,6 +1,8 @@
 // Every decision of a history is made again from its log, and comes out the same.
 #include "control/replay.h"
 
+#include <unistd.h>
+
 #include <cstdio>
 #include <fstream>
 #include <sstream>
@@ -48,11 +50,10 @@ constexpr const char* kReplayQueues =
 class History {
  public:
   History(std::uint64_t seed, std::size_t max_bytes)
-      : path(testing::TempDir() + "/berth-replay-" + std::to_string(seed) + ".log"),
+      : path(fmt::format("{}/berth-replay-{}-{}.log", testing::TempDir(), getpid(), seed)),
         log(path, max_bytes),
         rig("pools: [{name: m, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]"),
         random_(seed) {
-    std::remove((path + ".1").c_str());
     rig.define_kueue();
     rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
     rig.apply(kReplayQueues);
