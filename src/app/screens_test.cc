@@ -15,6 +15,10 @@
 #include "text/json.h"
 #include "text/json_writer.h"
 
+#ifndef BERTH_SCREEN_SEEDS
+#define BERTH_SCREEN_SEEDS 12
+#endif
+
 namespace berth::app {
 namespace {
 
@@ -324,7 +328,7 @@ class Screens : public testing::Test {
 };
 
 TEST_F(Screens, FitEightyColumnsAndHoldNothingThatATerminalActsOn) {
-  const std::uint64_t seeds = std::getenv("BERTH_SOAK") != nullptr ? 500 : 12;
+  const std::uint64_t seeds = std::getenv("BERTH_SOAK") != nullptr ? 500 : BERTH_SCREEN_SEEDS;
   for (std::uint64_t seed = 1; seed <= seeds; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
     const WildCluster cluster(seed);
