@@ -81,7 +81,7 @@ std::string kubeconfig_text(const std::string& url, const EmbeddedIdentity& iden
       url, text::base64_encode(identity.authority.certificate_pem), identity.token);
 }
 
-// What the machines offer, as resources of pods: whole GPUs, shares of GPUs, MIG slices.
+// What the machines offer, as resources of pods: GPUs or shares of them, MIG slices.
 std::map<std::string, std::string> offered(const sim::Fleet& fleet) {
   std::int64_t cpu_milli = 0, memory = 0;
   std::map<std::string, std::int64_t> devices = {{"nvidia.com/gpu", 0}};
@@ -93,8 +93,7 @@ std::map<std::string, std::string> offered(const sim::Fleet& fleet) {
       devices["nvidia.com/mig-" + pool.mig] += gpus * pool.mig_slots;
       continue;
     }
-    devices["nvidia.com/gpu"] += gpus;
-    if (pool.shares > 1) devices["nvidia.com/gpu.shared"] += gpus * pool.shares;
+    devices["nvidia.com/gpu"] += gpus * pool.shares;
   }
   std::map<std::string, std::string> out = {{"cpu", std::to_string(cpu_milli) + 'm'},
                                             {"memory", std::to_string(memory)}};

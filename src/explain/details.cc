@@ -11,6 +11,7 @@
 #include "explain/endings.h"
 #include "explain/pod_template.h"
 #include "explain/words.h"
+#include "model/amounts.h"
 #include "schedule/rule_memo.h"
 #include "text/quantity.h"
 
@@ -250,17 +251,14 @@ std::string absent_resource(const objects::Inputs& inputs, const PodSpec& pod) {
     // A device that is cut into slices is offered by their names alone.
     const bool whole = std::any_of(node.gpus.begin(), node.gpus.end(),
                                    [](const model::GpuSpec& gpu) { return gpu.mig.empty(); });
-    if (whole) offered.insert("nvidia.com/gpu");
+    if (whole && model::offers_gpus(node)) offered.insert(model::kGpuResource);
+    if (whole && model::offers_shares(node)) offered.insert(model::kSharedGpuResource);
   }
   if (offered.empty()) return "";
   for (const auto& [resource, amount] : pod.requests) asked.insert(resource);
   if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) asked.insert(pod.gpu.mig);
-  if (pod.gpu.kind == GpuDemandSpec::Kind::kShared) {
-    asked.insert("nvidia.com/gpu.shared");
-    for (const model::NodeSpec& node : inputs.nodes) {
-      if (node.shares_per_gpu > 1) offered.insert("nvidia.com/gpu.shared");
-    }
-  }
+  if (pod.gpu.kind == GpuDemandSpec::Kind::kShared) asked.insert(model::kSharedGpuResource);
+  if (pod.gpu.kind == GpuDemandSpec::Kind::kWhole) asked.insert(model::kGpuResource);
   for (const std::string& resource : asked) {
     if (offered.contains(resource) || resource.find('/') == std::string::npos) continue;
     std::string others;

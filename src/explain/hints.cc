@@ -6,6 +6,7 @@
 
 #include "explain/reasons.h"
 #include "explain/words.h"
+#include "model/amounts.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -111,6 +112,7 @@ std::string Hint::never() const {
   int largest = 0;
   std::int64_t capacity = 0;
   for (const model::NodeSpec& node : inputs.nodes) {
+    if (!model::offers_gpus(node)) continue;
     const int gpus = static_cast<int>(node.gpus.size()) * node.shares_per_gpu;
     largest = std::max(largest, gpus);
     if (demand.count > 0) capacity += gpus / demand.count;

@@ -8,6 +8,7 @@
 #include <set>
 
 #include "explain/details.h"
+#include "model/amounts.h"
 #include "schedule/rule_memo.h"
 
 namespace berth::explain {
@@ -118,9 +119,11 @@ bool mend_taints(const Situation& s, Draft& draft) {
 // else is in the way.
 bool mend_size(const Situation& s, Draft& draft) {
   std::map<std::string, std::int64_t> most;
-  int gpus = 0;
+  int gpus = 0, shares = 0;
   for (const model::NodeSpec& node : s.inputs().nodes) {
-    gpus = std::max(gpus, static_cast<int>(node.gpus.size()) * node.shares_per_gpu);
+    const int here = static_cast<int>(node.gpus.size()) * node.shares_per_gpu;
+    if (model::offers_gpus(node)) gpus = std::max(gpus, here);
+    if (model::offers_shares(node)) shares = std::max(shares, here);
     for (const auto& [resource, amount] : node.allocatable) {
       most[resource] = std::max(most[resource], amount);
     }
@@ -131,6 +134,7 @@ bool mend_size(const Situation& s, Draft& draft) {
       const auto it = most.find(demand.mig);
       return it == most.end() || it->second < demand.count;
     }
+    if (demand.kind == GpuDemandSpec::Kind::kShared) return demand.count > shares;
     return demand.kind == GpuDemandSpec::Kind::kWhole && demand.count > std::max(1, gpus);
   };
   const auto lacking = [&](const PodSpec& pod) {
@@ -148,7 +152,7 @@ bool mend_size(const Situation& s, Draft& draft) {
           return each.second > (it == most.end() ? 0 : it->second);
         });
         if (!too_many(pod)) return;
-        if (pod.gpu.kind == GpuDemandSpec::Kind::kMig) {
+        if (pod.gpu.kind != GpuDemandSpec::Kind::kWhole) {
           pod.gpu = {};
           return;
         }

@@ -7,6 +7,7 @@
 
 #include "explain/fixes.h"
 #include "explain/words.h"
+#include "model/amounts.h"
 #include "objects/products.h"
 #include "text/nearest.h"
 
@@ -35,10 +36,11 @@ std::map<std::string, std::int64_t> offered(const Situation& s) {
         node.allocatable.begin(), node.allocatable.end(),
         [](const auto& each) { return each.first.starts_with(kMigPrefix) && each.second > 0; });
     if (gpus == 0 || mig) continue;
-    // Slices of MIG's strategy single go by the name of whole GPUs.
-    const bool single = node.gpus.front().model.find("-MIG-") != std::string::npos;
-    std::int64_t& most = out[node.shares_per_gpu > 1 && !single ? kSharedGpu : kWholeGpu];
-    most = std::max(most, gpus * node.shares_per_gpu);
+    for (const char* name : {kWholeGpu, kSharedGpu}) {
+      if (name == kWholeGpu ? !model::offers_gpus(node) : !model::offers_shares(node)) continue;
+      std::int64_t& most = out[name];
+      most = std::max(most, gpus * node.shares_per_gpu);
+    }
   }
   return out;
 }

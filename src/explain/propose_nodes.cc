@@ -7,6 +7,7 @@
 #include "explain/autoscaler.h"
 #include "explain/fixes.h"
 #include "explain/words.h"
+#include "model/amounts.h"
 #include "schedule/rule_memo.h"
 
 namespace berth::explain {
@@ -132,7 +133,8 @@ void repair_gpus(const Situation& s, Draft& draft, const std::string& name) {
   if (tree == nullptr) {  // as the device plugin advertises them
     Tree* plain = draft.edit(s.objects(), "Node", "", name);
     if (plain == nullptr) return;
-    (*plain)["status"]["allocatable"]["nvidia.com/gpu"] = Tree::of_text(
+    const char* device = model::offers_gpus(node) ? model::kGpuResource : model::kSharedGpuResource;
+    (*plain)["status"]["allocatable"][device] = Tree::of_text(
         std::to_string(node.gpus.size() * static_cast<std::size_t>(node.shares_per_gpu)));
     return;
   }

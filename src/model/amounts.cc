@@ -28,13 +28,19 @@ Amounts amounts_of(const PodSpec& pod) {
   return out;
 }
 
+bool offers_gpus(const NodeSpec& node) { return node.gpu_names != GpuNames::kShared; }
+bool offers_shares(const NodeSpec& node) {
+  return node.gpu_names == GpuNames::kShared ||
+         (node.gpu_names == GpuNames::kBoth && node.shares_per_gpu > 1);
+}
+
 Amounts amounts_of(const NodeSpec& node) {
   Amounts out = node.allocatable;
   for (const GpuSpec& gpu : node.gpus) {
     if (gpu.health != Health::kHealthy || gpu.reserved) continue;
     if (gpu.mig.empty()) {
-      out[kGpuResource] += node.shares_per_gpu;
-      if (node.shares_per_gpu > 1) out[kSharedGpuResource] += node.shares_per_gpu;
+      if (offers_gpus(node)) out[kGpuResource] += node.shares_per_gpu;
+      if (offers_shares(node)) out[kSharedGpuResource] += node.shares_per_gpu;
     }
     for (const MigSlots& slots : gpu.mig) out[slots.resource] += slots.count;
   }

@@ -18,6 +18,10 @@ inline constexpr const char* kGpuResource = "nvidia.com/gpu";
 inline constexpr const char* kSharedGpuResource = "nvidia.com/gpu.shared";
 inline constexpr std::int64_t kUnlimited = INT64_MAX;
 
+// Whether GPUs of this node, or shares of them, go by the one name or the other.
+bool offers_gpus(const NodeSpec& node);
+bool offers_shares(const NodeSpec& node);
+
 Amounts amounts_of(const PodSpec& pod);
 Amounts amounts_of(const NodeSpec& node);  // healthy devices that are not reserved
 

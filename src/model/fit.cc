@@ -87,7 +87,8 @@ bool fits_gpus(const NodeInfo& info, const NodeState& state, const Demand& deman
     return slots >= demand.count;
   }
   if (demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1) {
-    return std::popcount(static_cast<unsigned>(state.whole & mask)) >= demand.count;
+    return info.gpu_milli > 0 &&
+           std::popcount(static_cast<unsigned>(state.whole & mask)) >= demand.count;
   }
   int milli = device_milli(info, demand);
   if (milli <= 0) return false;
@@ -148,6 +149,7 @@ int fit_count(const NodeInfo& info, const NodeState& state, const Demand& demand
   const bool whole = demand.kind == GpuDemandSpec::Kind::kWhole && info.shares_per_gpu == 1 &&
                      !numa_applies(info, demand);
   if (whole) {  // seldom many, so it comes first
+    if (info.gpu_milli == 0) return 0;
     bound(std::popcount(static_cast<unsigned>(state.whole & info.usable)), demand.count);
     if (count <= 0) return 0;
   }
@@ -164,8 +166,10 @@ int fit_count(const NodeInfo& info, const NodeState& state, const Demand& demand
     return count;
   }
   if (takes_shares(info, demand)) {
-    bound(share_slots(state, info.usable, info.share_milli), demand.count);
-    return device_milli(info, demand) > 0 ? count : 0;
+    const int milli = device_milli(info, demand);
+    if (milli == 0) return 0;
+    bound(share_slots(state, info.usable, milli), demand.count);
+    return count;
   }
   // Different devices per copy, or NUMA alignment: place copies one after another.
   NodeState left = state;

@@ -20,9 +20,9 @@ inline int device_milli(const NodeInfo& info, const Demand& demand) {
     case Kind::kMig:
       return 0;
     case Kind::kWhole:
-      return info.share_milli;
+      return info.gpu_milli;
     case Kind::kShared:
-      return info.shares_per_gpu > 1 ? info.share_milli : 0;
+      return info.shared_milli;
     case Kind::kFraction:
       return demand.milli;
     case Kind::kMemory:

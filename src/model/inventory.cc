@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "model/amounts.h"
+
 namespace berth::model {
 namespace {
 
@@ -12,7 +14,9 @@ void derive_gpus(NodeInfo& info, const NodeSpec& spec) {
   info.gpus = spec.gpus;
   info.gpus_assumed = spec.gpus_assumed;
   info.shares_per_gpu = std::clamp(spec.shares_per_gpu, 1, kMaxSharesPerGpu);
-  info.share_milli = static_cast<std::int16_t>(kMilliPerGpu / info.shares_per_gpu);
+  const auto share = static_cast<std::int16_t>(kMilliPerGpu / info.shares_per_gpu);
+  info.gpu_milli = offers_gpus(spec) ? share : std::int16_t{0};
+  info.shared_milli = offers_shares(spec) ? share : std::int16_t{0};
   info.numa_known = !info.gpus.empty();
   for (const auto& gpu : info.gpus) {
     auto bit = static_cast<std::uint16_t>(1u << gpu.index);

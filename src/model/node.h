@@ -24,8 +24,10 @@ struct alignas(64) NodeInfo {
   std::uint16_t usable = 0;   // of those: healthy and not reserved
   std::uint16_t mig = 0;      // partitioned devices
   std::uint16_t mig_usable = 0;
-  std::int16_t share_milli = kMilliPerGpu;  // of one share; 1000 on a node that does not share
-  bool numa_known = false;                  // of every device
+  // Of a device, what one nvidia.com/gpu (.shared) takes: 1000 on a node that does not share, 0
+  // where nothing goes by that name.
+  std::int16_t gpu_milli = kMilliPerGpu, shared_milli = 0;
+  bool numa_known = false;  // of every device
   NumaPolicy numa_policy = NumaPolicy::kNone;
   NumaScope numa_scope = NumaScope::kContainer;
   int shares_per_gpu = 1;

@@ -80,6 +80,10 @@ struct NicSpec {
 enum class NumaPolicy : std::uint8_t { kNone, kBestEffort, kRestricted, kSingleNumaNode };
 enum class NumaScope : std::uint8_t { kContainer, kPod };
 
+// What a GPU, or a share of one, is asked for by on a node. kBoth: nvidia.com/gpu, and where GPUs
+// are shared nvidia.com/gpu.shared too.
+enum class GpuNames : std::uint8_t { kBoth, kGpu, kShared };
+
 struct NodeSpec {
   std::string name;
   Labels labels;
@@ -90,6 +94,7 @@ struct NodeSpec {
   std::vector<GpuSpec> gpus;  // by index
   bool gpus_assumed = false;  // from labels and the product table, not from the node's agent
   int shares_per_gpu = 1;     // time-slicing/MPS replicas behind nvidia.com/gpu(.shared)
+  GpuNames gpu_names = GpuNames::kBoth;
   std::vector<NicSpec> nics;
   NumaPolicy numa_policy = NumaPolicy::kNone;
   NumaScope numa_scope = NumaScope::kContainer;
@@ -105,7 +110,7 @@ struct GpuDemandSpec {
     kWhole,     // nvidia.com/gpu: count whole devices (count shares where the node shares its GPUs)
     kFraction,  // milli of each of count devices
     kMemory,    // memory_mib of each of count devices
-    kShared,    // nvidia.com/gpu.shared: count shares, only on nodes that share GPUs
+    kShared,    // nvidia.com/gpu.shared: count shares, only on nodes that offer them by this name
     kMig,       // count slots of the resource mig
   };
   Kind kind = Kind::kNone;

@@ -76,6 +76,9 @@ Advertised read_advertised(NodeSpec& node, GpuFacts& facts) {
   const std::string_view strategy = label(node, "nvidia.com/gpu.sharing-strategy");
   if (!strategy.empty()) a.sharing = strategy != "none";
   if (a.shared > 0) a.sharing = true;
+  // The kubelet refuses a pod that asks for a name which the node does not offer.
+  if (a.whole > 0 && a.shared == 0) node.gpu_names = model::GpuNames::kGpu;
+  if (a.shared > 0 && a.whole == 0) node.gpu_names = model::GpuNames::kShared;
   return a;
 }
 

@@ -4,6 +4,7 @@
 #include <cmath>
 #include <limits>
 
+#include "model/amounts.h"
 #include "text/quantity.h"
 
 namespace berth::objects {
@@ -144,7 +145,7 @@ Amounts cluster_totals(const std::vector<model::NodeSpec>& nodes) {
       if (it != node.allocatable.end()) out[resource] = plus(out[resource], it->second);
     }
     for (const model::GpuSpec& gpu : node.gpus) {
-      if (gpu.mig.empty()) out["nvidia.com/gpu"] += node.shares_per_gpu;
+      if (gpu.mig.empty() && model::offers_gpus(node)) out["nvidia.com/gpu"] += node.shares_per_gpu;
     }
   }
   return out;

@@ -8,11 +8,13 @@ namespace berth::schedule {
 
 void Standings::reset(const model::Inventory& inventory,
                       const std::vector<std::uint16_t>& class_of) {
-  std::map<std::tuple<std::uint16_t, std::int16_t, int, std::int64_t>, std::uint32_t> kinds;
+  using Kind = std::tuple<std::uint16_t, std::int16_t, std::int16_t, int, std::int64_t>;
+  std::map<Kind, std::uint32_t> kinds;
   kind_of_.resize(inventory.size());
   for (std::size_t i = 0; i < inventory.size(); ++i) {
     const model::NodeInfo& info = inventory.node(i);
-    std::tuple kind{class_of[i], info.share_milli, info.shares_per_gpu, info.gpu_memory_mib};
+    const Kind kind{class_of[i], info.gpu_milli, info.shared_milli, info.shares_per_gpu,
+                    info.gpu_memory_mib};
     kind_of_[i] = kinds.emplace(kind, static_cast<std::uint32_t>(kinds.size())).first->second;
   }
   nodes_.assign(inventory.size(), {});

@@ -55,6 +55,7 @@ void add_gpus(Random& random, NodeSpec& node) {
   add_positions(random, node);
   if (random.chance(1, 6)) {
     node.shares_per_gpu = static_cast<int>(random.between(2, 4));
+    node.gpu_names = static_cast<model::GpuNames>(random.below(3));
   } else if (random.chance(1, 6)) {
     partition(random, node);
   }

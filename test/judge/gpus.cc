@@ -302,8 +302,11 @@ int unit_milli(const GpuDemandSpec& demand, const NodeSpec& node) {
           std::min<std::int64_t>((1000 * demand.memory_mib + memory - 1) / memory, 1'000'000));
     }
     case Kind::kShared:
-      return node.shares_per_gpu > 1 ? model::kMilliPerGpu / node.shares_per_gpu : 0;
+      if (node.gpu_names == model::GpuNames::kGpu) return 0;
+      if (node.gpu_names == model::GpuNames::kBoth && node.shares_per_gpu <= 1) return 0;
+      return model::kMilliPerGpu / std::max(node.shares_per_gpu, 1);
     case Kind::kWhole:
+      if (node.gpu_names == model::GpuNames::kShared) return 0;
       return model::kMilliPerGpu / std::max(node.shares_per_gpu, 1);
   }
   return 0;

@@ -24,6 +24,7 @@ struct NodeWords {
   std::vector<NodeTaint> taints;
   bool cordoned = false, ready = true;
   int shares = 1;
+  bool renamed = false;  // they go by nvidia.com/gpu.shared
   // What only a GpuNode can say.
   bool agent = false;
   std::vector<int> unhealthy, reserved;
@@ -100,6 +101,9 @@ Status read_node_gpu_item(const std::string& item, const std::vector<std::string
                                            : out.switches);
   } else if (w.size() == 4 && w[1] == "shares" && number_of(w[0])) {  // 4 shares a GPU
     out.shares = *number_of(w[0]);
+  } else if (w.size() == 5 && w[1] == "renamed" && number_of(w[0])) {  // 4 renamed shares a GPU
+    out.shares = *number_of(w[0]);
+    out.renamed = true;
   } else if (w[0] == "mig") {
     return read_mig(w, out);
   } else {
@@ -141,7 +145,7 @@ Status read_node_item(const std::string& item, NodeWords& out) {
         "\"storage 1Ti\", \"max pods 9\", \"resource NAME N\", \"label k=v\", "
         "\"taint k=v:Effect\", \"cordoned\", \"not ready\", \"unhealthy 0,1\", "
         "\"reserved 0\", \"cliques 0-3 4-7\", \"numa 0-3 4-7\", \"numa policy P\", "
-        "\"4 shares a GPU\" or \"mig 1g.10gb x 7 on 0\"");
+        "\"4 shares a GPU\", \"4 renamed shares a GPU\" or \"mig 1g.10gb x 7 on 0\"");
   }
   return {};
 }
@@ -251,7 +255,10 @@ std::string node_json(const NodeWords& n, const std::string& name) {
   out.key("allocatable");
   out.begin_object();
   for (const auto& [resource, amount] : n.amounts) out.field(resource, amount);
-  if (n.gpus > 0) out.field("nvidia.com/gpu", std::to_string(advertised(n)));
+  if (n.gpus > 0) {
+    out.field(n.renamed ? "nvidia.com/gpu.shared" : "nvidia.com/gpu",
+              std::to_string(advertised(n)));
+  }
   std::map<std::string, int> slots;
   for (const NodeWords::Mig& mig : n.mig) {
     slots[mig.resource] += mig.count * static_cast<int>(mig.gpus.size());

@@ -81,7 +81,7 @@ Machine::Machine(const Pool& pool, int number) {
   info_.numa_policy = pool.numa_policy;
   info_.numa_scope = pool.numa_scope;
   info_.shares_per_gpu = pool.shares;
-  info_.share_milli = static_cast<std::int16_t>(model::kMilliPerGpu / pool.shares);
+  info_.gpu_milli = static_cast<std::int16_t>(model::kMilliPerGpu / pool.shares);
   info_.gpu_model = pool.model;
   info_.gpu_memory_mib = pool.gpu_memory_mib;
   mig_slots_ = pool.mig_slots;
@@ -174,7 +174,7 @@ int Machine::free_devices(const Needs& needs) const {
     if (needs.gpu.kind == Kind::kMig) {
       if ((info_.mig_usable & bit_of(i)) != 0) out += slots_[at];
     } else if ((info_.usable & bit_of(i)) != 0 && free_.gpu[at] > 0) {
-      out += free_.gpu[at] / info_.share_milli;
+      out += free_.gpu[at] / info_.gpu_milli;
     }
   }
   return out;
@@ -192,8 +192,7 @@ bool Machine::choose(const Needs& needs, Held& held, std::optional<Refusal>& ref
   }
   const model::Demand demand = to_demand(needs);
   held.mig = kind == Kind::kMig;
-  const bool ours =
-      held.mig ? needs.gpu.mig == mig_resource_ : kind != Kind::kShared || info_.shares_per_gpu > 1;
+  const bool ours = held.mig ? needs.gpu.mig == mig_resource_ : kind != Kind::kShared;
   const bool whole = kind == Kind::kWhole && info_.shares_per_gpu == 1;
   const bool numa = whole && model::numa_applies(info_, demand);
   if (ours && follow(needs, held.gpus)) {
