@@ -113,12 +113,14 @@ TEST(Gpus, Sharing) {
   EXPECT_EQ(n.shares_per_gpu, 4);
   EXPECT_EQ(n.gpus[0].model, "Tesla-T4");
   EXPECT_EQ(healthy(n), 2);
+  EXPECT_EQ(n.gpu_names, model::GpuNames::kGpu);
   const NodeSpec renamed = clean_node(
       "nvidia.com/gpu.product: Tesla-T4, nvidia.com/gpu.count: '2', nvidia.com/gpu.replicas: '4', "
       "nvidia.com/gpu.sharing-strategy: mps",
       "nvidia.com/gpu.shared: 4");
   EXPECT_EQ(renamed.shares_per_gpu, 4);
   EXPECT_EQ(healthy(renamed), 1);
+  EXPECT_EQ(renamed.gpu_names, model::GpuNames::kShared);
   const Inputs bare = read(node_yaml("", "nvidia.com/gpu.shared: 6"));
   ASSERT_EQ(bare.nodes.size(), 1u);
   EXPECT_EQ(bare.nodes[0].gpus.size(), 1u);
