@@ -232,7 +232,7 @@ void Preemptor::collect_below(const Request& request, NodeId at, NodeId but, Nod
     }
     const Workload& p = ledger_.workloads[request.id];
     for (const WorkloadId holder : ledger_.holders[queue]) {
-      if (!eligible(request, holder) || !may_reclaim(p, ledger_.workloads[holder])) continue;
+      if (!may_reclaim(p, ledger_.workloads[holder]) || !eligible(request, holder)) continue;
       auto& list = advantage ? lists.hierarchy : lists.priority;
       list.push_back(classify(request, holder, side, advantage));
     }
@@ -245,7 +245,7 @@ Preemptor::Lists Preemptor::collect(const Request& request) {
   Lists lists;
   if (ledger_.queue_of(p).spec.within != model::PreemptWithin::kNever) {
     for (const WorkloadId holder : ledger_.holders[p.queue]) {
-      if (eligible(request, holder) && may_take_own(p, ledger_.workloads[holder])) {
+      if (may_take_own(p, ledger_.workloads[holder]) && eligible(request, holder)) {
         lists.same.push_back({.id = holder, .cause = Cause::kInClusterQueue});
       }
     }

@@ -59,17 +59,22 @@ model::PodSpec NodeGround::pod_for(const Known& known, std::size_t set, const st
   return pod;
 }
 
-void NodeGround::make_pods(WorkloadId id, const Assignment& assignment) {
-  Known& known = known_.at(id);
+std::string NodeGround::key_of(const Assignment& assignment) {
   std::string key;
   for (const Choice& choice : assignment.pod_sets) {
     key += std::to_string(choice.count) + ':';
     for (const auto& [resource, flavor] : choice.flavors) key += std::to_string(flavor) + ',';
     key += ';';
   }
+  return key;
+}
+
+void NodeGround::make_pods(WorkloadId id, const Assignment& assignment) {
+  Known& known = known_.at(id);
+  std::string key = key_of(assignment);
   if (known.made == key) return;
   drop_pods(known);
-  known.made = key;
+  known.made = std::move(key);
   known.serial = ++serial_;
   known.pods.assign(assignment.pod_sets.size(), {});
   for (std::size_t i = 0; i < known.pods.size(); ++i) {

@@ -204,6 +204,7 @@ void NodeGround::recount() {
   BERTH_ASSERT(lent_.empty(), "between cycles");
   overlay_.reset();
   sets_.clear();
+  fits_empty_.clear();
   find_holders();
   build_trees();
   stale_ = false;

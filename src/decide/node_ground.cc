@@ -66,12 +66,19 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
   Known& known = known_.at(id);
   Site site;
   Assignment trial = assignment;
-  if (const Known* old = old_of(known)) less_old(*old, known, trial);
+  const Known* old = old_of(known);
+  if (old != nullptr) less_old(*old, known, trial);
   if (!place_topology(known, workload, trial, true, why, site, answer)) return false;
   if (topology_only_) return true;
+  // What fits the empty nodes does so for all of the form: no pods are made to see it again.
+  const std::pair form(workload.form, old == nullptr ? key_of(trial) : std::string());
+  if (old == nullptr && fits_empty_.contains(form)) return true;
   make_pods(id, trial);
   const schedule::Workload rest = rest_of(known, overlay(), workload, trial);
-  if (rest.pending.empty() || !schedule::never_fits(*overlay_, rest)) return true;
+  if (rest.pending.empty() || !schedule::never_fits(*overlay_, rest)) {
+    if (old == nullptr) fits_empty_.insert(form);
+    return true;
+  }
   if (why) refuse_pods(id, workload, trial, answer);
   answer.never = true;
   return false;

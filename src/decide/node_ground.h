@@ -147,6 +147,7 @@ class NodeGround : public admit::Ground {
                              const admit::Assignment& assignment) const;
   void refuse_pods(admit::WorkloadId id, const admit::Workload& workload,
                    const admit::Assignment& assignment, Answer& answer);
+  static std::string key_of(const admit::Assignment& assignment);  // counts and flavors
   void make_pods(admit::WorkloadId id, const admit::Assignment& assignment);
   std::vector<std::string> pod_names(const Known& known, std::size_t set, int count) const;
   model::PodSpec pod_for(const Known& known, std::size_t set, const std::string& name,
@@ -169,6 +170,8 @@ class NodeGround : public admit::Ground {
   std::map<admit::WorkloadId, Known> known_;
   std::map<admit::WorkloadId, model::Outcome> refusals_;
   std::map<std::vector<std::string>, model::NodeSet> sets_;  // by level keys and values
+  // Forms, and what they were given, that the empty nodes take.
+  std::set<std::pair<std::shared_ptr<const admit::Form>, std::string>> fits_empty_;
   std::uint64_t serial_ = 0;
   std::optional<model::ClusterState> overlay_;
   std::vector<admit::WorkloadId> away_;                   // taken away for a trial
