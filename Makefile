@@ -6,7 +6,8 @@ FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
 
 sources = $$(find src test bench -name '*.cc' -o -name '*.h')
-ctest = ctest --output-on-failure -j $$(nproc) --test-dir
+# Many tests wait for processes most of their time.
+ctest = ctest --output-on-failure -j $$(($$(nproc) + 2)) --test-dir
 
 help:  ## this list
 	@sed -n 's|^\([a-z -]*\):.*## \(.*\)|  make \1\t\2|p' Makefile | expand -t 26
