@@ -98,7 +98,8 @@ std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit) {
   return out;
 }
 
-PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const Unit& unit) {
+PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const Unit& unit,
+                      std::size_t pod_set) {
   const model::QueueRules& queues = draft.rules(inputs.queues);
   PodSpec out;
   if (const PodSpec* sample = unit.sample()) out = *sample;
@@ -106,9 +107,9 @@ PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const U
     const auto changed = draft.workloads.find(unit.decided);
     const auto& sets =
         changed == draft.workloads.end() ? unit.queued->pod_sets : changed->second.pod_sets;
-    if (!sets.empty()) out = *sets.front().pod;
+    if (pod_set < sets.size()) out = *sets[pod_set].pod;
   }
-  out.name = "\x01sample";  // no pod has such a name
+  out.name = fmt::format("\x01sample-{}", pod_set);  // no pod has such a name
   out.ns = unit.ns;
   out.node_name.clear();
   out.gang.clear();
@@ -524,6 +525,7 @@ std::vector<ObjectChange> unsuspended(const ObjectSource* objects, const Unit& u
     Tree& spec = (*object)["spec"];
     spec.erase("suspend");
     spec.erase("paused");
+    if (Tree* policy = spec.find("runPolicy")) policy->erase("suspend");
     for (const char* field : {"parallelism", "replicas"}) {
       const Tree* now = spec.find(field);
       if (now != nullptr && now->string() == "0") spec[field] = Tree::of_number(1);

@@ -15,7 +15,8 @@ Need need_of(const Unit& unit);
 std::vector<std::string> where_it_runs(Trials& trials, const Unit& unit);
 
 // A pod as its queue would make it: with the labels and tolerations of the only flavor.
-model::PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const Unit& unit);
+model::PodSpec queued_sample(const objects::Inputs& inputs, const Draft& draft, const Unit& unit,
+                             std::size_t pod_set = 0);
 
 // One sentence with the numbers, of a reason that nodes give. otherwise: what the decision said.
 std::string message_of(const NodePicture& picture, const model::ClusterState& state,

@@ -66,6 +66,12 @@ model::QueueRules& edit_rules(const Situation& s, Draft& draft);
 // What is asked about as a workload of a queue, as earlier edits left it; null: it is none.
 model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft);
 
+// Labels of its namespace that the ClusterQueue selects by, and its namespace for the selector.
+void namespace_labels(const Situation& s, const model::QueueSpec& queue, Proposals& out);
+
+// Levels of a Topology that nodes of its flavor lack, for people; empty: none that is known.
+std::string levels_lacking(const objects::Inputs& inputs, const Unit& unit);
+
 // Takes the volumes of these claims out of a pod's spec.
 void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 

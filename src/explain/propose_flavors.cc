@@ -365,38 +365,6 @@ void missing_cluster_queue(const Situation& s, const Route& route, Proposals& ou
                  }});
 }
 
-// Labels of its namespace that the queue selects by.
-void namespace_labels(const Situation& s, const Route& route, Proposals& out) {
-  if (s.reason != Reason::kMisconfigured || route.queue == nullptr || s.objects() == nullptr)
-    return;
-  const auto raw = s.objects()->find("ClusterQueue", "", route.queue->name);
-  if (!raw || !s.objects()->find("Namespace", "", s.unit.ns)) return;
-  const text::Value* spec = raw->value->find("spec");
-  const text::Value* selector = spec == nullptr ? nullptr : spec->find("namespaceSelector");
-  const text::Value* labels = selector == nullptr ? nullptr : selector->find("matchLabels");
-  if (labels == nullptr || !labels->is_object()) return;
-  std::vector<std::pair<std::string, std::string>> wanted;
-  std::string list;
-  for (const text::Member& member : labels->members()) {
-    wanted.emplace_back(member.key, member.value.string());
-    list +=
-        fmt::format("{}{}={}", list.empty() ? "" : ", ", wanted.back().first, wanted.back().second);
-  }
-  if (wanted.empty() || wanted.size() > 4) return;
-  out.push_back({.title = fmt::format("label the namespace {} with {}", s.unit.ns, list),
-                 .kind = "label-namespace",
-                 .disturbance = 3,
-                 .objects_only = true,
-                 .apply = [&s, wanted](Draft& draft) {
-                   Tree* object = draft.edit(s.objects(), "Namespace", "", s.unit.ns);
-                   if (object == nullptr) return false;
-                   for (const auto& [key, value] : wanted) {
-                     (*object)["metadata"]["labels"][key] = Tree::of_text(value);
-                   }
-                   return true;
-                 }});
-}
-
 }  // namespace
 
 void propose_flavors(const Situation& s, Proposals& out) {
@@ -408,7 +376,7 @@ void propose_flavors(const Situation& s, Proposals& out) {
   flavor_labels(s, route, out);
   flavor_taints(s, route, out);
   cover_resources(s, route, out);
-  namespace_labels(s, route, out);
+  namespace_labels(s, *route.queue, out);
 }
 
 }  // namespace berth::explain

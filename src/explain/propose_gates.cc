@@ -4,6 +4,7 @@
 
 #include <algorithm>
 
+#include "explain/attach.h"
 #include "explain/details.h"
 #include "explain/fixes.h"
 #include "explain/words.h"
@@ -168,6 +169,29 @@ void distant_claims(const Situation& s, Proposals& out) {
   }
 }
 
+// Nodes that can attach no more volumes: a pod that nobody makes anew gives its own back.
+void attached(const Situation& s, Proposals& out) {
+  if (s.objects() == nullptr || s.reason != Reason::kVolumeUnreachable) return;
+  for (const FullNode& full : full_nodes(*s.objects(), s.unit.places)) {
+    for (const std::string& holder : full.holders) {
+      const auto pod =
+          std::find_if(s.inputs().pods.begin(), s.inputs().pods.end(),
+                       [&](const PodSpec& p) { return p.ns + '/' + p.name == holder; });
+      if (out.size() > 24 || pod == s.inputs().pods.end() || !pod->owner.empty()) continue;
+      out.push_back({.title = fmt::format("delete {} on {}, which has volumes of {}", holder,
+                                          full.node, full.driver),
+                     .kind = "delete-pod",
+                     .disturbance = 3,
+                     .restarts = 1,
+                     .objects_only = true,
+                     .apply = [&s, pod](Draft& draft) {
+                       draft.remove(s.objects(), "Pod", pod->ns, pod->name);
+                       return !draft.objects.empty();
+                     }});
+    }
+  }
+}
+
 void claims(const Situation& s, Proposals& out) {
   std::string missing = s.sample.volume_missing;
   for (const PodSpec* pod : s.unit.pending) {
@@ -175,6 +199,7 @@ void claims(const Situation& s, Proposals& out) {
   }
   if (!missing.empty() && s.objects() != nullptr) missing_claim(s, missing, out);
   distant_claims(s, out);
+  attached(s, out);
   if (!s.sample.unread_claims) return;
   out.push_back({.title = "ask for no devices by resource claims",
                  .kind = "drop-resource-claims",
@@ -207,7 +232,9 @@ void node_name(const Situation& s, Proposals& out) {
 
 void suspended(const Situation& s, Proposals& out) {
   if (s.reason != Reason::kSuspended) return;
-  const char* title = s.unit.told.starts_with("spec.suspend")    ? "set spec.suspend false"
+  const char* title = s.unit.told.starts_with("spec.suspend") ? "set spec.suspend false"
+                      : s.unit.told.starts_with("spec.runPolicy")
+                          ? "set spec.runPolicy.suspend false"
                       : s.unit.told.starts_with("spec.replicas") ? "set spec.replicas 1"
                       : s.unit.told.starts_with("spec.paused")   ? "set spec.paused false"
                                                                  : "set spec.parallelism 1";
@@ -217,12 +244,15 @@ void suspended(const Situation& s, Proposals& out) {
   });
 }
 
-// The value at a path of plain keys ("spec.template.spec.priorityClassName"); null: none there.
+// The value at a path as notes write it ("spec.tasks[0].template"); null: none there.
 Tree* plain_path(Tree* at, std::string_view path) {
   while (at != nullptr && !path.empty()) {
-    const std::size_t dot = std::min(path.find('.'), path.size());
-    at = at->find(path.substr(0, dot));
-    path.remove_prefix(std::min(path.size(), dot + 1));
+    const bool index = path.front() == '[';
+    const std::size_t end = index ? std::min(path.find(']'), path.size() - 1)
+                                  : std::min(path.find_first_of(".["), path.size());
+    at = below(at, {std::string(index ? path.substr(1, end - 1) : path.substr(0, end))});
+    path.remove_prefix(index ? end + 1 : end);
+    if (!path.empty() && path.front() == '.') path.remove_prefix(1);
   }
   return at;
 }
@@ -258,18 +288,54 @@ void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) 
   });
 }
 
-// It asks for GPUs in two ways: by resources and by an annotation. One of them goes.
+void erase_resource(Tree& spec, const std::string& resource) {
+  for (const char* list : {"initContainers", "containers"}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) {
+      Tree* resources = container.find("resources");
+      for (const char* amounts : {"limits", "requests"}) {
+        Tree* now = resources == nullptr ? nullptr : resources->find(amounts);
+        if (now != nullptr) now->erase(resource);
+      }
+    }
+  }
+}
+
+// Of what a pod asks for GPUs by, one way stays: a resource, or "annotation gpu-fraction".
+bool keep_one_way(Tree& made_of, const std::vector<std::string>& ways, const std::string& kept) {
+  constexpr std::string_view kNote = "annotation ";
+  for (const std::string& way : ways) {
+    if (way == kept) continue;
+    if (!way.starts_with(kNote)) {
+      erase_resource(made_of["spec"], way);
+      continue;
+    }
+    Tree* notes = plain_path(&made_of, "metadata.annotations");
+    if (notes == nullptr || !notes->erase(way.substr(kNote.size()))) return false;
+  }
+  return true;
+}
+
+// It asks for GPUs in two ways: by two resources, or by one and an annotation. One of them stays.
 void two_ways(const Situation& s, const objects::Note& note, Proposals& out) {
-  if (note.message.find("one way of asking") == std::string::npos) return;
-  const char* meta = s.unit.kind == "Job" ? "spec.template.metadata" : "metadata";
-  for (const char* key : {"gpu-fraction", "gpu-memory", "berth.dev/gpu-fraction"}) {
-    if (note.message.find(key) == std::string::npos) continue;
-    add(out, fmt::format("remove the annotation {}", key), "one-way", 1,
-        [&s, meta, key](Draft& draft) {
-          Tree* object = draft.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name);
-          Tree* notes = plain_path(object, meta);
-          if (notes != nullptr) notes = notes->find("annotations");
-          return notes != nullptr && notes->erase(key);
+  constexpr std::string_view kFound = "found ", kWant = ", want one way of asking";
+  const std::size_t end = note.message.find(kWant);
+  if (end == std::string::npos || !note.message.starts_with(kFound)) return;
+  std::vector<std::string> ways;
+  std::string_view rest = std::string_view(note.message).substr(0, end);
+  rest.remove_prefix(kFound.size());
+  while (!rest.empty()) {
+    const std::size_t at = std::min(rest.find(" and "), rest.size());
+    ways.emplace_back(rest.substr(0, at));
+    rest.remove_prefix(std::min(rest.size(), at + 5));
+  }
+  for (const std::string& kept : ways) {
+    const bool noted = kept.starts_with("annotation ");
+    add(out, fmt::format("ask for GPUs by {}{} alone", noted ? "the " : "", kept), "one-way", 1,
+        [&s, ways, kept, path = note.path](Draft& draft) {
+          Tree* made_of =
+              plain_path(draft.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name), path);
+          return made_of != nullptr && keep_one_way(*made_of, ways, kept);
         });
   }
 }

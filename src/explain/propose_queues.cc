@@ -3,9 +3,12 @@
 
 #include <algorithm>
 #include <limits>
+#include <map>
+#include <memory>
 #include <set>
 
 #include "explain/fixes.h"
+#include "explain/pod_template.h"
 #include "explain/words.h"
 #include "model/amounts.h"
 #include "text/quantity.h"
@@ -194,6 +197,139 @@ void quotas(const Situation& s, Proposals& out) {
   quotas_for(s, *queue, *use, wanted, out);
 }
 
+// Queues of Volcano and KAI have a most, and so have those above them.
+class Caps {
+ public:
+  explicit Caps(const Situation& s) : s_(s) {
+    for (const RawObject& raw : s.objects()->of_kind("Queue")) queues_.emplace(raw.name, raw);
+    for (const model::QueueUse& use : s.trials.decision().queues) {
+      for (const std::string& name : chain(use.name)) {
+        for (const auto& cell : use.cells) used_[name][cell.resource] += cell.used;
+      }
+    }
+  }
+
+  // What each of the queues that are short of it would have to have.
+  std::map<std::string, model::Amounts> short_of(const std::string& queue,
+                                                 const model::Amounts& wanted) const {
+    std::map<std::string, model::Amounts> out;
+    for (const std::string& name : chain(queue)) {
+      const auto used = used_.find(name);
+      for (const auto& [resource, amount] : wanted) {
+        const auto most = cap(queues_.at(name), resource);
+        std::int64_t sum = amount;
+        if (used != used_.end()) {
+          const auto it = used->second.find(resource);
+          sum += it == used->second.end() ? 0 : it->second;
+        }
+        if (most && *most < sum) out[name][resource] = sum;
+      }
+    }
+    return out;
+  }
+
+  static bool of_kai(const RawObject& queue) {
+    return queue.api_version.starts_with("scheduling.run.ai/");
+  }
+
+  bool set(Draft& draft, const std::string& queue, const std::string& resource,
+           std::int64_t amount) const {
+    Tree* object = draft.edit(s_.objects(), "Queue", "", queue);
+    if (object == nullptr) return false;
+    if (!of_kai(queues_.at(queue))) {
+      (*object)["spec"]["capability"][resource] = Tree::of_text(quantity(resource, amount));
+      return true;
+    }
+    const std::int64_t unit = unit_of(resource);
+    (*object)["spec"]["resources"][kai_name(resource)]["limit"] =
+        Tree::of_number((amount + unit - 1) / unit);
+    return true;
+  }
+
+  const RawObject* find(const std::string& queue) const {
+    const auto it = queues_.find(queue);
+    return it == queues_.end() ? nullptr : &it->second;
+  }
+
+ private:
+  static std::string kai_name(const std::string& resource) {
+    return resource == model::kGpuResource ? "gpu" : resource;
+  }
+  static std::int64_t unit_of(const std::string& resource) {
+    return resource == "memory" ? 1'000'000 : 1;
+  }
+
+  std::vector<std::string> chain(std::string name) const {
+    std::vector<std::string> out;
+    while (out.size() < 32) {
+      const auto it = queues_.find(name);
+      if (it == queues_.end()) break;
+      out.push_back(name);
+      name = text_below(it->second.value, {"spec", of_kai(it->second) ? "parentQueue" : "parent"});
+    }
+    return out;
+  }
+
+  // Absent: without end.
+  static std::optional<std::int64_t> cap(const RawObject& queue, const std::string& resource) {
+    if (!of_kai(queue)) {
+      const model::Amounts all = amounts_below(queue.value, {"spec", "capability"});
+      const auto it = all.find(resource);
+      return it == all.end() ? std::nullopt : std::optional(it->second);
+    }
+    const text::Value* limit =
+        deeper(queue.value, {"spec", "resources", kai_name(resource), "limit"});
+    if (limit == nullptr || !limit->is_number() || limit->as_double() < 0) return std::nullopt;
+    const double most = std::min(limit->as_double(), 1e12) * static_cast<double>(unit_of(resource));
+    return static_cast<std::int64_t>(most);
+  }
+
+  const Situation& s_;
+  std::map<std::string, RawObject> queues_;
+  std::map<std::string, model::Amounts> used_;  // with that of the queues below
+};
+
+void raise_caps(const Situation& s, const std::string& queue, const model::Amounts& wanted,
+                Proposals& out) {
+  const auto caps = std::make_shared<const Caps>(s);
+  const auto lacking = caps->short_of(queue, wanted);
+  if (lacking.empty()) return;
+  std::string title;
+  for (const auto& [name, amounts] : lacking) {
+    title += fmt::format("{}{} of the queue {}:", title.empty() ? "" : ", and ",
+                         Caps::of_kai(*caps->find(name)) ? "limit" : "capability", name);
+    for (const auto& [resource, amount] : amounts) {
+      title += fmt::format(" {} {}", quantity(resource, amount), resource);
+    }
+  }
+  out.push_back({.title = std::move(title),
+                 .kind = "raise-capability",
+                 .disturbance = 3,
+                 .objects_only = true,
+                 .apply = [caps, lacking](Draft& draft) {
+                   for (const auto& [name, amounts] : lacking) {
+                     for (const auto& [resource, amount] : amounts) {
+                       if (!caps->set(draft, name, resource, amount)) return false;
+                     }
+                   }
+                   return true;
+                 }});
+}
+
+void caps_of_others(const Situation& s, Proposals& out) {
+  const QueueSpec* queue = cluster_queue(s);
+  if (queue == nullptr || s.objects() == nullptr) return;
+  model::Amounts wanted = asked(*s.unit.queued);
+  if (exceeds_nodes(s, wanted)) return;
+  raise_caps(s, queue->name, wanted, out);
+  const model::Amounts ahead = asked_ahead(s);
+  if (ahead.empty()) return;
+  for (auto& [resource, amount] : wanted) {
+    if (const auto it = ahead.find(resource); it != ahead.end()) amount += it->second;
+  }
+  raise_caps(s, queue->name, wanted, out);
+}
+
 // The object that names the queue: the Job, the Workload or the pods.
 void name_queue(const Situation& s, Draft& draft, const std::string& queue) {
   for (const TemplatePlace& place : s.unit.places) {
@@ -345,6 +481,7 @@ void propose_queues(const Situation& s, Proposals& out) {
   if (s.unit.queued == nullptr) return;
   other_queues(s, out);
   quotas(s, out);
+  caps_of_others(s, out);
   holders(s, out);
 }
 

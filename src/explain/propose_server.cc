@@ -4,6 +4,8 @@
 #include <algorithm>
 
 #include "explain/fixes.h"
+#include "explain/kai_rules.h"
+#include "explain/makers.h"
 #include "explain/pod_security.h"
 #include "explain/words.h"
 #include "text/quantity.h"
@@ -68,7 +70,7 @@ void namespace_quota(const Situation& s, const Held& held, Proposals& out) {
   if (held.too_many > 0 && s.unit.places.size() == 1 && s.unit.places.front().kind == "Job") {
     const TemplatePlace& place = s.unit.places.front();
     const auto job = s.objects()->find("Job", place.ns, place.name);
-    const int fewer = job ? pods_wanted_by_queue(*job) - held.too_many : 0;
+    const int fewer = job ? pods_at(*s.objects(), *job, place) - held.too_many : 0;
     if (fewer > 0) {
       against(out, fmt::format("run {} at a time", show_count(fewer, "pod")), "fewer-pods", 2,
               [&s, place, fewer](Draft& draft) {
@@ -245,6 +247,37 @@ void account(const Situation& s, const Held& held, Proposals& out) {
   set("use the default ServiceAccount", "");
 }
 
+// Work of KAI that may not be preempted: it may be, or the queue deserves more.
+void deserved(const Situation& s, const Held& held, Proposals& out) {
+  against(out, "let it be preempted: " + std::string(kPreemptibilityLabel) + " preemptible",
+          "preemptible", 1, [&s](Draft& draft) {
+            for (const RawObject& group : s.objects()->in_namespace("PodGroup", s.unit.ns)) {
+              if (group.name != s.unit.name || s.unit.queued == nullptr) continue;
+              Tree* object = draft.edit(s.objects(), "PodGroup", group.ns, group.name);
+              if (object != nullptr)
+                (*object)["spec"]["preemptibility"] = Tree::of_text("preemptible");
+            }
+            return edit_pods(
+                s, draft, [](PodSpec&) {},
+                [](Tree& meta, Tree&) {
+                  meta["labels"][kPreemptibilityLabel] = Tree::of_text("preemptible");
+                });
+          });
+  against(out, fmt::format("quota of the queue {}: {} {}", held.object, held.enough, held.name),
+          "raise-quota", 3, [&s, held](Draft& draft) {
+            Tree* queue = draft.edit(s.objects(), "Queue", "", held.object);
+            Tree* share = below(queue, {"spec", "resources", held.resource});
+            if (share == nullptr) return false;
+            const std::int64_t enough = std::stoll(held.enough);
+            (*share)["quota"] = Tree::of_number(enough);
+            const Tree* limit = share->find("limit");
+            const auto most = text::parse_quantity(limit == nullptr ? "-1" : limit->string());
+            const bool less = most.ok() && !most->is_negative() && most->value() < enough;
+            if (less) (*share)["limit"] = Tree::of_number(enough);
+            return true;
+          });
+}
+
 void security(const Situation& s, const Held& held, Proposals& out) {
   against(out, fmt::format("keep to the Pod Security Standard {} in its template", held.name),
           "security-context", 1,
@@ -301,6 +334,8 @@ void propose_server(const Situation& s, Proposals& out) {
                        (*set)["spec"]["podManagementPolicy"] = Tree::of_text("Parallel");
                        return true;
                      });
+    case Held::By::kDeserved:
+      return deserved(s, held, out);
     case Held::By::kAccount:
       return account(s, held, out);
     case Held::By::kSecurity:

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <map>
 #include <set>
 
 #include "explain/fixes.h"
@@ -123,6 +124,7 @@ bool is_plain_job(const Situation& s) {
 }
 
 void set_gpus(PodSpec& pod, int count) {
+  if (pod.gpu.kind != GpuDemandSpec::Kind::kWhole || pod.gpu.count < count) return;
   pod.gpu.count = count;
   if (!pod.gpus_by_container.empty()) pod.gpus_by_container = {count};
 }
@@ -316,9 +318,79 @@ void one_group(const Situation& s, Proposals& out) {
        "kueue.x-k8s.io/queue-name", s.unit.queued->queue);
 }
 
+// The minimum of a subgroup in whatever object says it: a PodGroup of Volcano or KAI, a Volcano
+// Job.
+bool set_subgroup_minimum(Tree& spec, const std::string& name, int members) {
+  if (Tree* tasks = spec.find("minTaskMember")) {
+    (*tasks)[name] = Tree::of_number(members);
+    return true;
+  }
+  for (const auto& [list, field] :
+       {std::pair("subGroups", "minMember"), std::pair("tasks", "minAvailable")}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& each : spec[list].items()) {
+      const Tree* own = each.find("name");
+      if (own == nullptr || own->string() != name) continue;
+      each[field] = Tree::of_number(members);
+      return true;
+    }
+  }
+  return false;
+}
+
+struct Subminimum {
+  std::string name;
+  int members = 0;
+};
+
+bool set_minimums(const Situation& s, Draft& draft, const std::vector<Subminimum>& least, int all) {
+  const model::GangSpec& gang = *s.unit.gang;
+  Tree* object = draft.edit(s.objects(), "PodGroup", gang.ns, gang.name);
+  const bool group = object != nullptr;
+  if (!group) object = draft.edit(s.objects(), "Job", gang.ns, gang.name);
+  if (object == nullptr) return false;
+  Tree& spec = (*object)["spec"];
+  for (const Subminimum& each : least) {
+    if (!set_subgroup_minimum(spec, each.name, each.members)) return false;
+  }
+  const char* field = group ? "minMember" : "minAvailable";
+  if (spec.find(field) != nullptr) spec[field] = Tree::of_number(all);
+  return true;
+}
+
+// Subgroups that lack members: those that exist are enough.
+void smaller_subgroups(const Situation& s, Proposals& out) {
+  const model::GangSpec& gang = *s.unit.gang;
+  if (s.reason != model::Reason::kGangIncomplete || s.objects() == nullptr) return;
+  std::map<std::string, int> exist;
+  int all = 0;
+  for (const auto* pods : {&s.unit.pending, &s.unit.running}) {
+    for (const PodSpec* pod : *pods) ++exist[pod->subgroup];
+    all += static_cast<int>(pods->size());
+  }
+  std::vector<Subminimum> least;
+  std::string title;
+  for (const model::SubgroupSpec& sub : gang.subgroups) {
+    const int members = exist[sub.name];
+    if (members >= sub.min_member) continue;
+    least.push_back({sub.name, members});
+    title += fmt::format("{}{} of {} instead of {}", title.empty() ? "" : ", ", members, sub.name,
+                         sub.min_member);
+  }
+  if (least.empty()) title = fmt::format("{} instead of {}", all, gang.min_member);
+  out.push_back({.title = "at least " + title,
+                 .kind = "smaller-gang",
+                 .disturbance = 2,
+                 .objects_only = true,
+                 .apply = [&s, least, minimum = std::min(gang.min_member, all)](Draft& draft) {
+                   return set_minimums(s, draft, least, minimum);
+                 }});
+}
+
 void smaller_gang(const Situation& s, Proposals& out) {
   const model::GangSpec* gang = s.unit.gang;
-  if (gang == nullptr || !gang->subgroups.empty()) return;
+  if (gang == nullptr) return;
+  if (!gang->subgroups.empty()) return smaller_subgroups(s, out);
   const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
   const bool group = s.objects() != nullptr && s.objects()->find("PodGroup", gang->ns, gang->name);
   std::set<int, std::greater<>> sizes;
@@ -423,12 +495,9 @@ void soften_all(const Situation& s, Draft& draft) {
     Tree* object = draft.edit(s.objects(), place.kind, place.ns, place.name);
     if (object == nullptr) continue;
     soften((*object)["metadata"]);
-    if (place.kind == "Job" && place.path.size() == 2) {
-      soften((*object)["spec"]["template"]["metadata"]);
-      if ((*object)["spec"]["template"]["metadata"].is_null()) {
-        (*object)["spec"]["template"].erase("metadata");
-      }
-    }
+    Tree* made_of = place.kind == "Workload" ? nullptr : below(object, place.path);
+    Tree* meta = made_of == nullptr ? nullptr : made_of->find("metadata");
+    if (meta != nullptr) soften(*meta);
     if (place.kind != "Workload") continue;
     for (Tree& set : (*object)["spec"]["podSets"].items()) {
       Tree* ask = set.find("topologyRequest");

@@ -5,6 +5,7 @@
 #include <set>
 
 #include "explain/fixes.h"
+#include "explain/words.h"
 #include "text/nearest.h"
 
 namespace berth::explain {
@@ -159,10 +160,120 @@ void missing_topology(const Situation& s, Proposals& out) {
   }
 }
 
+// Nodes of a flavor without the label of a level of its Topology.
+struct Unlabelled {
+  std::string flavor, topology, level;
+  std::vector<const model::NodeSpec*> nodes;
+};
+
+std::vector<const model::FlavorSpec*> flavors_of(const model::QueueInputs& queues,
+                                                 const model::WorkloadSpec& spec) {
+  std::set<std::string> names;
+  for (const model::LocalQueueSpec& local : queues.local_queues) {
+    if (local.ns != spec.ns || local.name != spec.queue) continue;
+    for (const model::QueueSpec& queue : queues.queues) {
+      if (queue.name != local.queue) continue;
+      for (const model::ResourceGroup& group : queue.groups) {
+        for (const model::FlavorQuota& quota : group.flavors) names.insert(quota.flavor);
+      }
+    }
+  }
+  std::vector<const model::FlavorSpec*> out;
+  for (const model::FlavorSpec& flavor : queues.flavors) {
+    if (names.contains(flavor.name)) out.push_back(&flavor);
+  }
+  return out;
+}
+
+std::vector<Unlabelled> unlabelled_nodes(const objects::Inputs& inputs, const Unit& unit) {
+  std::vector<Unlabelled> out;
+  if (unit.queued == nullptr) return out;
+  for (const model::FlavorSpec* flavor : flavors_of(inputs.queues, *unit.queued)) {
+    for (const model::TopologySpec& topology : inputs.queues.topologies) {
+      if (flavor->topology.empty() || topology.name != flavor->topology) continue;
+      for (const std::string& level : topology.levels) {
+        Unlabelled lack{flavor->name, topology.name, level, {}};
+        for (const model::NodeSpec& node : inputs.nodes) {
+          const bool of_flavor = std::all_of(
+              flavor->node_labels.begin(), flavor->node_labels.end(), [&](const auto& label) {
+                const auto it = node.labels.find(label.first);
+                return it != node.labels.end() && it->second == label.second;
+              });
+          if (of_flavor && !node.labels.contains(level)) lack.nodes.push_back(&node);
+        }
+        if (!lack.nodes.empty()) out.push_back(std::move(lack));
+      }
+    }
+  }
+  return out;
+}
+
+// The name of a node that has the level's place to itself; else all of them are in one place.
+std::string value_for(const Unlabelled& lack, const model::NodeSpec& node) {
+  return lack.level == "kubernetes.io/hostname" ? node.name : lack.topology + "-1";
+}
+
+// Nodes without a level are in no domain: nothing is placed on them.
+void label_nodes(const Situation& s, Proposals& out) {
+  constexpr std::size_t kMostLabelled = 16;
+  if (s.reason != Reason::kTopologyPlacementFailed && s.reason != Reason::kNoMatchingFlavor) return;
+  const std::vector<Unlabelled> lacking = unlabelled_nodes(s.inputs(), s.unit);
+  std::string levels;
+  for (const Unlabelled& lack : lacking) {
+    if (lack.nodes.size() > kMostLabelled) return;
+    std::string names;
+    for (const model::NodeSpec* node : lack.nodes) {
+      names += (names.empty() ? "" : ", ") + node->name;
+    }
+    levels += (levels.empty() ? "" : ", and ") +
+              fmt::format("label {} with the {} that they are in", names, lack.level);
+  }
+  if (lacking.empty()) return;
+  out.push_back({.title = levels,
+                 .kind = "label-nodes",
+                 .disturbance = 3,
+                 .apply = [&s, lacking](Draft& draft) {
+                   for (const Unlabelled& lack : lacking) {
+                     for (const model::NodeSpec* node : lack.nodes) {
+                       const std::string value = value_for(lack, *node);
+                       draft.nodes.try_emplace(node->name, *node).first->second.labels[lack.level] =
+                           value;
+                       Tree* object = draft.edit(s.objects(), "Node", "", node->name);
+                       if (object == nullptr) return s.objects() == nullptr;
+                       (*object)["metadata"]["labels"][lack.level] = Tree::of_text(value);
+                     }
+                   }
+                   return true;
+                 }});
+  for (const Unlabelled& lack : lacking) {
+    out.push_back(
+        {.title = fmt::format("take the topology {} off the flavor {}", lack.topology, lack.flavor),
+         .kind = "flavor-topology",
+         .disturbance = 3,
+         .objects_only = true,
+         .apply = [&s, flavor = lack.flavor](Draft& draft) {
+           set_level(s, draft, "");
+           Tree* object = draft.edit(s.objects(), "ResourceFlavor", "", flavor);
+           return object != nullptr && (*object)["spec"].erase("topologyName");
+         }});
+  }
+}
+
 }  // namespace
+
+std::string levels_lacking(const objects::Inputs& inputs, const Unit& unit) {
+  const std::vector<Unlabelled> lacking = unlabelled_nodes(inputs, unit);
+  if (lacking.empty()) return "";
+  const Unlabelled& first = lacking.front();
+  return fmt::format("{} of the flavor {} {} not the label {} of its topology {}",
+                     show_count(static_cast<std::int64_t>(first.nodes.size()), "node"),
+                     first.flavor, first.nodes.size() == 1 ? "has" : "have", first.level,
+                     first.topology);
+}
 
 void propose_topology(const Situation& s, Proposals& out) {
   if (s.unit.queued == nullptr) return;
+  label_nodes(s, out);
   other_levels(s, out);
   missing_topology(s, out);
 }

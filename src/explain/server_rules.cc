@@ -4,7 +4,10 @@
 
 #include <algorithm>
 
+#include "explain/attach.h"
 #include "explain/behind.h"
+#include "explain/kai_rules.h"
+#include "explain/makers.h"
 #include "explain/namespace_rules.h"
 #include "explain/pod_security.h"
 #include "text/nearest.h"
@@ -15,14 +18,6 @@ namespace {
 
 using model::Reason;
 using text::Value;
-
-constexpr int kMostMade = 256;
-
-std::int64_t number_below(const Value* at, std::initializer_list<std::string_view> keys,
-                          std::int64_t otherwise) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
-}
 
 // Of a kind that has no namespace, whatever the source makes of that.
 std::optional<RawObject> of_cluster(const ObjectSource& objects, std::string_view kind,
@@ -54,17 +49,6 @@ bool made_by(const ObjectSource& objects, const Value& pod, const RawObject& own
     }
   }
   return false;
-}
-
-const Value* template_at(const RawObject& object, const TemplatePlace& place) {
-  const Value* at = object.value;
-  for (const std::string& token : place.path) {
-    if (at == nullptr) return nullptr;
-    const bool index = !token.empty() && token.find_first_not_of("0123456789") == std::string::npos;
-    const std::size_t number = index && token.size() < 6 ? std::stoul(token) : 0;
-    at = !index ? at->find(token) : number < at->size() ? &at->items()[number] : nullptr;
-  }
-  return at;
 }
 
 // ---- defaults ----
@@ -124,26 +108,6 @@ void fill_ranges(const std::vector<Range>& ranges, Tree& spec) {
       for (Tree& container : spec[list].items()) fill_container(container, range);
     }
   }
-}
-
-Tree pod_of(const RawObject& owner, const Tree& made_of, int number) {
-  Tree pod = made_of;
-  pod["apiVersion"] = Tree::of_text("v1");
-  pod["kind"] = Tree::of_text("Pod");
-  Tree& meta = pod["metadata"];
-  meta["name"] = Tree::of_text(fmt::format("{}-{}", owner.name, number));
-  meta["namespace"] = Tree::of_text(owner.ns);
-  const std::string created = text_below(owner.value, {"metadata", "creationTimestamp"});
-  if (!created.empty()) meta["creationTimestamp"] = Tree::of_text(created);
-  Tree by;
-  by["apiVersion"] = Tree::of_text(owner.api_version);
-  by["kind"] = Tree::of_text(owner.kind);
-  by["name"] = Tree::of_text(owner.name);
-  by["uid"] = Tree::of_text(owner.uid.empty() ? owner.name : owner.uid);
-  by["controller"] = Tree::of_bool(true);
-  meta["ownerReferences"] = Tree();
-  meta["ownerReferences"].items().push_back(std::move(by));
-  return pod;
 }
 
 // Its class puts pods on nodes with other labels than it asks for itself.
@@ -542,41 +506,11 @@ std::string_view kind_behind(const Held& held) {
     case Held::By::kScheduler:
     case Held::By::kQueueName:
     case Held::By::kOrder:
+    case Held::By::kDeserved:
     case Held::By::kDevices:  // the controller lists none of them
       return "";
   }
   return "";
-}
-
-namespace {
-
-bool is_suspended(const RawObject& job) {
-  const Value* suspend = deeper(job.value, {"spec", "suspend"});
-  return suspend != nullptr && suspend->as_bool();
-}
-
-int pods_at_once(const RawObject& object) {
-  if (object.kind == "Deployment" || object.kind == "ReplicaSet" || object.kind == "StatefulSet") {
-    return static_cast<int>(std::clamp<std::int64_t>(
-        number_below(object.value, {"spec", "replicas"}, 1), 0, kMostMade));
-  }
-  if (object.kind != "Job" || deeper(object.value, {"spec", "template"}) == nullptr) return 0;
-  const std::int64_t parallel = number_below(object.value, {"spec", "parallelism"}, 1);
-  const std::int64_t completions = number_below(object.value, {"spec", "completions"}, parallel) -
-                                   number_below(object.value, {"status", "succeeded"}, 0);
-  return static_cast<int>(std::clamp<std::int64_t>(std::min(parallel, completions), 0, kMostMade));
-}
-
-}  // namespace
-
-int pods_wanted(const RawObject& object) {
-  return object.kind == "Job" && is_suspended(object) ? 0 : pods_at_once(object);
-}
-
-int pods_wanted_by_queue(const RawObject& object) {
-  const bool queued =
-      !text_below(object.value, {"metadata", "labels", "kueue.x-k8s.io/queue-name"}).empty();
-  return queued ? pods_at_once(object) : pods_wanted(object);
 }
 
 std::optional<Held> ServerRules::held() const {
@@ -604,7 +538,7 @@ std::optional<Held> ServerRules::held() const {
     if (place.kind == "Pod") {
       mine.fresh = was_admitted(*raw) ? 0 : 1;
     } else {
-      mine.fresh = pods_wanted_by_queue(*raw);
+      mine.fresh = pods_at(objects_, *raw, place);
       for (const RawObject& pod : objects_.in_namespace("Pod", raw->ns)) {
         if (mine.fresh == 0) break;
         if (has_ended(*pod.value)) continue;
@@ -625,12 +559,13 @@ std::optional<Held> ServerRules::held() const {
     if (!out && mine.fresh > 0) out = by_order(objects_, *raw);
     if (out) return out;
   }
-  return std::nullopt;
+  return by_deserved_quota(objects_, places_);
 }
 
 std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
   Draft draft;
-  for (const TemplatePlace& place : places_) {
+  for (std::size_t i = 0; i < places_.size(); ++i) {
+    const TemplatePlace& place = places_[i];
     const auto raw = objects_.find(place.kind, place.ns, place.name);
     if (!raw || place.kind == "Workload") continue;
     Tree* at = below(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
@@ -642,13 +577,12 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
     }
     const Tree made_of = *at;
     fill_claims(objects_, place.ns, *made_of.find("spec"), draft);
-    if (!with_pods) continue;
-    const Value* paused = deeper(raw->value, {"spec", "paused"});
-    const int pods = paused != nullptr && paused->as_bool() ? 0 : pods_wanted(*raw);
-    for (int i = 0; i < pods; ++i) {
-      if (objects_.find("Pod", raw->ns, fmt::format("{}-{}", raw->name, i))) continue;
-      draft.create(pod_of(*raw, made_of, i));
-    }
+    keep_off_full_nodes(objects_, place.ns, deeper(template_at(*raw, place), {"spec"}), draft);
+    // The last place of an object: its templates are as the server stores them.
+    const bool last = i + 1 == places_.size() || places_[i + 1].name != place.name;
+    if (!with_pods || !last) continue;
+    const Tree now = *draft.edit(&objects_, place.kind, place.ns, place.name);
+    make_next(objects_, *raw, now, draft);
   }
   std::erase_if(draft.objects,
                 [](const ObjectChange& c) { return c.before && c.after && *c.before == *c.after; });

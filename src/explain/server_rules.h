@@ -34,6 +34,7 @@ struct Held {
     kAccount,       // its service account does not exist
     kSecurity,      // the namespace's Pod Security Standard forbids it
     kOrder,         // a StatefulSet makes the next pod once the one before is ready
+    kDeserved,      // KAI: it may not be preempted, and the quota of its queue is used
     kDevices,       // a ResourceClaim, its template or a DeviceClass does not exist
   };
   By by = By::kQuota;
@@ -72,11 +73,5 @@ class ServerRules {
   std::vector<TemplatePlace> places_;
   PodReadings* readings_;
 };
-
-// How many pods an object makes at once; 0 for one that is paused, and for kinds that are not
-// known.
-int pods_wanted(const RawObject& object);
-// The same, once its queue lets a Job go that it holds by spec.suspend.
-int pods_wanted_by_queue(const RawObject& object);
 
 }  // namespace berth::explain

@@ -585,23 +585,5 @@ TEST(ServerRules, AStatefulSetMakesItsPodsInOrder) {
       "");
 }
 
-TEST(ServerRules, HowManyPodsAnObjectMakes) {
-  const auto wanted = [](const std::string& kind, const std::string& rest) {
-    const YamlObjects objects("kind: " + kind + "\nmetadata: {name: x}\n" + rest);
-    return pods_wanted(objects.of_kind(kind).front());
-  };
-  EXPECT_EQ(wanted("Deployment", "spec: {}\n"), 1);
-  EXPECT_EQ(wanted("StatefulSet", "spec: {replicas: 3}\n"), 3);
-  EXPECT_EQ(wanted("Deployment", "spec: {replicas: 100000}\n"), 256);
-  EXPECT_EQ(wanted("Deployment", "spec: {replicas: -1}\n"), 0);
-  EXPECT_EQ(wanted("Job", "spec: {template: {}}\n"), 1);
-  EXPECT_EQ(wanted("Job",
-                   "spec: {parallelism: 4, completions: 6, template: {}}\n"
-                   "status: {succeeded: 4}\n"),
-            2);
-  EXPECT_EQ(wanted("Job", "spec: {parallelism: 4, suspend: true, template: {}}\n"), 0);
-  EXPECT_EQ(wanted("JobSet", "spec: {}\n"), 0);
-}
-
 }  // namespace
 }  // namespace berth::explain

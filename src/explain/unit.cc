@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 
+#include "explain/makers.h"
 #include "text/escape.h"
 #include "text/nearest.h"
 
@@ -121,6 +122,10 @@ class UnitFinder {
       if (pod.owner.empty() || !named(pod.ns, owner_name(pod.owner))) continue;
       take_pod(pod, owner_kind(pod.owner), "");
     }
+    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+      if (spec.owner.empty() || !named(spec.ns, owner_name(spec.owner))) continue;
+      take_queued(spec, owner_kind(spec.owner));
+    }
   }
 
   void find_made_for() {
@@ -135,8 +140,9 @@ class UnitFinder {
     if (!units_.empty()) return;
     // What a queue holds has no pods yet.
     for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
-      const bool mine = !subject_.kind.empty() && lower(owner_kind(spec.owner)) == subject_.kind;
-      if (mine && named(spec.ns, owner_name(spec.owner))) {
+      const bool here = subject_.ns.empty() || spec.ns == subject_.ns;
+      const bool owned = here && !spec.owner.empty() && !subject_.kind.empty();
+      if (owned && made_for(subject_.kind, subject_.name, spec.owner)) {
         take_queued(spec, owner_kind(spec.owner));
       }
     }
@@ -407,7 +413,7 @@ class UnitFinder {
       }
     }
     if (source_ == nullptr || !units_.empty()) return;
-    for (const char* kind : {"Deployment", "ReplicaSet", "StatefulSet", "JobSet", "CronJob"}) {
+    for (const char* kind : kMakersOfPods) {
       if (!subject_.kind.empty() && subject_.kind != lower(kind)) continue;
       for (const RawObject& raw : source_->of_kind(kind)) {
         if (named(raw.ns, raw.name)) take_maker(raw);
@@ -438,11 +444,11 @@ class UnitFinder {
   // It has made no pods: on purpose, or somebody keeps it from it.
   void take_maker(const RawObject& raw) {
     Unit unit = unit_of(raw, Unit::State::kUnmade);
-    const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
+    const std::string rests = queue_of(*source_, raw).empty() ? held_by_field(raw) : "";
     const text::Value* replicas = value_at(*raw.value, {"spec", "replicas"});
-    if (suspend != nullptr && suspend->as_bool()) {
+    if (!rests.empty()) {
       unit.state = Unit::State::kSuspended;
-      unit.told = "spec.suspend is true, so it has no pods";
+      unit.told = rests + " is true, so it has no pods";
     } else if (replicas != nullptr && replicas->as_int64() == 0) {
       unit.state = Unit::State::kSuspended;
       unit.told = "spec.replicas is 0, so it has no pods";
@@ -450,9 +456,7 @@ class UnitFinder {
       unit.state = Unit::State::kSuspended;
       unit.told = "spec.paused is true, and it has rolled out nothing yet, so it has no pods";
     }
-    if (value_at(*raw.value, {"spec", "template", "spec"}) != nullptr) {
-      unit.places.push_back({raw.kind, raw.ns, raw.name, {"spec", "template"}, 0});
-    }
+    unit.places = places_of(raw);
     units_.emplace(raw.kind + ' ' + unit.full(), std::move(unit));
   }
 

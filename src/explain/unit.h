@@ -59,7 +59,8 @@ struct Unit {
 // Kinds whose pods may be asked for by the name of what people made; the pods say who owns them.
 inline constexpr std::string_view kMakers[] = {
     "deployment", "replicaset", "statefulset", "cronjob",  "jobset",     "leaderworkerset",
-    "rayjob",     "raycluster", "rayservice",  "trainjob", "pytorchjob", "mpijob"};
+    "rayjob",     "raycluster", "rayservice",  "trainjob", "pytorchjob", "mpijob",
+    "tfjob",      "xgboostjob", "paddlejob",   "jaxjob"};
 
 // Not found, or several of that name: an error that says so.
 Result<Unit> find_unit(const objects::Inputs& inputs, const ObjectSource* source,

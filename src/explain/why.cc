@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "explain/anew.h"
+#include "explain/attach.h"
 #include "explain/autoscaler.h"
 #include "explain/behind.h"
 #include "explain/cause.h"
@@ -336,6 +337,10 @@ class Inquiry {
     if (outcome.victims > 0) {
       message += ", for " + show_count(outcome.victims, "pod") + " of lower priority";
     }
+    if (unit_.kind == "CronJob" && unit_.running.empty()) {
+      message = "its pods are made when its schedule says so, and would start then";
+      answer_.start = {.at_ns = std::nullopt, .because = "that is for its schedule to say"};
+    }
     blame(Reason::kPendingEvaluation, std::move(message), false);
     answer_.stage = Stage::kBind;
   }
@@ -359,7 +364,8 @@ class Inquiry {
     answer_.stage = Stage::kBind;
   }
 
-  // Of a gang the first member that fits no node, else the first.
+  // Of a gang, or of the pod sets of a queued workload, the first that fits no node, else the
+  // first.
   void look_at_nodes(const Draft& draft, Look& out) {
     if (out.builder.state().nodes() == 0) return;
     std::vector<PodSpec> candidates;
@@ -372,7 +378,11 @@ class Inquiry {
       candidates.push_back(changed == draft.pods.end() ? *pod : changed->second);
     }
     if (unit_.queued != nullptr || candidates.empty()) {
-      candidates = {queued_sample(trials_.inputs(), draft, unit_)};
+      const std::size_t sets = unit_.queued == nullptr ? 1 : unit_.queued->pod_sets.size();
+      candidates.clear();
+      for (std::size_t i = 0; i < std::max<std::size_t>(1, sets); ++i) {
+        candidates.push_back(queued_sample(trials_.inputs(), draft, unit_, i));
+      }
     }
     for (const PodSpec& pod : candidates) {
       const std::string name = pod.ns + '/' + pod.name;
@@ -421,7 +431,16 @@ class Inquiry {
         refined.reason == Reason::kNeverFits || refined.reason == Reason::kInsufficientResource;
     std::string absent = size ? absent_resource(trials_.inputs(), look.sample) : "";
     if (!absent.empty()) return absent;
+    if (refined.reason == Reason::kTopologyPlacementFailed) {
+      const std::string lacking = levels_lacking(trials_.inputs(), unit_);
+      if (!lacking.empty()) return no.message + "; " + lacking;
+    }
     if (!refined.by_nodes) return no.message;
+    if (refined.reason == Reason::kVolumeUnreachable && options_.objects != nullptr) {
+      const auto full = full_nodes(*options_.objects, unit_.places);
+      if (!full.empty())
+        return "a volume cannot be attached where it could run: " + told_of(full.front());
+    }
     return message_of(*look.picture, *look.state, look.sample, refined.reason,
                       refined.reason == no.reason ? no.message : "");
   }

@@ -35,7 +35,10 @@ std::string span_of(std::int64_t ns) {
 
 void say_need(const Answer& a, std::string& out) {
   if (a.need.pods == 0) return;
-  std::string text = fmt::format("{} x {}", show_count(a.need.pods, "pod"), a.need.each);
+  const bool alike = a.need.each_milli * a.need.pods == a.need.all_milli;
+  std::string text = show_count(a.need.pods, "pod");
+  text +=
+      alike ? " x " + a.need.each : fmt::format(", {} GPUs in all", show_milli(a.need.all_milli));
   if (!a.need.model.empty()) text += " (" + a.need.model + ')';
   if (!a.need.topology.empty()) text += ", all in one " + a.need.topology;
   text += fmt::format("; priority {}", a.need.priority);
