@@ -17,38 +17,45 @@ namespace {
 using text::Value;
 using Names = std::set<std::string>;
 
-struct AttachedVolume {
-  std::string name, driver;  // of the PersistentVolume
+// CSI volumes: which claims are bound to them, and whose they are.
+class CsiVolumes {
+ public:
+  explicit CsiVolumes(const ObjectSource& objects) {
+    for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
+      const std::string driver = text_below(volume.value, {"spec", "csi", "driver"});
+      if (driver.empty()) continue;
+      drivers_[volume.name] = driver;
+      const Value* claim = deeper(volume.value, {"spec", "claimRef"});
+      if (claim == nullptr) continue;
+      volumes_[text_below(claim, {"namespace"}) + '/' + text_below(claim, {"name"})] = volume.name;
+    }
+  }
+  bool none() const { return drivers_.empty(); }
+
+  // Those of a pod, by driver.
+  std::map<std::string, Names> of_pod(const ObjectSource& objects, const std::string& ns,
+                                      const Value* spec) const {
+    std::map<std::string, Names> out;
+    for (const Value& each : items_below(spec, {"volumes"})) {
+      const std::string claim = text_below(&each, {"persistentVolumeClaim", "claimName"});
+      if (claim.empty()) continue;
+      std::string volume;
+      if (const auto known = volumes_.find(ns + '/' + claim); known != volumes_.end()) {
+        volume = known->second;
+      } else if (const auto raw = objects.find("PersistentVolumeClaim", ns, claim)) {
+        volume = text_below(raw->value, {"spec", "volumeName"});
+      }
+      if (const auto driver = drivers_.find(volume); driver != drivers_.end()) {
+        out[driver->second].insert(volume);
+      }
+    }
+    return out;
+  }
+
+ private:
+  std::map<std::string, std::string> drivers_;  // by volume
+  std::map<std::string, std::string> volumes_;  // by ns/claim
 };
-
-// The CSI volume that a claim is bound to; no name: none that is known.
-AttachedVolume volume_of_claim(const ObjectSource& objects, const std::string& ns,
-                               const std::string& claim) {
-  const auto raw = objects.find("PersistentVolumeClaim", ns, claim);
-  if (!raw) return {};
-  const std::string bound = text_below(raw->value, {"spec", "volumeName"});
-  for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
-    const bool is_it = bound.empty()
-                           ? text_below(volume.value, {"spec", "claimRef", "name"}) == claim &&
-                                 text_below(volume.value, {"spec", "claimRef", "namespace"}) == ns
-                           : volume.name == bound;
-    if (is_it) return {volume.name, text_below(volume.value, {"spec", "csi", "driver"})};
-  }
-  return {};
-}
-
-// Volumes by driver.
-std::map<std::string, Names> volumes_of(const ObjectSource& objects, const std::string& ns,
-                                        const Value* spec) {
-  std::map<std::string, Names> out;
-  for (const Value& each : items_below(spec, {"volumes"})) {
-    const std::string claim = text_below(&each, {"persistentVolumeClaim", "claimName"});
-    if (claim.empty()) continue;
-    const AttachedVolume volume = volume_of_claim(objects, ns, claim);
-    if (!volume.driver.empty()) out[volume.driver].insert(volume.name);
-  }
-  return out;
-}
 
 std::int64_t most_of(const RawObject& node, const std::string& driver) {
   for (const Value& each : items_below(node.value, {"spec", "drivers"})) {
@@ -59,8 +66,25 @@ std::int64_t most_of(const RawObject& node, const std::string& driver) {
   return -1;
 }
 
-bool holds_volumes(const RawObject& pod) {
-  return !text_below(pod.value, {"spec", "nodeName"}).empty() && !has_ended(*pod.value);
+// What the pods of each node have of volumes.
+struct AttachedThere {
+  std::map<std::string, Names> volumes;                // by driver
+  std::map<std::string, std::vector<std::string>> by;  // pods, by driver
+};
+
+std::map<std::string, AttachedThere> attached_by_node(const ObjectSource& objects,
+                                                      const CsiVolumes& known) {
+  std::map<std::string, AttachedThere> out;
+  for (const RawObject& pod : objects.of_kind("Pod")) {
+    const std::string node = text_below(pod.value, {"spec", "nodeName"});
+    const Value* spec = deeper(pod.value, {"spec"});
+    if (node.empty() || deeper(spec, {"volumes"}) == nullptr || has_ended(*pod.value)) continue;
+    for (const auto& [driver, volumes] : known.of_pod(objects, pod.ns, spec)) {
+      out[node].volumes[driver].insert(volumes.begin(), volumes.end());
+      out[node].by[driver].push_back(pod.ns + '/' + pod.name);
+    }
+  }
+  return out;
 }
 
 }  // namespace
@@ -69,10 +93,12 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects, const std::string&
                                  const Value* spec) {
   std::vector<FullNode> out;
   const std::vector<RawObject> nodes = objects.of_kind("CSINode");
-  if (nodes.empty()) return out;
-  const std::map<std::string, Names> wanted = volumes_of(objects, ns, spec);
+  if (nodes.empty() || deeper(spec, {"volumes"}) == nullptr) return out;
+  const CsiVolumes known(objects);
+  const auto wanted =
+      known.none() ? std::map<std::string, Names>() : known.of_pod(objects, ns, spec);
   if (wanted.empty()) return out;
-  const std::vector<RawObject> pods = objects.of_kind("Pod");
+  auto there = attached_by_node(objects, known);
   for (const RawObject& node : nodes) {
     for (const auto& [driver, volumes] : wanted) {
       const std::int64_t most = most_of(node, driver);
@@ -81,17 +107,11 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects, const std::string&
       full.node = node.name;
       full.driver = driver;
       full.most = static_cast<int>(std::min<std::int64_t>(most, 1 << 20));
-      Names all = volumes;
-      for (const RawObject& pod : pods) {
-        if (!holds_volumes(pod) || text_below(pod.value, {"spec", "nodeName"}) != node.name)
-          continue;
-        auto held = volumes_of(objects, pod.ns, deeper(pod.value, {"spec"}));
-        if (held[driver].empty()) continue;
-        full.attached.insert(held[driver].begin(), held[driver].end());
-        full.holders.push_back(pod.ns + '/' + pod.name);
-      }
-      all.insert(full.attached.begin(), full.attached.end());
+      full.attached = there[node.name].volumes[driver];
+      full.holders = there[node.name].by[driver];
       full.volumes = volumes;
+      Names all = volumes;
+      all.insert(full.attached.begin(), full.attached.end());
       if (all.size() > static_cast<std::size_t>(most)) out.push_back(std::move(full));
     }
   }
@@ -111,11 +131,13 @@ void keep_off_full_nodes(const ObjectSource& objects, const std::string& ns, con
         (*object)["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].items();
     if (terms.empty()) terms.emplace_back();
     for (Tree& term : terms) {
-      Tree rule;
-      rule["key"] = Tree::of_text("metadata.name");
-      rule["operator"] = Tree::of_text("NotIn");
-      for (const std::string& node : nodes) rule["values"].items().push_back(Tree::of_text(node));
-      term["matchFields"].items().push_back(std::move(rule));
+      for (const std::string& node : nodes) {  // a field takes one value
+        Tree rule;
+        rule["key"] = Tree::of_text("metadata.name");
+        rule["operator"] = Tree::of_text("NotIn");
+        rule["values"].items().push_back(Tree::of_text(node));
+        term["matchFields"].items().push_back(std::move(rule));
+      }
     }
   }
 }
@@ -129,6 +151,18 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects,
     if (!full.empty()) return full;
   }
   return {};
+}
+
+std::string told_of_claim(const ObjectSource& objects, const std::string& ns,
+                          const std::string& claim) {
+  const auto raw = objects.find("PersistentVolumeClaim", ns, claim);
+  if (!raw) return "";
+  if (!text_below(raw->value, {"metadata", "deletionTimestamp"}).empty()) {
+    return fmt::format("the claim {} is being deleted: no pod gets it any more", claim);
+  }
+  if (text_below(raw->value, {"status", "phase"}) != "Lost") return "";
+  return fmt::format("the claim {} is Lost: its volume {} is gone", claim,
+                     text_below(raw->value, {"spec", "volumeName"}));
 }
 
 std::string told_of(const FullNode& full) {

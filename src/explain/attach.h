@@ -27,6 +27,9 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects, const std::string&
 void keep_off_full_nodes(const ObjectSource& objects, const std::string& ns,
                          const text::Value* spec, Draft& draft);
 std::string told_of(const FullNode& full);  // for people
+// What is wrong with a claim that has no volume, where its object says so; else empty.
+std::string told_of_claim(const ObjectSource& objects, const std::string& ns,
+                          const std::string& claim);
 // Of the pods that are described there.
 std::vector<FullNode> full_nodes(const ObjectSource& objects,
                                  const std::vector<TemplatePlace>& places);

@@ -265,8 +265,12 @@ const Value* template_at(const RawObject& object, const TemplatePlace& place) {
 
 std::vector<TemplatePlace> places_of(const RawObject& object) {
   std::vector<TemplatePlace> out;
-  for (MadeSet& set : made_sets(object)) {
-    if (set.count == 0 && waits_as_one(object.kind)) continue;  // no pod set of its workload
+  std::vector<MadeSet> sets = made_sets(object);
+  const bool some =
+      std::any_of(sets.begin(), sets.end(), [](const auto& s) { return s.count > 0; });
+  for (MadeSet& set : sets) {
+    // What makes none is no pod set of its workload.
+    if (set.count == 0 && some && waits_as_one(object.kind)) continue;
     out.push_back({object.kind, object.ns, object.name, std::move(set.path), out.size()});
   }
   return out;

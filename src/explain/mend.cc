@@ -56,7 +56,7 @@ bool mend_gang(const Situation& s, Draft& draft) {
 // looked at.
 std::set<std::string> taints_to_mend(const Situation& s) {
   const auto tolerated = [&s](const model::Taint& taint) {
-    return taint.key.starts_with("node.kubernetes.io/") ||
+    return schedule::is_passing_taint(taint.key) ||
            std::any_of(s.sample.tolerations.begin(), s.sample.tolerations.end(),
                        [&](const auto& t) { return tolerates(t, taint); });
   };

@@ -61,9 +61,14 @@ void drop_claims(Tree& spec, const std::vector<std::string>& claims) {
   std::erase_if(volumes->items(), [&](const Tree& volume) {
     const Tree* source = volume.find("persistentVolumeClaim");
     const Tree* claim = source == nullptr ? nullptr : source->find("claimName");
-    const bool drop = claim != nullptr &&
-                      std::find(claims.begin(), claims.end(), claim->string()) != claims.end();
-    if (drop && volume.find("name") != nullptr) gone.push_back(volume.find("name")->string());
+    const Tree* name = volume.find("name");
+    const bool made = volume.find("ephemeral") != nullptr && name != nullptr;
+    // A claim that is made of an ephemeral volume has the pod's name before that of the volume.
+    const bool drop = std::any_of(claims.begin(), claims.end(), [&](const std::string& each) {
+      return (claim != nullptr && each == claim->string()) ||
+             (made && each.ends_with('-' + name->string()));
+    });
+    if (drop && name != nullptr) gone.push_back(name->string());
     return drop;
   });
   if (volumes->items().empty()) spec.erase("volumes");
@@ -250,25 +255,31 @@ Tree* plain_path(Tree* at, std::string_view path) {
     const bool index = path.front() == '[';
     const std::size_t end = index ? std::min(path.find(']'), path.size() - 1)
                                   : std::min(path.find_first_of(".["), path.size());
-    at = below(at, {std::string(index ? path.substr(1, end - 1) : path.substr(0, end))});
+    std::string_view token = index ? path.substr(1, end - 1) : path.substr(0, end);
+    const bool quoted = token.size() > 1 && token.front() == '"';
+    if (quoted) token = token.substr(1, token.size() - 2);
+    at = quoted ? at->find(token) : below(at, {std::string(token)});
     path.remove_prefix(index ? end + 1 : end);
     if (!path.empty() && path.front() == '.') path.remove_prefix(1);
   }
   return at;
 }
 
-// It names a PriorityClass that does not exist.
+// It names a PriorityClass, or a class of Kueue, that does not exist.
 void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) {
+  const bool of_kueue = note.path.ends_with("priority-class\"]");
+  const char* kind = of_kueue ? "WorkloadPriorityClass" : "PriorityClass";
   Draft look;
   Tree* object = look.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name);
   const Tree* now = plain_path(object, note.path);
   if (now == nullptr || now->string().empty()) return;
   const std::string wrong = now->string();
   std::vector<std::string> names;
-  for (const RawObject& raw : s.objects()->of_kind("PriorityClass")) names.push_back(raw.name);
+  for (const RawObject& raw : s.objects()->of_kind(kind)) names.push_back(raw.name);
   const std::string meant = text::nearest(wrong, names);
+  const char* field_name = of_kueue ? "priority class" : "priorityClassName";
   if (!meant.empty()) {
-    add(out, fmt::format("priorityClassName {} instead of {}", meant, wrong), "other-class", 1,
+    add(out, fmt::format("{} {} instead of {}", field_name, meant, wrong), "other-class", 1,
         [&s, meant, path = note.path](Draft& draft) {
           Tree* field =
               plain_path(draft.edit(s.objects(), s.unit.kind, s.unit.ns, s.unit.name), path);
@@ -277,15 +288,17 @@ void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) 
           return true;
         });
   }
-  add(out, "create the PriorityClass " + wrong, "create-class", 3, [wrong](Draft& draft) {
-    Tree made;
-    made["apiVersion"] = Tree::of_text("scheduling.k8s.io/v1");
-    made["kind"] = Tree::of_text("PriorityClass");
-    made["metadata"]["name"] = Tree::of_text(wrong);
-    made["value"] = Tree::of_number(0);
-    draft.create(std::move(made));
-    return true;
-  });
+  const std::string version = of_kueue ? "kueue.x-k8s.io/v1beta2" : "scheduling.k8s.io/v1";
+  add(out, fmt::format("create the {} {}", kind, wrong), "create-class", 3,
+      [wrong, version, kind](Draft& draft) {
+        Tree made;
+        made["apiVersion"] = Tree::of_text(version);
+        made["kind"] = Tree::of_text(kind);
+        made["metadata"]["name"] = Tree::of_text(wrong);
+        made["value"] = Tree::of_number(0);
+        draft.create(std::move(made));
+        return true;
+      });
 }
 
 void erase_resource(Tree& spec, const std::string& resource) {
@@ -349,7 +362,9 @@ void complaints(const Situation& s, Proposals& out) {
   }
   constexpr std::string_view kGroup = "found group \"";
   for (const objects::Note* note : s.unit.complaints) {
-    if (note->path.ends_with("priorityClassName")) wrong_class(s, *note, out);
+    const bool of_a_class = note->path.ends_with("priorityClassName") ||
+                            note->path.ends_with("kueue.x-k8s.io/priority-class\"]");
+    if (of_a_class) wrong_class(s, *note, out);
   }
   add(out, "remove " + fields, "remove-field", 1, [&s](Draft& draft) {
     draft.objects = without_complaints(s.objects(), s.unit);
@@ -462,7 +477,7 @@ void queue_objects(const Situation& s, Proposals& out) {
   for (const model::LocalQueueSpec& local : s.inputs().queues.local_queues) {
     if (local.ns != ns || local.name != name) continue;
     const std::string cluster = local.queue;
-    add(out, "let " + cluster + " take every namespace", "open-queue", 3,
+    add(out, "let " + cluster + " take every namespace", "open-queue", 4,
         [&s, cluster](Draft& draft) {
           Tree* object = draft.edit(s.objects(), "ClusterQueue", "", cluster);
           if (object == nullptr) return false;

@@ -18,8 +18,6 @@ using model::Constraint;
 using model::NodeSpec;
 using schedule::bit;
 
-constexpr std::string_view kConditionTaints = "node.kubernetes.io/";
-
 const NodeSpec* node_spec(const Situation& s, const std::string& name) {
   const auto& nodes = s.inputs().nodes;
   const auto it =
@@ -107,7 +105,8 @@ void repair_node(const Situation& s, Draft& draft, const std::string& name) {
   NodeSpec& node = edit_node(s, draft, name);
   node.ready = true;
   const auto condition = [](const std::string& key) {
-    return key.starts_with(kConditionTaints) && key != "node.kubernetes.io/unschedulable";
+    return schedule::is_passing_taint(key) && !schedule::is_parting_taint(key) &&
+           key != "node.kubernetes.io/unschedulable";
   };
   std::erase_if(node.taints, [&](const auto& taint) { return condition(taint.key); });
   Tree* tree = draft.edit(s.objects(), "Node", "", name);
@@ -156,12 +155,16 @@ void untaint(const Situation& s, Proposals& out) {
   std::vector<std::string> nodes;
   for (const NodeView& view : s.picture->nodes) {
     if (view.small || view.blockers != bit(Constraint::kTaints)) continue;
-    // A taint that a condition brings comes back as long as that lasts.
+    // A taint that a controller brings comes back as long as its cause lasts.
     const model::NodeInfo& info = s.state->info(view.slot);
-    const bool lasting = std::any_of(info.taints.begin(), info.taints.end(), [](const auto& taint) {
-      return !taint.key.starts_with(kConditionTaints);
-    });
-    if (lasting) nodes.push_back(info.name);
+    const bool passing =
+        std::any_of(info.taints.begin(), info.taints.end(), [&](const auto& taint) {
+          const auto& own = s.sample.tolerations;
+          return schedule::is_passing_taint(taint.key) &&
+                 std::none_of(own.begin(), own.end(),
+                              [&](const auto& t) { return tolerates(t, taint); });
+        });
+    if (!passing) nodes.push_back(info.name);
   }
   for_nodes(
       nodes, "remove the taints of", "untaint", 4,
@@ -198,7 +201,7 @@ void add_node(const Situation& s, Draft& draft, const NodeSpec& like, int number
   node.name = fmt::format("{}-new-{}", like.name, number);
   node.unschedulable = false;
   std::erase_if(node.taints,
-                [](const auto& taint) { return taint.key.starts_with(kConditionTaints); });
+                [](const auto& taint) { return schedule::is_passing_taint(taint.key); });
   if (node.labels.contains(model::kHostnameLabel)) node.labels[model::kHostnameLabel] = node.name;
   for (model::GpuSpec& gpu : node.gpus) {
     gpu.health = model::Health::kHealthy;
@@ -217,7 +220,7 @@ void add_node(const Situation& s, Draft& draft, const NodeSpec& like, int number
       (*labels)[model::kHostnameLabel] = Tree::of_text(node.name);
     }
     tree["metadata"] = meta;
-    drop_taints(tree, [](const std::string& key) { return key.starts_with(kConditionTaints); });
+    drop_taints(tree, [](const std::string& key) { return schedule::is_passing_taint(key); });
     if (Tree* spec = tree.find("spec")) {
       spec->erase("unschedulable");
       spec->erase("reservedGpus");

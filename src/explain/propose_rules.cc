@@ -59,7 +59,7 @@ void tolerate(const Situation& s, Proposals& out) {
     bool condition = false;
     for (const model::Taint& taint : s.state->info(view->slot).taints) {
       if (is_tolerated(s.sample, taint)) continue;
-      condition |= taint.key.starts_with("node.kubernetes.io/");
+      condition |= schedule::is_passing_taint(taint.key);
       taints.push_back(taint);
     }
     if (taints.empty() || condition || seen.size() >= 4 || !seen.insert(taints).second) continue;
@@ -205,6 +205,7 @@ void selectors(const Situation& s, Proposals& out) {
 
 void node_affinity(const Situation& s, Proposals& out) {
   if (s.sample.required_nodes.empty() || nodes_behind(s, Constraint::kNodeAffinity).empty()) return;
+  if (s.sample.owner.starts_with("DaemonSet/")) return;  // it is for that node, and made anew so
   out.push_back({.title = "drop the required node affinity",
                  .kind = "drop-affinity",
                  .apply = [&s](Draft& draft) {

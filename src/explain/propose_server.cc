@@ -223,6 +223,32 @@ void storage(const Situation& s, const Held& held, Proposals& out) {
   }
 }
 
+// Claims that a StatefulSet makes; the field cannot be changed, so the set is made anew.
+void own_claims(const Situation& s, const Held& held, Proposals& out) {
+  const bool set = !s.unit.places.empty() && s.unit.places.front().kind == "StatefulSet";
+  if (!set) return;
+  for (const RawObject& raw : s.objects()->of_kind("StorageClass")) {
+    if (out.size() > 9) break;
+    against(out,
+            fmt::format("make the StatefulSet anew, its claims {} of storage class {}", held.object,
+                        raw.name),
+            "claim", 2, [&s, held, storage_class = raw.name](Draft& draft) {
+              const TemplatePlace& place = s.unit.places.front();
+              Tree* object = draft.edit(s.objects(), place.kind, place.ns, place.name);
+              Tree* claims = below(object, {"spec", "volumeClaimTemplates"});
+              bool changed = false;
+              for (std::size_t i = 0; claims != nullptr && i < claims->items().size(); ++i) {
+                Tree& claim = claims->items()[i];
+                const Tree* name = below(&claim, {"metadata", "name"});
+                if (name == nullptr || name->string() != held.object) continue;
+                claim["spec"]["storageClassName"] = Tree::of_text(storage_class);
+                changed = true;
+              }
+              return changed;
+            });
+  }
+}
+
 void account(const Situation& s, const Held& held, Proposals& out) {
   const auto set = [&](std::string title, const std::string& name) {
     against(out, std::move(title), "service-account", 1, in_templates(s, [name](Tree& spec) {
@@ -312,7 +338,8 @@ void propose_server(const Situation& s, Proposals& out) {
     case Held::By::kClassLabels:
       return class_labels(s, held, out);
     case Held::By::kStorage:
-      return storage(s, held, out);
+      storage(s, held, out);
+      return own_claims(s, held, out);
     case Held::By::kClaimInUse:
       against(
           out, fmt::format("delete {}/{}", s.unit.ns, held.name), "delete-pod", 3,
@@ -325,7 +352,14 @@ void propose_server(const Situation& s, Proposals& out) {
                      in_templates(s, [held](Tree& spec) { drop_claims(spec, {held.object}); }));
     case Held::By::kNamespace:
     case Held::By::kDevices:
-      return;  // nothing brings it back; whether a claim can be met is not known
+    case Held::By::kWebhook:
+      return;  // nothing brings it back; whether a claim can be met, what a webhook says: unknown
+    case Held::By::kManaged:
+      return against(out, "make the Job anew without spec.managedBy", "remove-field", 2,
+                     [&s, held](Draft& draft) {
+                       Tree* job = draft.edit(s.objects(), "Job", s.unit.ns, held.object);
+                       return job != nullptr && (*job)["spec"].erase("managedBy");
+                     });
     case Held::By::kOrder:
       return against(out, "make its pods side by side (podManagementPolicy Parallel)",
                      "side-by-side", 2, [&s](Draft& draft) {

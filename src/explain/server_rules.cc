@@ -19,6 +19,8 @@ namespace {
 using model::Reason;
 using text::Value;
 
+constexpr std::size_t kMostLimited = 8;  // pods whose volumes are counted where they would go
+
 // Of a kind that has no namespace, whatever the source makes of that.
 std::optional<RawObject> of_cluster(const ObjectSource& objects, std::string_view kind,
                                     const std::string& name) {
@@ -303,6 +305,49 @@ std::vector<Tree> volume_terms(const ObjectSource& objects, const Value* claim) 
   return out;
 }
 
+// A volume that is thought of, where the one of the claim can be.
+void stand_in(const std::string& ns, const std::string& claim, std::vector<Tree> terms,
+              Draft& draft) {
+  const std::string name = fmt::format("for-{}-{}", ns, claim);
+  if (terms.empty() || draft.edit(nullptr, "PersistentVolume", "", name) != nullptr) return;
+  Tree made;
+  made["apiVersion"] = Tree::of_text("v1");
+  made["kind"] = Tree::of_text("PersistentVolume");
+  made["metadata"]["name"] = Tree::of_text(name);
+  Tree& held = made["spec"]["claimRef"];
+  held["namespace"] = Tree::of_text(ns);
+  held["name"] = Tree::of_text(claim);
+  made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].items() = std::move(terms);
+  draft.create(std::move(made));
+}
+
+// Claims in the place of those that pods make of ephemeral volumes, where it is known where their
+// volumes can be. written: the spec as it is written.
+void fill_ephemeral(const ObjectSource& objects, const TemplatePlace& place, const Value* written,
+                    Tree& spec, Draft& draft) {
+  Tree* volumes = spec.find("volumes");
+  const auto all = items_below(written, {"volumes"});
+  for (std::size_t i = 0; volumes != nullptr && i < all.size(); ++i) {
+    const Value* wanted = deeper(&all[i], {"ephemeral", "volumeClaimTemplate", "spec"});
+    const std::string name = text_below(&all[i], {"name"});
+    if (wanted == nullptr || i >= volumes->items().size()) continue;
+    std::vector<Tree> terms = volume_terms(objects, wanted);
+    const std::string claim = fmt::format("{}-{}", place.name, name);
+    if (terms.empty() || objects.find("PersistentVolumeClaim", place.ns, claim)) continue;
+    Tree made;
+    made["apiVersion"] = Tree::of_text("v1");
+    made["kind"] = Tree::of_text("PersistentVolumeClaim");
+    made["metadata"]["name"] = Tree::of_text(claim);
+    made["metadata"]["namespace"] = Tree::of_text(place.ns);
+    made["spec"] = Tree(*wanted);
+    draft.create(std::move(made));
+    stand_in(place.ns, claim, std::move(terms), draft);
+    Tree& volume = volumes->items()[i];
+    volume.erase("ephemeral");
+    volume["persistentVolumeClaim"]["claimName"] = Tree::of_text(claim);
+  }
+}
+
 // A volume in the place of the one that is bound or made once the pod has a node: the model knows
 // where bound volumes are.
 void fill_claims(const ObjectSource& objects, const std::string& ns, const Tree& spec,
@@ -315,18 +360,7 @@ void fill_claims(const ObjectSource& objects, const std::string& ns, const Tree&
     const auto claim =
         name == nullptr ? std::nullopt : objects.find("PersistentVolumeClaim", ns, name->string());
     if (!claim || is_bound(objects, *claim)) continue;
-    std::vector<Tree> terms = volume_terms(objects, deeper(claim->value, {"spec"}));
-    const std::string stand_in = fmt::format("for-{}-{}", ns, claim->name);
-    if (terms.empty() || draft.edit(nullptr, "PersistentVolume", "", stand_in) != nullptr) continue;
-    Tree made;
-    made["apiVersion"] = Tree::of_text("v1");
-    made["kind"] = Tree::of_text("PersistentVolume");
-    made["metadata"]["name"] = Tree::of_text(stand_in);
-    Tree& held = made["spec"]["claimRef"];
-    held["namespace"] = Tree::of_text(ns);
-    held["name"] = Tree::of_text(claim->name);
-    made["spec"]["nodeAffinity"]["required"]["nodeSelectorTerms"].items() = std::move(terms);
-    draft.create(std::move(made));
+    stand_in(ns, claim->name, volume_terms(objects, deeper(claim->value, {"spec"})), draft);
   }
 }
 
@@ -369,7 +403,22 @@ std::optional<Held> by_claim(const ObjectSource& objects, const PodTemplate& min
   return std::nullopt;
 }
 
+// A StatefulSet makes the claims of its pods itself.
+std::optional<Held> by_own_claims(const ObjectSource& objects, const RawObject& set) {
+  for (const Value& claim : items_below(set.value, {"spec", "volumeClaimTemplates"})) {
+    const std::string name = text_below(&claim, {"metadata", "name"});
+    // The first pod's claim is there already, and was looked at with it.
+    if (objects.find("PersistentVolumeClaim", set.ns, name + '-' + set.name + "-0")) continue;
+    const std::string why = no_volume_for(objects, deeper(&claim, {"spec"}), false);
+    if (!why.empty()) return unbound(name, why);
+  }
+  return std::nullopt;
+}
+
 std::optional<Held> by_claims(const ObjectSource& objects, const PodTemplate& mine) {
+  if (mine.object->kind == "StatefulSet" && mine.fresh > 0) {
+    if (auto held = by_own_claims(objects, *mine.object)) return held;
+  }
   for (const Value& volume : items_below(mine.spec, {"volumes"})) {
     const std::string name = text_below(&volume, {"persistentVolumeClaim", "claimName"});
     if (!name.empty()) {
@@ -472,6 +521,50 @@ std::optional<Held> by_devices(const ObjectSource& objects, const PodTemplate& m
   return std::nullopt;
 }
 
+// Whether the event is of the object, or of the ReplicaSet of a Deployment.
+bool tells_of(const Value& event, const RawObject& object) {
+  const Value* of = deeper(&event, {"involvedObject"});
+  if (of == nullptr) of = deeper(&event, {"regarding"});
+  const std::string kind = text_below(of, {"kind"}), name = text_below(of, {"name"});
+  if (text_below(of, {"namespace"}) != object.ns) return false;
+  if (kind == object.kind && name == object.name) return true;
+  return object.kind == "Deployment" && kind == "ReplicaSet" &&
+         name.substr(0, name.rfind('-')) == object.name;
+}
+
+// Nobody can tell what a webhook would say: what it said last holds. Other refusals follow from
+// rules that are known.
+std::optional<Held> by_webhook(const ObjectSource& objects, const RawObject& object) {
+  std::string latest, message;
+  for (const RawObject& event : objects.in_namespace("Event", object.ns)) {
+    const std::string said = text_below(event.value, {"message"});
+    if (text_below(event.value, {"reason"}) != "FailedCreate" ||
+        said.find("webhook") == std::string::npos || !tells_of(*event.value, object)) {
+      continue;
+    }
+    std::string at = text_below(event.value, {"lastTimestamp"});
+    if (at.empty()) at = text_below(event.value, {"eventTime"});
+    if (std::pair(at, said) < std::pair(latest, message)) continue;
+    latest = at;
+    message = said;
+  }
+  if (message.empty()) return std::nullopt;
+  return Held{.by = Held::By::kWebhook, .message = "its pods are not made: " + message};
+}
+
+std::optional<Held> by_manager(const RawObject& job) {
+  const std::string manager = text_below(job.value, {"spec", "managedBy"});
+  if (job.kind != "Job" || manager.empty() || manager == "kubernetes.io/job-controller") {
+    return std::nullopt;
+  }
+  return Held{
+      .by = Held::By::kManaged,
+      .reason = Reason::kSuspended,
+      .message = fmt::format(
+          "spec.managedBy is {}: the cluster's own controller makes no pods of it", manager),
+      .object = job.name};
+}
+
 // The class of pods that name none, or empty.
 std::string default_priority(const ObjectSource& objects) {
   for (const RawObject& raw : objects.of_kind("PriorityClass")) {
@@ -507,6 +600,8 @@ std::string_view kind_behind(const Held& held) {
     case Held::By::kQueueName:
     case Held::By::kOrder:
     case Held::By::kDeserved:
+    case Held::By::kWebhook:
+    case Held::By::kManaged:
     case Held::By::kDevices:  // the controller lists none of them
       return "";
   }
@@ -557,6 +652,8 @@ std::optional<Held> ServerRules::held() const {
     if (!out && !bound) out = by_queue_name(objects_, at);
     if (!out && !bound) out = by_devices(objects_, mine);
     if (!out && mine.fresh > 0) out = by_order(objects_, *raw);
+    if (!out && mine.fresh > 0) out = by_manager(*raw);
+    if (!out && mine.fresh > 0 && place.kind != "Pod") out = by_webhook(objects_, *raw);
     if (out) return out;
   }
   return by_deserved_quota(objects_, places_);
@@ -575,9 +672,14 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
       fill_runtime_class(objects_, (*at)["spec"]);
       fill_ranges(ranges_of(objects_, place.ns), (*at)["spec"]);
     }
-    const Tree made_of = *at;
-    fill_claims(objects_, place.ns, *made_of.find("spec"), draft);
-    keep_off_full_nodes(objects_, place.ns, deeper(template_at(*raw, place), {"spec"}), draft);
+    const Value* written = deeper(template_at(*raw, place), {"spec"});
+    Tree spec = (*at)["spec"];
+    fill_ephemeral(objects_, place, written, spec, draft);
+    fill_claims(objects_, place.ns, spec, draft);
+    if (i < kMostLimited) keep_off_full_nodes(objects_, place.ns, written, draft);
+    // What was created may have moved it.
+    at = below(draft.edit(&objects_, place.kind, place.ns, place.name), place.path);
+    (*at)["spec"] = std::move(spec);
     // The last place of an object: its templates are as the server stores them.
     const bool last = i + 1 == places_.size() || places_[i + 1].name != place.name;
     if (!with_pods || !last) continue;

@@ -35,6 +35,8 @@ struct Held {
     kSecurity,      // the namespace's Pod Security Standard forbids it
     kOrder,         // a StatefulSet makes the next pod once the one before is ready
     kDeserved,      // KAI: it may not be preempted, and the quota of its queue is used
+    kWebhook,       // a webhook does not let its pods be made, or does not answer
+    kManaged,       // another controller than the cluster's makes the pods of the Job
     kDevices,       // a ResourceClaim, its template or a DeviceClass does not exist
   };
   By by = By::kQuota;

@@ -78,6 +78,7 @@ class UnitFinder {
     if (units_.empty() && !is_own_kind(kind)) find_made_for();
     if (units_.empty()) find_others();
     if (units_.empty() && kind.empty()) find_made_for();
+    keep_one_of_many();
     if (units_.size() == 1) return std::move(units_.begin()->second);
     if (units_.empty()) return not_found();
     std::string list;
@@ -146,6 +147,16 @@ class UnitFinder {
         take_queued(spec, owner_kind(spec.owner));
       }
     }
+  }
+
+  // The pods of a Deployment wait in their queue one by one: the last of them waits longest.
+  void keep_one_of_many() {
+    const bool many =
+        units_.size() > 1 && !is_own_kind(subject_.kind) &&
+        std::all_of(units_.begin(), units_.end(), [](const auto& each) {
+          return each.second.queued != nullptr && each.second.queued->owner.starts_with("Pod/");
+        });
+    if (many) units_.erase(units_.begin(), std::prev(units_.end()));
   }
 
   // Of the same maker: a Deployment that is rolled out has pods of two ReplicaSets.

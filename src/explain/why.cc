@@ -180,6 +180,12 @@ class Inquiry {
                        ? fmt::format("{} runs on {}", unit_.full(), first.node_name)
                        : fmt::format("{} runs: {}", unit_.full(),
                                      show_count(static_cast<int>(unit_.running.size()), "pod"));
+    const auto& nodes = trials_.inputs().nodes;
+    const auto node = std::find_if(nodes.begin(), nodes.end(), [&](const model::NodeSpec& each) {
+      return each.name == first.node_name;
+    });
+    const bool lost = unit_.running.size() == 1 && node != nodes.end() && !node->ready;
+    if (lost) answer_.line += ", which is not Ready: what it does there is not known";
     const bool leaves = std::all_of(unit_.running.begin(), unit_.running.end(),
                                     [](const PodSpec* pod) { return pod->terminating; });
     if (leaves) answer_.line += ", and is being deleted";
@@ -435,6 +441,12 @@ class Inquiry {
       const std::string lacking = levels_lacking(trials_.inputs(), unit_);
       if (!lacking.empty()) return no.message + "; " + lacking;
     }
+    if (refined.reason == Reason::kVolumeMissing && options_.objects != nullptr) {
+      const std::string told =
+          told_of_claim(*options_.objects, unit_.ns, look.sample.volume_missing);
+      if (!told.empty()) return told;
+    }
+    if (refined.reason == Reason::kDeactivated) return no.message + why_deactivated();
     if (!refined.by_nodes) return no.message;
     if (refined.reason == Reason::kVolumeUnreachable && options_.objects != nullptr) {
       const auto full = full_nodes(*options_.objects, unit_.places);
@@ -443,6 +455,21 @@ class Inquiry {
     }
     return message_of(*look.picture, *look.state, look.sample, refined.reason,
                       refined.reason == no.reason ? no.message : "");
+  }
+
+  // Who took it out of its queue, in his words: "; evicted: exceeding the maximum execution time".
+  std::string why_deactivated() const {
+    const auto raw = options_.objects == nullptr || unit_.queued == nullptr
+                         ? std::nullopt
+                         : options_.objects->find("Workload", unit_.ns, unit_.queued->name);
+    if (!raw) return "";
+    for (const text::Value& each : items_below(raw->value, {"status", "conditions"})) {
+      const std::string said = text_below(&each, {"message"});
+      const bool evicted = text_below(&each, {"type"}) == "Evicted" &&
+                           text_below(&each, {"status"}) == "True" && !said.empty();
+      if (evicted) return "; evicted: " + said;
+    }
+    return "";
   }
 
   // What would hold it next, once the causes found so far are mended, were it alone.

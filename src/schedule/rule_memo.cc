@@ -34,15 +34,19 @@ bool tolerated(const NodeRules& rules, const model::Taint& taint) {
 }
 
 const model::Taint kCordon{"node.kubernetes.io/unschedulable", "", model::TaintEffect::kNoSchedule};
+
 constexpr std::string_view kConditionTaints = "node.kubernetes.io/";
 
-// but: keys that begin with it do not count.
-bool taints_tolerated(const NodeInfo& node, const NodeRules& rules, std::string_view but = {}) {
+// but: keys of which it is true do not count.
+bool taints_tolerated(const NodeInfo& node, const NodeRules& rules,
+                      bool (*but)(std::string_view) = nullptr) {
   return std::all_of(node.taints.begin(), node.taints.end(), [&](const model::Taint& taint) {
     return taint.effect == model::TaintEffect::kPreferNoSchedule ||
-           (!but.empty() && taint.key.starts_with(but)) || tolerated(rules, taint);
+           (but != nullptr && but(taint.key)) || tolerated(rules, taint);
   });
 }
+
+bool is_condition_taint(std::string_view key) { return key.starts_with(kConditionTaints); }
 
 bool uniform(const Inventory& inventory, const model::NodeSelectorTerm& term) {
   return term.fields.empty() &&
@@ -67,6 +71,17 @@ bool uniform(const Inventory& inventory, const NodeRules& rules) {
 
 }  // namespace
 
+bool is_parting_taint(std::string_view key) {
+  return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted" ||
+         key == "karpenter.sh/disruption";
+}
+
+bool is_passing_taint(std::string_view key) {
+  return is_condition_taint(key) || key.starts_with("node.cloudprovider.kubernetes.io/") ||
+         key.ends_with("/agent-not-ready") || key == "karpenter.sh/unregistered" ||
+         is_parting_taint(key);
+}
+
 Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const NodeRules& rules,
                        bool lasting) {
   Blockers out = 0;
@@ -75,8 +90,8 @@ Blockers rule_blockers(const Inventory& inventory, const NodeInfo& node, const N
     out |= bit(Constraint::kUnschedulable);
   }
   // The taints that come with a cordon or a lost node say the same thing once more.
-  const bool told = lasting || out != 0;
-  if (!taints_tolerated(node, rules, told ? kConditionTaints : "")) {
+  const auto but = lasting ? &is_passing_taint : out != 0 ? &is_condition_taint : nullptr;
+  if (!taints_tolerated(node, rules, but)) {
     out |= bit(Constraint::kTaints);
   }
   for (const auto& [key, value] : rules.node_selector) {

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <list>
 #include <memory>
+#include <string_view>
 #include <vector>
 
 #include "model/inventory.h"
@@ -27,8 +28,14 @@ struct RuleResult {
   std::vector<std::int32_t> preference;  // by slot; empty: 0 everywhere
 };
 
+// Taints that controllers set and take away again: for conditions of a node (node.kubernetes.io/),
+// until it is set up (agent-not-ready, uninitialized), and before it goes.
+bool is_passing_taint(std::string_view key);
+// Of those: the node is about to go.
+bool is_parting_taint(std::string_view key);
+
 // All rule constraints that reject the node; with lasting, only those that time does not heal: not
-// readiness, cordons, and the taints that Kubernetes sets for conditions (node.kubernetes.io/...).
+// readiness, cordons, and taints that pass.
 Blockers rule_blockers(const model::Inventory& inventory, const model::NodeInfo& node,
                        const model::NodeRules& rules, bool lasting = false);
 std::int32_t rule_preference(const model::Inventory& inventory, const model::NodeInfo& node,
