@@ -13,7 +13,7 @@ namespace {
 using text::Value;
 
 constexpr int kMostOfASet = 256;
-constexpr std::int64_t kMostCounted = 1'000'000;
+constexpr std::int64_t kMostMade = 1'000'000;
 constexpr std::size_t kMostSets = 16;
 constexpr const char* kLabelOfQueue = "kueue.x-k8s.io/queue-name";
 constexpr const char* kLabelOfClass = "kueue.x-k8s.io/priority-class";
@@ -25,7 +25,7 @@ std::int64_t whole_number(const Value* at, std::initializer_list<std::string_vie
                           std::int64_t otherwise) {
   const Value* found = deeper(at, keys);
   const auto number = found == nullptr ? std::nullopt : found->as_int64();
-  return std::clamp<std::int64_t>(number.value_or(otherwise), 0, kMostCounted);
+  return std::clamp<std::int64_t>(number.value_or(otherwise), 0, kMostMade);
 }
 
 int few(std::int64_t pods) {
@@ -124,7 +124,7 @@ int pods_of_one_template(const RawObject& object) {
                                     whole_number(object.value, {"status", "succeeded"}, 0)));
 }
 
-bool says_true(const Value* at) { return at != nullptr && at->as_bool(); }
+bool is_on(const Value* at) { return at != nullptr && at->as_bool(); }
 
 // What Kueue makes a Workload of; Deployments and the like wait there pod by pod.
 bool waits_as_one(std::string_view kind) {
@@ -277,9 +277,9 @@ std::vector<TemplatePlace> places_of(const RawObject& object) {
 }
 
 std::string held_by_field(const RawObject& object) {
-  if (says_true(deeper(object.value, {"spec", "suspend"}))) return "spec.suspend";
+  if (is_on(deeper(object.value, {"spec", "suspend"}))) return "spec.suspend";
   const bool roles = roles_of(object.kind) != nullptr;
-  const bool rests = roles && says_true(deeper(object.value, {"spec", "runPolicy", "suspend"}));
+  const bool rests = roles && is_on(deeper(object.value, {"spec", "runPolicy", "suspend"}));
   return rests ? "spec.runPolicy.suspend" : "";
 }
 
@@ -305,7 +305,7 @@ void make_next(const ObjectSource& objects, const RawObject& object, const Tree&
   const std::string queue = queue_of(objects, object);
   if (!queue.empty()) return make_workload(object, now, queue, draft);
   const bool rests =
-      !held_by_field(object).empty() || says_true(deeper(object.value, {"spec", "paused"}));
+      !held_by_field(object).empty() || is_on(deeper(object.value, {"spec", "paused"}));
   if (rests) return;
   if (object.kind == "CronJob") return make_job(object, now, draft);
   Tree from = now;
