@@ -31,8 +31,8 @@ struct KaiWork {
   KaiAmounts asked;
 };
 
-std::optional<RawObject> group_of(const ObjectSource& objects, const std::string& ns,
-                                  const Value* meta) {
+std::optional<RawObject> kai_group_of(const ObjectSource& objects, const std::string& ns,
+                                      const Value* meta) {
   const std::string name = text_below(meta, {"annotations", "pod-group-name"});
   const auto group = name.empty() ? std::nullopt : objects.find("PodGroup", ns, name);
   return group && group->api_version.starts_with(kKaiGroup) ? group : std::nullopt;
@@ -71,7 +71,7 @@ KaiWork work_of(const ObjectSource& objects, const std::string& ns, const Value*
                 const Value* pod) {
   KaiWork out;
   const Value* meta = deeper(pod, {"metadata"});
-  const auto group = group_of(objects, ns, meta);
+  const auto group = kai_group_of(objects, ns, meta);
   const Value* raw = group ? group->value : nullptr;
   for (const Value* at : {meta, deeper(owner, {"metadata"})}) {
     if (out.queue.empty()) out.queue = text_below(at, {"labels", kKaiQueueLabel});
