@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -178,7 +179,7 @@ std::optional<Held> by_deserved_quota(const ObjectSource& objects,
                   .never = never,
                   .object = queue,
                   .resource = resource,
-                  .enough = fmt::format("{:.0f}", std::ceil(has + asked)),
+                  .enough = fmt::format("{:.0f}", std::min(std::ceil(has + asked), 1e15)),
                   .asked = {},
                   .name = kai_unit(resource)};
     }
