@@ -39,6 +39,10 @@ std::optional<kube::Resource> completed_kind(std::string_view what) {
       {"trainer.kubeflow.org", "v1alpha1", "trainjobs", "TrainJob", true},
       {"kubeflow.org", "v1", "pytorchjobs", "PyTorchJob", true},
       {"kubeflow.org", "v2beta1", "mpijobs", "MPIJob", true},
+      {"kubeflow.org", "v1", "tfjobs", "TFJob", true},
+      {"kubeflow.org", "v1", "xgboostjobs", "XGBoostJob", true},
+      {"kubeflow.org", "v1", "paddlejobs", "PaddleJob", true},
+      {"kubeflow.org", "v1", "jaxjobs", "JAXJob", true},
   };
   for (const kube::Resource& resource : kMadeBy) {
     if (resource.plural == what) return resource;

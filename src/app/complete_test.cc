@@ -54,7 +54,7 @@ TEST(Complete, NamesOfTheClusterThatTheWordsAreAbout) {
   EXPECT_EQ(completed({"why", "pod", ""}), "pods-- ");
   EXPECT_EQ(completed({"why", "-n", "team", "pod", ""}), "pods-team- ");
   EXPECT_EQ(completed({"-n", "team", "why", "--context=c", "pod", ""}), "pods-team-c ");
-  EXPECT_EQ(completed({"why", "j"}), "job jobset jobs-- ");
+  EXPECT_EQ(completed({"why", "j"}), "job jobset jaxjob jobs-- ");
   EXPECT_EQ(completed({"why", "job/"}), "job/jobs-- ");
   EXPECT_EQ(completed({"why", "-n", "team", "deployment", ""}), "deployments-team- ");
   EXPECT_EQ(completed({"why", "nonsense/"}), "");

@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <cmath>
 #include <map>
 #include <set>
@@ -31,8 +32,8 @@ struct KaiWork {
   KaiAmounts asked;
 };
 
-std::optional<RawObject> group_of(const ObjectSource& objects, const std::string& ns,
-                                  const Value* meta) {
+std::optional<RawObject> kai_group_of(const ObjectSource& objects, const std::string& ns,
+                                      const Value* meta) {
   const std::string name = text_below(meta, {"annotations", "pod-group-name"});
   const auto group = name.empty() ? std::nullopt : objects.find("PodGroup", ns, name);
   return group && group->api_version.starts_with(kKaiGroup) ? group : std::nullopt;
@@ -71,7 +72,7 @@ KaiWork work_of(const ObjectSource& objects, const std::string& ns, const Value*
                 const Value* pod) {
   KaiWork out;
   const Value* meta = deeper(pod, {"metadata"});
-  const auto group = group_of(objects, ns, meta);
+  const auto group = kai_group_of(objects, ns, meta);
   const Value* raw = group ? group->value : nullptr;
   for (const Value* at : {meta, deeper(owner, {"metadata"})}) {
     if (out.queue.empty()) out.queue = text_below(at, {"labels", kKaiQueueLabel});
@@ -178,7 +179,7 @@ std::optional<Held> by_deserved_quota(const ObjectSource& objects,
                   .never = never,
                   .object = queue,
                   .resource = resource,
-                  .enough = fmt::format("{:.0f}", std::ceil(has + asked)),
+                  .enough = fmt::format("{:.0f}", std::min(std::ceil(has + asked), 1e15)),
                   .asked = {},
                   .name = kai_unit(resource)};
     }

@@ -13,7 +13,7 @@ namespace {
 using text::Value;
 
 constexpr int kMostOfASet = 256;
-constexpr std::int64_t kMostMade = 1'000'000;
+constexpr std::int64_t kLargestCount = 1'000'000;
 constexpr std::size_t kMostSets = 16;
 constexpr const char* kLabelOfQueue = "kueue.x-k8s.io/queue-name";
 constexpr const char* kLabelOfClass = "kueue.x-k8s.io/priority-class";
@@ -25,7 +25,7 @@ std::int64_t whole_number(const Value* at, std::initializer_list<std::string_vie
                           std::int64_t otherwise) {
   const Value* found = deeper(at, keys);
   const auto number = found == nullptr ? std::nullopt : found->as_int64();
-  return std::clamp<std::int64_t>(number.value_or(otherwise), 0, kMostMade);
+  return std::clamp<std::int64_t>(number.value_or(otherwise), 0, kLargestCount);
 }
 
 int few(std::int64_t pods) {
@@ -86,6 +86,17 @@ void of_roles(const Value* spec, std::string_view field, std::vector<MadeSet>& o
   }
 }
 
+// A Volcano Job.
+void of_tasks(const Value* spec, std::vector<MadeSet>& out) {
+  const auto tasks = items_below(spec, {"tasks"});
+  for (std::size_t i = 0; i < tasks.size() && i < kMostSets; ++i) {
+    const std::string name = text_below(&tasks[i], {"name"});
+    out.push_back({name.empty() ? "default" + std::to_string(i) : name,
+                   {"spec", "tasks", std::to_string(i), "template"},
+                   few(whole_number(&tasks[i], {"replicas"}, 1))});
+  }
+}
+
 // A leader and the workers beside it; groups start one by one, so one of them is looked at.
 void of_leader_workers(const Value* spec, std::vector<MadeSet>& out) {
   const Value* both = deeper(spec, {"leaderWorkerTemplate"});
@@ -124,7 +135,7 @@ int pods_of_one_template(const RawObject& object) {
                                     whole_number(object.value, {"status", "succeeded"}, 0)));
 }
 
-bool is_on(const Value* at) { return at != nullptr && at->as_bool(); }
+bool is_set(const Value* at) { return at != nullptr && at->as_bool(); }
 
 // What Kueue makes a Workload of; Deployments and the like wait there pod by pod.
 bool waits_as_one(std::string_view kind) {
@@ -238,6 +249,8 @@ std::vector<MadeSet> made_sets(const RawObject& object) {
     of_leader_workers(spec, out);
   } else if (const char* roles = roles_of(object.kind)) {
     of_roles(spec, roles, out);
+  } else if (object.kind == "Job" && deeper(spec, {"tasks"}) != nullptr) {
+    of_tasks(spec, out);
   } else if (object.kind == "CronJob") {
     const Value* job = deeper(spec, {"jobTemplate", "spec"});
     out.push_back({"main", {"spec", "jobTemplate", "spec", "template"}, pods_of_job(job)});
@@ -277,9 +290,9 @@ std::vector<TemplatePlace> places_of(const RawObject& object) {
 }
 
 std::string held_by_field(const RawObject& object) {
-  if (is_on(deeper(object.value, {"spec", "suspend"}))) return "spec.suspend";
+  if (is_set(deeper(object.value, {"spec", "suspend"}))) return "spec.suspend";
   const bool roles = roles_of(object.kind) != nullptr;
-  const bool rests = roles && is_on(deeper(object.value, {"spec", "runPolicy", "suspend"}));
+  const bool rests = roles && is_set(deeper(object.value, {"spec", "runPolicy", "suspend"}));
   return rests ? "spec.runPolicy.suspend" : "";
 }
 
@@ -305,7 +318,7 @@ void make_next(const ObjectSource& objects, const RawObject& object, const Tree&
   const std::string queue = queue_of(objects, object);
   if (!queue.empty()) return make_workload(object, now, queue, draft);
   const bool rests =
-      !held_by_field(object).empty() || is_on(deeper(object.value, {"spec", "paused"}));
+      !held_by_field(object).empty() || is_set(deeper(object.value, {"spec", "paused"}));
   if (rests) return;
   if (object.kind == "CronJob") return make_job(object, now, draft);
   Tree from = now;

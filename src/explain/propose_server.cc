@@ -67,7 +67,9 @@ void end_others(const Situation& s, Proposals& out) {
 }
 
 void namespace_quota(const Situation& s, const Held& held, Proposals& out) {
-  if (held.too_many > 0 && s.unit.places.size() == 1 && s.unit.places.front().kind == "Job") {
+  const bool job_alone = s.unit.places.size() == 1 && s.unit.places.front().kind == "Job" &&
+                         s.unit.places.front().path.size() == 2;
+  if (held.too_many > 0 && job_alone) {
     const TemplatePlace& place = s.unit.places.front();
     const auto job = s.objects()->find("Job", place.ns, place.name);
     const int fewer = job ? pods_at(*s.objects(), *job, place) - held.too_many : 0;
@@ -202,6 +204,8 @@ void storage(const Situation& s, const Held& held, Proposals& out) {
                   draft.edit(s.objects(), "PersistentVolumeClaim", s.unit.ns, held.object);
               if (claim == nullptr) return false;
               (*claim)["spec"]["storageClassName"] = Tree::of_text(storage_class);
+              claim->erase("status");  // it is a new one
+              (*claim)["metadata"].erase("uid");
               return true;
             });
   }

@@ -321,6 +321,18 @@ void stand_in(const std::string& ns, const std::string& claim, std::vector<Tree>
   draft.create(std::move(made));
 }
 
+void stand_in_claim(const std::string& ns, const std::string& claim, Tree spec,
+                    std::vector<Tree> terms, Draft& draft) {
+  Tree made;
+  made["apiVersion"] = Tree::of_text("v1");
+  made["kind"] = Tree::of_text("PersistentVolumeClaim");
+  made["metadata"]["name"] = Tree::of_text(claim);
+  made["metadata"]["namespace"] = Tree::of_text(ns);
+  made["spec"] = std::move(spec);
+  draft.create(std::move(made));
+  stand_in(ns, claim, std::move(terms), draft);
+}
+
 // Claims in the place of those that pods make of ephemeral volumes, where it is known where their
 // volumes can be. written: the spec as it is written.
 void fill_ephemeral(const ObjectSource& objects, const TemplatePlace& place, const Value* written,
@@ -334,17 +346,26 @@ void fill_ephemeral(const ObjectSource& objects, const TemplatePlace& place, con
     std::vector<Tree> terms = volume_terms(objects, wanted);
     const std::string claim = fmt::format("{}-{}", place.name, name);
     if (terms.empty() || objects.find("PersistentVolumeClaim", place.ns, claim)) continue;
-    Tree made;
-    made["apiVersion"] = Tree::of_text("v1");
-    made["kind"] = Tree::of_text("PersistentVolumeClaim");
-    made["metadata"]["name"] = Tree::of_text(claim);
-    made["metadata"]["namespace"] = Tree::of_text(place.ns);
-    made["spec"] = Tree(*wanted);
-    draft.create(std::move(made));
-    stand_in(place.ns, claim, std::move(terms), draft);
+    stand_in_claim(place.ns, claim, Tree(*wanted), std::move(terms), draft);
     Tree& volume = volumes->items()[i];
     volume.erase("ephemeral");
     volume["persistentVolumeClaim"]["claimName"] = Tree::of_text(claim);
+  }
+}
+
+// The same for the claims that a StatefulSet makes for its pods: the first pod's stand for all.
+void fill_own_claims(const ObjectSource& objects, const RawObject& set, Tree& spec, Draft& draft) {
+  if (set.kind != "StatefulSet") return;
+  for (const Value& each : items_below(set.value, {"spec", "volumeClaimTemplates"})) {
+    const std::string name = text_below(&each, {"metadata", "name"});
+    const std::string claim = fmt::format("{}-{}-0", name, set.name);
+    std::vector<Tree> terms = volume_terms(objects, deeper(&each, {"spec"}));
+    if (terms.empty() || objects.find("PersistentVolumeClaim", set.ns, claim)) continue;
+    stand_in_claim(set.ns, claim, Tree(*deeper(&each, {"spec"})), std::move(terms), draft);
+    Tree volume;
+    volume["name"] = Tree::of_text(name);
+    volume["persistentVolumeClaim"]["claimName"] = Tree::of_text(claim);
+    spec["volumes"].items().push_back(std::move(volume));
   }
 }
 
@@ -608,6 +629,20 @@ std::string_view kind_behind(const Held& held) {
   return "";
 }
 
+namespace {
+
+constexpr const char* kTaskLabel = "volcano.sh/task-spec";
+
+// The name of the set of pods that stands behind the place.
+std::string task_of(const RawObject& object, const TemplatePlace& place) {
+  for (MadeSet& set : made_sets(object)) {
+    if (set.path == place.path) return std::move(set.name);
+  }
+  return "";
+}
+
+}  // namespace
+
 std::optional<Held> ServerRules::held() const {
   PodReadings own;
   PodReadings& readings = readings_ != nullptr ? *readings_ : own;
@@ -637,7 +672,9 @@ std::optional<Held> ServerRules::held() const {
       for (const RawObject& pod : objects_.in_namespace("Pod", raw->ns)) {
         if (mine.fresh == 0) break;
         if (has_ended(*pod.value)) continue;
-        if (made_by(objects_, *pod.value, *raw)) --mine.fresh;
+        const std::string task = text_below(pod.value, {"metadata", "labels", kTaskLabel});
+        const bool of_another = !task.empty() && task != task_of(*raw, place);
+        if (!of_another && made_by(objects_, *pod.value, *raw)) --mine.fresh;
       }
     }
     if (mine.pod.priority_class.empty()) mine.pod.priority_class = default_priority(objects_);
@@ -675,6 +712,7 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
     const Value* written = deeper(template_at(*raw, place), {"spec"});
     Tree spec = (*at)["spec"];
     fill_ephemeral(objects_, place, written, spec, draft);
+    if (with_pods) fill_own_claims(objects_, *raw, spec, draft);
     fill_claims(objects_, place.ns, spec, draft);
     if (i < kMostLimited) keep_off_full_nodes(objects_, place.ns, written, draft);
     // What was created may have moved it.
