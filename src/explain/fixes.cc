@@ -358,6 +358,19 @@ model::WorkloadSpec* edit_queued(const Situation& s, Draft& draft) {
   return &draft.workloads.try_emplace(s.unit.decided, *s.unit.queued).first->second;
 }
 
+void for_each_amounts(Tree& spec, const std::function<void(Tree& amounts)>& edit) {
+  for (const char* list : {"containers", "initContainers"}) {
+    if (spec.find(list) == nullptr) continue;
+    for (Tree& container : spec[list].items()) {
+      Tree* resources = container.find("resources");
+      for (const char* which : {"limits", "requests"}) {
+        Tree* amounts = resources == nullptr ? nullptr : resources->find(which);
+        if (amounts != nullptr) edit(*amounts);
+      }
+    }
+  }
+}
+
 bool edit_pods(const Situation& s, Draft& draft, const ModelEdit& model, const ObjectEdit& object) {
   if (model::WorkloadSpec* spec = edit_queued(s, draft)) {
     const model::QueueConfig& config = draft.rules(s.inputs().queues).config;

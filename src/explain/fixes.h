@@ -72,6 +72,9 @@ void namespace_labels(const Situation& s, const model::QueueSpec& queue, Proposa
 // Levels of a Topology that nodes of its flavor lack, for people; empty: none that is known.
 std::string levels_lacking(const objects::Inputs& inputs, const Unit& unit);
 
+// The limits and the requests of every container of a pod's spec, those of init containers last.
+void for_each_amounts(Tree& spec, const std::function<void(Tree& amounts)>& edit);
+
 // Takes the volumes of these claims out of a pod's spec.
 void drop_claims(Tree& spec, const std::vector<std::string>& claims);
 

@@ -41,10 +41,11 @@ std::string set_name(std::string_view text) {
   return out;
 }
 
-// Of the spec of a Job.
-int pods_of_job(const Value* spec) {
+// Of the spec of a Job, some of whose pods may be done.
+int pods_of_job(const Value* spec, std::int64_t done = 0) {
   const std::int64_t parallel = whole_number(spec, {"parallelism"}, 1);
-  return few(std::min(parallel, whole_number(spec, {"completions"}, parallel)));
+  if (deeper(spec, {"completions"}) == nullptr) return few(parallel);
+  return few(std::min(parallel, whole_number(spec, {"completions"}, parallel) - done));
 }
 
 void of_job_set(const Value* spec, std::vector<MadeSet>& out) {
@@ -128,11 +129,7 @@ const char* roles_of(std::string_view kind) {
 int pods_of_one_template(const RawObject& object) {
   const Value* spec = deeper(object.value, {"spec"});
   if (object.kind != "Job") return few(whole_number(spec, {"replicas"}, 1));
-  const std::int64_t parallel = whole_number(spec, {"parallelism"}, 1);
-  const Value* wanted = deeper(spec, {"completions"});
-  if (wanted == nullptr) return few(parallel);
-  return few(std::min(parallel, wanted->as_int64().value_or(parallel) -
-                                    whole_number(object.value, {"status", "succeeded"}, 0)));
+  return pods_of_job(spec, whole_number(object.value, {"status", "succeeded"}, 0));
 }
 
 bool is_set(const Value* at) { return at != nullptr && at->as_bool(); }

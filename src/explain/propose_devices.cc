@@ -89,20 +89,13 @@ using AmountEdit = std::function<std::string(const std::string& now)>;
 // Every container that asks for from asks for to; an empty amount takes it away.
 void rename_resource(Tree& spec, const std::string& from, const std::string& to,
                      const AmountEdit& amount) {
-  for (const char* list : {"containers", "initContainers"}) {
-    if (spec.find(list) == nullptr) continue;
-    for (Tree& container : spec[list].items()) {
-      Tree* resources = container.find("resources");
-      for (const char* which : {"limits", "requests"}) {
-        Tree* amounts = resources == nullptr ? nullptr : resources->find(which);
-        const Tree* now = amounts == nullptr ? nullptr : amounts->find(from);
-        if (now == nullptr) continue;
-        const std::string value = amount(now->string());
-        amounts->erase(from);
-        if (!value.empty()) (*amounts)[to] = Tree::of_text(value);
-      }
-    }
-  }
+  for_each_amounts(spec, [&](Tree& amounts) {
+    const Tree* now = amounts.find(from);
+    if (now == nullptr) return;
+    const std::string value = amount(now->string());
+    amounts.erase(from);
+    if (!value.empty()) amounts[to] = Tree::of_text(value);
+  });
 }
 
 std::string same_amount(const std::string& now) { return now; }

@@ -301,26 +301,13 @@ void wrong_class(const Situation& s, const objects::Note& note, Proposals& out) 
       });
 }
 
-void erase_resource(Tree& spec, const std::string& resource) {
-  for (const char* list : {"initContainers", "containers"}) {
-    if (spec.find(list) == nullptr) continue;
-    for (Tree& container : spec[list].items()) {
-      Tree* resources = container.find("resources");
-      for (const char* amounts : {"limits", "requests"}) {
-        Tree* now = resources == nullptr ? nullptr : resources->find(amounts);
-        if (now != nullptr) now->erase(resource);
-      }
-    }
-  }
-}
-
 // Of what a pod asks for GPUs by, one way stays: a resource, or "annotation gpu-fraction".
 bool keep_one_way(Tree& made_of, const std::vector<std::string>& ways, const std::string& kept) {
   constexpr std::string_view kNote = "annotation ";
   for (const std::string& way : ways) {
     if (way == kept) continue;
     if (!way.starts_with(kNote)) {
-      erase_resource(made_of["spec"], way);
+      for_each_amounts(made_of["spec"], [&way](Tree& amounts) { amounts.erase(way); });
       continue;
     }
     Tree* notes = plain_path(&made_of, "metadata.annotations");

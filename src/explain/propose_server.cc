@@ -124,13 +124,9 @@ void limit_range(const Situation& s, const Held& held, Proposals& out) {
   const bool gpus = held.resource.find("gpu") != std::string::npos;
   against(out, fmt::format("ask for {} {} a container", held.enough, held.resource),
           gpus ? "fewer-gpus" : "fewer-resources", 2, in_templates(s, [held](Tree& spec) {
-            for_containers(spec, [&](Tree& container) {
-              Tree* resources = container.find("resources");
-              for (const char* list : {"limits", "requests"}) {
-                Tree* amounts = resources == nullptr ? nullptr : resources->find(list);
-                Tree* now = amounts == nullptr ? nullptr : amounts->find(held.resource);
-                if (says_amount(now, held.asked)) *now = Tree::of_text(held.enough);
-              }
+            for_each_amounts(spec, [&held](Tree& amounts) {
+              Tree* now = amounts.find(held.resource);
+              if (says_amount(now, held.asked)) *now = Tree::of_text(held.enough);
             });
           }));
   if (!held.name.empty()) {
