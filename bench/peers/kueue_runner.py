@@ -39,8 +39,13 @@ class Berth(contestants.Berth):
 
 class BerthSpares(Berth):
     """Whoever has run for less than a second is nobody's victim: by Kueue's rules the large class preempts every
-    1.2 s what needs 0.5 s to run."""
-    name, flags = "berth-spares", ["--queue-policy", "min-runtime=1s"]
+    1.2 s what needs 0.5 s to run. And what an owner's next would reclaim at once is not lent."""
+    name, flags = "berth-spares", ["--queue-policy", "min-runtime=1s,owners-first"]
+
+
+class BerthOwners(Berth):
+    """Only the latter."""
+    name, flags = "berth-owners", ["--queue-policy", "owners-first"]
 
 
 class KnownAnswers(contestants.Contestant):
@@ -186,7 +191,7 @@ def main():
     parser.add_argument("--berth", default=os.path.join(ROOT, "build", "release", "berth"))
     parser.add_argument("--results", default=os.path.join(ROOT, "build", "bench-peers"))
     options = parser.parse_args()
-    known = {"known-answers": KnownAnswers, "berth": Berth, "berth-spares": BerthSpares,
+    known = {"known-answers": KnownAnswers, "berth": Berth, "berth-spares": BerthSpares, "berth-owners": BerthOwners,
              "minimalkueue": MinimalKueue, "kueue": Kueue}
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(143))
     contestants.Berth.program = os.path.abspath(options.berth)

@@ -7,12 +7,18 @@
 
 namespace berth::admit {
 
-std::vector<WorkloadId> Engine::heads_of(NodeId root) const {
-  std::vector<WorkloadId> out;
+std::vector<WorkloadId> Engine::heads_of(NodeId root) {
+  std::vector<WorkloadId> out, behind;
   for (const QueueId q : of_root_[root]) {
-    if (const auto head = lines_[q].head()) out.push_back(*head);
+    const auto head = lines_[q].head();
+    if (!head) continue;
+    const bool back =
+        std::find(standing_back_.begin(), standing_back_.end(), q) != standing_back_.end();
+    (back ? behind : out).push_back(*head);
   }
-  return out;
+  if (!out.empty() || behind.empty()) return out;
+  let_forward(behind);
+  return behind;
 }
 
 CycleResult Engine::cycle(std::int64_t now_ns) {
@@ -91,6 +97,9 @@ CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_n
   for (const WorkloadId id : heads) {
     if (!sort_out(id, result)) entries.push_back(nominate(id));
   }
+  for (const Entry& entry : entries) {
+    if (makes_way(entry)) serves(entry.queue, 0);
+  }
   if (ledger_.book.config().fair_sharing) {
     while (!entries.empty()) {  // every decision changes the shares
       const auto next = entries.begin() + static_cast<std::ptrdiff_t>(fair_next(entries));
@@ -107,7 +116,43 @@ CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_n
   assumed_.clear();
   claimed_.clear();
   if (ground_ != nullptr) ground_->end_cycle();
+  result.changed |= let_forward(heads);
+  served_.clear();
   return result;
+}
+
+// ---- owners first ----
+
+void Engine::serves(QueueId queue, int borrowing) {
+  if (!options_.policy.owners_first) return;
+  const auto least = served_.try_emplace(ledger_.book.queue(queue).root, borrowing).first;
+  least->second = std::min(least->second, borrowing);
+}
+
+// It is parked, and the next of its line, who may ask for the queue's own, is seen a cycle later.
+bool Engine::makes_way(const Entry& entry) const {
+  const Assignment& a = entry.assignment;
+  const bool parked = a.mode == Mode::kNoFit || (a.mode == Mode::kPreempt && entry.targets.empty());
+  return parked && !a.progress.more() && !ledger_.book.queue(entry.queue).spec.strict_fifo &&
+         lines_[entry.queue].size() > 1;
+}
+
+bool Engine::stands_back(const Entry& entry) {
+  const auto served = served_.find(ledger_.book.queue(entry.queue).root);
+  if (served == served_.end() || entry.assignment.borrowing <= served->second) return false;
+  standing_back_.push_back(entry.queue);
+  return true;
+}
+
+// Where the cycle served nobody, whoever stood back is next; true: there are such.
+bool Engine::let_forward(const std::vector<WorkloadId>& heads) {
+  return std::erase_if(standing_back_, [&](QueueId queue) {
+           const NodeId root = ledger_.book.queue(queue).root;
+           return !served_.contains(root) &&
+                  std::any_of(heads.begin(), heads.end(), [&](WorkloadId id) {
+                    return ledger_.queue_of(ledger_.workloads[id]).root == root;
+                  });
+         }) > 0;
 }
 
 // ---- nomination ----
@@ -353,6 +398,10 @@ void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
     return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForQuota,
                 "Workload no longer fits after processing another workload");
   }
+  if (stands_back(entry)) {
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForQuota,
+                "Workload would borrow, and waits for those whose quota it is");
+  }
   for (const Target& target : entry.targets) claimed_.push_back(target.id);
   if (a.mode == Mode::kPreempt) {
     assume(entry.queue, entry.charged());
@@ -381,6 +430,7 @@ void Engine::admit(Entry& entry, std::int64_t now_ns, CycleResult& result) {
   Workload& w = ledger_.workloads[entry.id];
   lines_[entry.queue].unstick(entry.id);
   lines_[entry.queue].remove(entry.id);
+  serves(entry.queue, entry.assignment.borrowing);
   if (entry.old != kNoId) take_over(entry, result);
   w.preemptor = w.migrating = false;
   w.uses = entry.assignment.uses;

@@ -138,7 +138,11 @@ class Engine {
 
   CycleResult run(const std::vector<WorkloadId>& heads, std::int64_t now_ns);
   bool goes_on(const CycleResult& result, int& fruitless) const;
-  std::vector<WorkloadId> heads_of(NodeId root) const;
+  std::vector<WorkloadId> heads_of(NodeId root);
+  void serves(QueueId queue, int borrowing);
+  bool makes_way(const Entry& entry) const;
+  bool stands_back(const Entry& entry);
+  bool let_forward(const std::vector<WorkloadId>& heads);
   Entry nominate(WorkloadId id);
   bool try_counts(WorkloadId id, const Assigner::Options& options, Entry& entry);
   void ground_check(WorkloadId id, Assignment& assignment, bool why);
@@ -201,7 +205,12 @@ class Engine {
   int puts_ = 0;             // changes of the ground in this cycle: a nomination may be stale
   std::size_t unready_ = 0;  // admitted, pods not ready
 
+  // Queues whose head was put off for owners_first: not asked again while owners are served.
+  std::vector<QueueId> standing_back_;
+
   // Of the running cycle.
+  // By root: the least that one who is admitted borrows, or who comes after one that is parked may.
+  std::map<NodeId, int> served_;
   std::vector<WorkloadId> claimed_;                            // victims of entries before
   std::vector<std::pair<QueueId, std::vector<Use>>> assumed_;  // taken back at its end
 };

@@ -4,6 +4,7 @@
 #include "admit/departure.h"
 #include "admit/engine.h"
 #include "admit/world_for_test.h"
+#include "base/random.h"
 
 namespace berth::admit {
 namespace {
@@ -180,6 +181,113 @@ TEST(Policy, NoPingPongAndBoundedEvictions) {
     engine.add(asks("second", "a", 1, 8, 5, 20), 0);
     EXPECT_EQ(engine.cycle(20 * kSecond).evicted.size(), bounded ? 0u : 1u);
   }
+}
+
+struct Lent {
+  std::vector<std::string> admitted;
+  std::size_t evicted = 0;
+  int tried = 0;
+};
+
+// All of a cohort's queues own 4 GPUs; a and b have `waiting` workloads of 2 in line, the others
+// none.
+Lent lend_with(const Policy& policy, int waiting, int idle = 0) {
+  std::vector<model::QueueSpec> queues{gpu_queue("a", "c", 4), gpu_queue("b", "c", 4)};
+  for (int i = 0; i < idle; ++i) queues.push_back(gpu_queue("idle-" + std::to_string(i), "c", 4));
+  for (auto& queue : queues) queue.reclaim = model::Reclaim::kAny;
+  const Book book(world_of(queues));
+  Engine engine(book, nullptr, {.policy = policy});
+  engine.add(holding(asks("b0", "b", 1, 2, 0, 0), 0), 0);
+  engine.add(holding(asks("b1", "b", 1, 2, 0, 0), 0), 0);
+  for (int i = 0; i < waiting; ++i) {
+    engine.add(asks("b" + std::to_string(2 + i), "b", 1, 2, 9, i), 0);
+    engine.add(asks("a" + std::to_string(i), "a", 1, 2, 0, 100 + i), 0);
+  }
+  Lent out;
+  for (const auto& one : {engine.step(1000 * kSecond), engine.step(1001 * kSecond)}) {
+    for (const WorkloadId id : one.admitted) out.admitted.push_back(engine.workload(id).name);
+    out.evicted += one.evicted.size();
+    out.tried += one.tried;
+  }
+  return out;
+}
+
+TEST(Policy, OwnersFirstLendsWhatIsNotTakenBackAtOnce) {
+  using Admitted = std::vector<std::string>;
+  // Kueue: one head of each queue a cycle, so b borrows before a's second comes, which reclaims it.
+  const Lent kueue = lend_with({}, 2);
+  EXPECT_EQ(kueue.admitted, (Admitted{"d/a0", "d/b2"}));
+  EXPECT_EQ(kueue.evicted, 1u);
+  const Lent ours = lend_with({.owners_first = true}, 2);
+  EXPECT_EQ(ours.admitted, (Admitted{"d/a0", "d/a1"}));
+  EXPECT_EQ(ours.evicted, 0u);
+  // What nobody who owns it waits for is lent as ever.
+  EXPECT_EQ(lend_with({.owners_first = true}, 2, 1).admitted,
+            (Admitted{"d/a0", "d/a1", "d/b2", "d/b3"}));
+  EXPECT_EQ(lend_with({.owners_first = true}, 1).admitted, (Admitted{"d/a0", "d/b2"}));
+}
+
+// All come at once, those of a queue ask for the same or for more than there is: nobody borrows
+// while one waits whom its queue's own quota would do for.
+TEST(Policy, OwnersFirstHoldsOnRandomCohorts) {
+  int borrowed = 0;
+  for (std::uint64_t seed = 0; seed < 300; ++seed) {
+    Random random = Random(seed).split("owners");
+    std::vector<model::QueueSpec> queues;
+    std::vector<std::int64_t> nominal, each;
+    const auto count = static_cast<int>(2 + random.below(5));
+    for (int q = 0; q < count; ++q) {
+      nominal.push_back(static_cast<std::int64_t>(random.below(12)));
+      each.push_back(1 + static_cast<std::int64_t>(random.below(5)));
+      queues.push_back(gpu_queue(std::to_string(q), "c", nominal.back()));
+      queues.back().strict_fifo = random.below(6) == 0;
+    }
+    const Book book(world_of(queues));
+    Engine engine(book, nullptr, {.policy = {.owners_first = true}});
+    std::vector<std::pair<std::size_t, std::int64_t>> asked;
+    const auto workloads = static_cast<int>(random.below(60));
+    for (int i = 0; i < workloads; ++i) {
+      const auto q = random.below(static_cast<std::uint64_t>(count));
+      asked.emplace_back(q, random.below(4) == 0 ? 100 + i : each[q]);
+      engine.add(asks("w" + std::to_string(i), std::to_string(q), 1, asked.back().second,
+                      static_cast<int>(random.below(3)), i),
+                 0);
+    }
+    engine.step(1000 * kSecond);
+    std::vector<std::int64_t> used(nominal.size());
+    const auto runs = [&](WorkloadId id) { return engine.workload(id).stage == Stage::kAdmitted; };
+    for (WorkloadId id = 0; id < asked.size(); ++id) {
+      if (runs(id)) used[asked[id].first] += asked[id].second;
+    }
+    bool lent = false;
+    for (std::size_t q = 0; q < used.size(); ++q) lent |= used[q] > nominal[q];
+    borrowed += lent ? 1 : 0;
+    for (WorkloadId id = 0; id < asked.size(); ++id) {
+      const auto [q, amount] = asked[id];
+      if (runs(id) || queues[q].strict_fifo) continue;  // behind a head that waits
+      EXPECT_FALSE(lent && used[q] + amount <= nominal[q]) << "seed " << seed << " w" << id;
+    }
+  }
+  EXPECT_GT(borrowed, 100);
+}
+
+// Whoever stands back is not looked at once more with each owner that is served.
+TEST(Policy, OwnersFirstCostsALookMore) {
+  std::vector<model::QueueSpec> queues{gpu_queue("a", "c", 400)};
+  for (int i = 0; i < 50; ++i) queues.push_back(gpu_queue("b" + std::to_string(i), "c", 0));
+  const Book book(world_of(queues));
+  const auto tried = [&](bool owners_first) {
+    Engine engine(book, nullptr, {.policy = {.owners_first = owners_first}});
+    for (int i = 0; i < 300; ++i) engine.add(asks("a" + std::to_string(i), "a", 1, 1, 0, i), 0);
+    for (int i = 0; i < 50; ++i) {
+      engine.add(asks("w" + std::to_string(i), "b" + std::to_string(i), 1, 1, 0, i), 0);
+    }
+    const CycleResult result = engine.step(1000 * kSecond);
+    EXPECT_EQ(result.admitted.size(), 350u);
+    return result.tried;
+  };
+  EXPECT_EQ(tried(false), 350);
+  EXPECT_LE(tried(true), 350 + 2 * 50);
 }
 
 TEST(AdmissionFairSharing, TheLocalQueueThatUsedLeastGoesFirst) {

@@ -12,6 +12,9 @@ struct Policy {
   std::int64_t min_runtime_ns = 0;
   // A holder whose pods a PodDisruptionBudget protects is nobody's victim.
   bool budgets = false;
+  // Whoever borrows waits until those are served who borrow less, not only the first of each queue:
+  // what the second of its owner's line would take back at once is not lent.
+  bool owners_first = false;
   // Whoever was preempted by another does not preempt that one in turn.
   bool no_ping_pong = false;
   // So often an hour a workload may be preempted; 0: without end.

@@ -39,7 +39,7 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
                 "queues admit by quota (and topology) alone; another\nscheduler binds");
   plan.add_option("--queue-policy", args.queue_policy,
                   "preemption by queues beyond Kueue's rules: min-runtime=10m,\nbudgets, "
-                  "victims=fewest|least-lost, no-ping-pong,\nmax-evictions=N")
+                  "victims=fewest|least-lost, owners-first,\nno-ping-pong, max-evictions=N")
       ->type_name("RULES");
   plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")
       ->type_name("SIZE");

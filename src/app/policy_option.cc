@@ -109,6 +109,8 @@ Result<admit::Policy> parse_queue_policy(std::string_view text) {
     const std::string_view value = part.substr(std::min(part.find('=') + 1, part.size()));
     if (part == "budgets") {
       out.budgets = true;
+    } else if (part == "owners-first") {
+      out.owners_first = true;
     } else if (part == "no-ping-pong") {
       out.no_ping_pong = true;
     } else if (part == "victims=fewest") {
@@ -133,7 +135,7 @@ Result<admit::Policy> parse_queue_policy(std::string_view text) {
     } else {
       return invalid("--queue-policy: found \"" + text::terminal_safe(part) +
                      "\", want a comma list of min-runtime=TIME, budgets, victims=fewest, "
-                     "victims=least-lost, no-ping-pong and max-evictions=N");
+                     "victims=least-lost, owners-first, no-ping-pong and max-evictions=N");
     }
   }
   return out;

@@ -96,6 +96,7 @@ void write_policies(JsonWriter& out, const schedule::Policy& policy,
   out.field("preemption", queue_policy.preemption);
   out.field("minRuntimeNs", queue_policy.min_runtime_ns);
   out.field("budgets", queue_policy.budgets);
+  out.field("ownersFirst", queue_policy.owners_first);
   out.field("noPingPong", queue_policy.no_ping_pong);
   out.field("maxEvictionsPerHour", queue_policy.max_evictions_per_hour);
   out.field("victims", static_cast<std::int64_t>(queue_policy.victims));
@@ -130,6 +131,7 @@ Result<std::pair<schedule::Policy, admit::Policy>> read_policies(const Value& li
   queue_policy.preemption = flag_in(*q, "preemption");
   BERTH_TRY(queue_policy.min_runtime_ns, number_in(*q, "minRuntimeNs", INT64_MAX));
   queue_policy.budgets = flag_in(*q, "budgets");
+  queue_policy.owners_first = flag_in(*q, "ownersFirst");
   queue_policy.no_ping_pong = flag_in(*q, "noPingPong");
   BERTH_TRY(const std::int64_t most, number_in(*q, "maxEvictionsPerHour", INT32_MAX));
   queue_policy.max_evictions_per_hour = static_cast<int>(most);
