@@ -2,14 +2,15 @@
 """(g) Kueue's own performance runner, with berth or Kueue as the controller of its Workloads, on a real API server.
 
     bench/peers/kueue_runner.py [--only known-answers,berth,berth-owners,berth-spares,minimalkueue,kueue]
-                                [--scenario baseline,tas] [--cohorts N] [--berth build/release/berth] [--results build/bench-peers]
+                                [--scenario baseline,tas] [--cohorts N] [--berth build/release/berth]
+                                [--results build/bench-peers]
 
 The runner makes queues and 15,000 Workloads, ends each when its time is over, and counts until all have ended. It
 makes no pods. known-answers admits each Workload at once, whatever its quota: what the server and the runner need of
-themselves. berth-owners is berth with a rule more, berth-spares with two. minimalkueue is what Kueue measures itself with: its client is held
-to 50 requests a second, and no flag changes that; "kueue" is the whole program with its limits raised. berth admits only what has a place on nodes, so the
-baseline, which has none, gets nodes that are never short. --cohorts takes fewer of the five. Results are JSON lines
-in RESULTS/kueue-runner.jsonl.
+themselves. berth-owners is berth with a rule more, berth-spares with two. minimalkueue is what Kueue measures itself
+with: its client is held to 50 requests a second, and no flag changes that; "kueue" is the whole program with its
+limits raised. berth admits only what has a place on nodes, so the baseline, which has none, gets nodes that are never
+short. --cohorts takes fewer of the five. Results are JSON lines in RESULTS/kueue-runner.jsonl.
 """
 import argparse
 import glob
