@@ -186,10 +186,6 @@ int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
   return decisions;
 }
 
-#ifndef BERTH_JUDGE_SHARE
-#define BERTH_JUDGE_SHARE 1
-#endif
-
 // How many of a mix are run.
 int sequences(int usual) {
   return std::getenv("BERTH_SOAK") != nullptr ? 40 * usual : usual / BERTH_JUDGE_SHARE;

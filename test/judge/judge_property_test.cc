@@ -16,7 +16,7 @@ using model::Outcome;
 using model::PodSpec;
 using model::Verdict;
 
-constexpr int kSeeds = 150;
+constexpr int kSeeds = 150 / BERTH_JUDGE_SHARE;
 constexpr std::int64_t kNow = kGeneratedAt + kSecond;
 
 class EveryMix : public ::testing::TestWithParam<Mix> {

@@ -17,9 +17,6 @@
 namespace berth::judging {
 namespace {
 
-#ifndef BERTH_JUDGE_SHARE
-#define BERTH_JUDGE_SHARE 1
-#endif
 int g_worlds = 400 / BERTH_JUDGE_SHARE;
 std::uint64_t g_seed = 1;
 std::uint64_t g_only = 0;

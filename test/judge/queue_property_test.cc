@@ -19,7 +19,7 @@ using Kind = QueueOperation::Kind;
 constexpr std::int64_t kStepNs = 1'000'000'000;
 constexpr int kSteps = 14;
 
-int worlds() { return std::getenv("BERTH_SOAK") != nullptr ? 3'000 : 40; }
+int worlds() { return std::getenv("BERTH_SOAK") != nullptr ? 3'000 : 40 / BERTH_JUDGE_SHARE; }
 
 struct QueueRun {
   explicit QueueRun(int seed, const QueueMix& how)
