@@ -24,6 +24,40 @@ void Engine::sort_classical(std::vector<Entry>& entries) const {
   });
 }
 
+// ---- owners first ----
+
+void Engine::serves(QueueId queue, int borrowing) {
+  if (!options_.policy.owners_first) return;
+  const auto least = served_.try_emplace(ledger_.book.queue(queue).root, borrowing).first;
+  least->second = std::min(least->second, borrowing);
+}
+
+// It is parked, and the next of its line, who may ask for the queue's own, is seen a cycle later.
+bool Engine::makes_way(const Entry& entry) const {
+  const Assignment& a = entry.assignment;
+  const bool parked = a.mode == Mode::kNoFit || (a.mode == Mode::kPreempt && entry.targets.empty());
+  return parked && !a.progress.more() && !ledger_.book.queue(entry.queue).spec.strict_fifo &&
+         lines_[entry.queue].size() > 1;
+}
+
+bool Engine::stands_back(const Entry& entry) {
+  const auto served = served_.find(ledger_.book.queue(entry.queue).root);
+  if (served == served_.end() || entry.assignment.borrowing <= served->second) return false;
+  standing_back_.push_back(entry.queue);
+  return true;
+}
+
+// Where the cycle served nobody, whoever stood back is next; true: there are such.
+bool Engine::let_forward(const std::vector<WorkloadId>& heads) {
+  return std::erase_if(standing_back_, [&](QueueId queue) {
+           const NodeId root = ledger_.book.queue(queue).root;
+           return !served_.contains(root) &&
+                  std::any_of(heads.begin(), heads.end(), [&](WorkloadId id) {
+                    return ledger_.queue_of(ledger_.workloads[id]).root == root;
+                  });
+         }) > 0;
+}
+
 // ---- fair sharing: a tournament up the tree ----
 
 struct Engine::Standing {
