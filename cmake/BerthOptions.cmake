@@ -16,6 +16,22 @@ if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
   add_compile_options(-march=x86-64-v2)
 endif()
 
+# What a mistake in memory can be made into: frames are guarded, library calls know their buffers, jumps land where
+# jumps may land, and nothing that is called through can be written after the start. test/deploy looks at the program.
+# Clang's own control flow checks need every library linked in whole (LTO), gRPC's too; Debian's are not.
+if(NOT BERTH_SANITIZE)
+  add_compile_options(-fstack-protector-strong -fstack-clash-protection)
+  if(CMAKE_SYSTEM_PROCESSOR MATCHES "x86_64|AMD64")
+    add_compile_options(-fcf-protection=full)
+  else()
+    add_compile_options(-mbranch-protection=standard)
+  endif()
+  if(CMAKE_BUILD_TYPE STREQUAL "Release")
+    add_compile_definitions(_FORTIFY_SOURCE=2)
+  endif()
+  add_link_options(-pie -Wl,-z,relro,-z,now,-z,noexecstack)
+endif()
+
 find_program(CCACHE ccache)
 if(CCACHE)
   set(CMAKE_CXX_COMPILER_LAUNCHER ${CCACHE})
