@@ -242,7 +242,7 @@ bool Assigner::assign_unit(const Unit& unit, Assignment& out) {
       last = unit.options.from->tried[key];
     }
     const Pick pick = find_flavor(unit, unit.queue.groups[g], in_group, last, notes);
-    out.progress.tried[key] = static_cast<std::int16_t>(last);
+    out.progress.tried[key] = last;
     std::sort(notes.texts.begin(), notes.texts.end());
     notes.texts.erase(std::unique(notes.texts.begin(), notes.texts.end()), notes.texts.end());
     if (pick.flavor == nullptr)

@@ -94,7 +94,7 @@ enum class Mode : std::uint8_t { kNoFit, kNoCandidates, kPreempt, kReclaim, kFit
 
 // How far the scan of flavors came: by unit and resource group, -1 when it reached the end.
 struct Progress {
-  std::vector<std::int16_t> tried;
+  std::vector<std::int32_t> tried;
   std::uint64_t generation = 0;  // of the queue's tree
   std::uint64_t cycle = 0;
   bool more() const;  // flavors are left to try

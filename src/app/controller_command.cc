@@ -26,8 +26,8 @@
 #include "control/world_file.h"
 #include "kube/config.h"
 #include "kube/curl_transport.h"
-#include "kube/elector.h"
 #include "kube/http_fetch.h"
+#include "kube/lease_thread.h"
 #include "serve/certificate.h"
 #include "serve/http_server.h"
 #include "text/escape.h"
@@ -122,6 +122,7 @@ class ControllerRun {
                 const kube::Config& config, Terminal& terminal)
       : arguments_(arguments),
         settings_(std::move(settings)),
+        config_(config),
         terminal_(terminal),
         sink_(terminal.err),
         log_(sink_, terminal.wall, log_options(arguments.log_level, arguments.log_format)),
@@ -155,13 +156,13 @@ class ControllerRun {
     webhook_.reset();
     conversion_.reset();
     controller_.reset();
-    elector_.reset();
+    lease_.reset();
     return code_;
   }
 
  private:
   bool leading() const {
-    return arguments_.no_election || (elector_ != nullptr && elector_->leading());
+    return arguments_.no_election || (lease_ != nullptr && lease_->leading());
   }
 
   Status open() {
@@ -239,9 +240,13 @@ class ControllerRun {
     calls.observed = [this](const std::string& holder) {
       log_.info("leader", {{"holder", holder}});
     };
-    elector_ = std::make_unique<kube::Elector>(client_, random_.split("elector"), options,
-                                               std::move(calls), &metrics_);
-    need_namespace([this] { elector_->start(); });
+    lease_ = std::make_unique<kube::LeaseThread>(
+        loop_,
+        [this](Loop& loop) {
+          return std::make_unique<kube::CurlTransport>(loop, config_, terminal_.environment);
+        },
+        random_.split("elector"), options, std::move(calls), &metrics_);
+    need_namespace([this] { lease_->start(); });
   }
 
   // The lease and the webhook's Secret live there; it may be ours to make.
@@ -360,12 +365,13 @@ class ControllerRun {
     agent_loads_.reset();
     fetch_.reset();
     controller_.reset();
-    if (elector_ == nullptr) return loop_.stop();
-    elector_->stop([this] { loop_.stop(); });
+    if (lease_ == nullptr) return loop_.stop();
+    lease_->stop([this] { loop_.stop(); });
   }
 
   const ControllerArguments& arguments_;
   const ControllerSettings settings_;
+  const kube::Config config_;
   Terminal& terminal_;
   StreamSink sink_;
   Logger log_;
@@ -378,7 +384,7 @@ class ControllerRun {
   std::unique_ptr<control::FileDecisionLog> decisions_;
   std::unique_ptr<control::FileWorldLog> inputs_;
   std::unique_ptr<control::Controller> controller_;
-  std::unique_ptr<kube::Elector> elector_;
+  std::unique_ptr<kube::LeaseThread> lease_;
   std::unique_ptr<WebhookServer> webhook_;
   std::unique_ptr<WebhookConversion> conversion_;
   std::unique_ptr<serve::HttpServer> server_;

@@ -86,6 +86,10 @@ struct Controller::State {
                                         .help = "How long a decision cycle takes.",
                                         .buckets = {0.0001, 0.001, 0.005, 0.02, 0.1, 0.5, 2, 10}})
                             .get()),
+        postponed_metric(metrics_in
+                             .counter({.name = "berth_controller_cut_cycles_total",
+                                       .help = "Cycles that left part of what waits to the next."})
+                             .get()),
         rejected_metric(metrics_in
                             .counter({.name = "berth_controller_rejected_total",
                                       .help = "Pods that a kubelet refused."})
@@ -138,6 +142,7 @@ struct Controller::State {
   Finalizers finalizers;
   Counter cycles_metric;
   Histogram duration_metric;
+  Counter postponed_metric;
   Counter rejected_metric;
 
   KueueLease kueue;
@@ -444,6 +449,10 @@ void Controller::State::cycle() {
   if (input_log != nullptr) input_log->flush();
   last_end = now();
   last_took = last_end - begin;
+  if (decision.postponed > 0) {
+    postponed_metric.add();
+    want_cycle();
+  }
   duration_metric.observe(static_cast<double>(last_took) * 1e-9);
 }
 

@@ -13,6 +13,9 @@ namespace {
 
 constexpr std::size_t kPodsAtOnce = 512;  // resolved together: a bound on memory
 constexpr int kMostQueueCycles = 1'000;   // in one decision of the queues
+// Names in the builder's book beyond those of the objects that it started with: most are of objects
+// that are gone, so it starts over.
+constexpr std::size_t kMostDeadWords = 100'000;
 
 std::string key_of(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
@@ -87,6 +90,7 @@ void World::start_over() {
   builder_ = std::make_unique<model::SnapshotBuilder>(schedule::keeps_apart(policy_));
   placer_ = std::make_unique<schedule::Placer>(policy_);
   learned_ = false;
+  turns_ = {};
   phantoms_.clear();
   queue_pods_.clear();
   gangs_.clear();
@@ -182,7 +186,8 @@ void World::feed_pod(model::PodSpec& pod) {
 
 void World::refresh(std::vector<objects::Note>& refused) {
   note("refresh");
-  bool more = true;
+  if (builder_->book().words() > known_words_ + kMostDeadWords) objects_.touch_all();
+  bool more = true, anew = false;
   while (more) {
     objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce);
     if (changes.everything) {
@@ -220,7 +225,9 @@ void World::refresh(std::vector<objects::Note>& refused) {
     if (changes.budgets_changed) builder_->set_budgets(std::move(changes.budgets));
     std::move(changes.refused.begin(), changes.refused.end(), std::back_inserter(refused));
     more = changes.more;
+    anew = anew || changes.everything;
   }
+  if (anew) known_words_ = builder_->book().words();
   feed_places();
 }
 
@@ -262,8 +269,8 @@ model::Decision World::decide(std::int64_t now_ns) {
     placer_->learn_present(builder_->state());
     learned_ = true;
   }
-  model::Decision decision =
-      decide::decide(builder_->publish(), now_ns, *placer_, {.certificates = false});
+  model::Decision decision = decide::decide(builder_->publish(), now_ns, *placer_,
+                                            {.certificates = false, .turns = &turns_});
   decide::apply(decision, *builder_);
   for (const model::Preemption& victim : decision.preemptions) builder_->remove_pod(victim.pod);
   if (log_ != nullptr) {

@@ -45,16 +45,15 @@ Workload gang_workload(const ClusterState& state, std::int32_t index) {
   if (out.created_ns == 0) out.created_ns = oldest;
   schedule::sort_members(state, out.pending);
   std::sort(out.running.begin(), out.running.end());
-  int by_subgroups = 0;
+  std::int64_t by_subgroups = 0;
+  std::map<std::string_view, int> running;
+  for (const PodId id : out.running) ++running[state.pod(id).info->subgroup];
   for (const auto& sub : gang.subgroups) {
-    auto running = std::count_if(out.running.begin(), out.running.end(), [&](PodId id) {
-      return state.pod(id).info->subgroup == sub.name;
-    });
-    by_subgroups += std::max(0, sub.min_member - static_cast<int>(running));
+    by_subgroups += std::max(0, sub.min_member - running[sub.name]);
   }
   // Members beyond the minimum start one by one once the gang runs.
-  out.min_pending =
-      std::max({1, gang.min_member - static_cast<int>(out.running.size()), by_subgroups});
+  out.min_pending = std::max({1, gang.min_member - static_cast<int>(out.running.size()),
+                              static_cast<int>(std::min<std::int64_t>(by_subgroups, INT32_MAX))});
   return out;
 }
 
@@ -143,6 +142,11 @@ std::pair<Reason, std::string> held_back(const ClusterState& state, const Worklo
           fmt::format("{} asks for devices by spec.resourceClaims, which are not read", info.name)};
     }
   }
+  for (PodId id : w.pending) {
+    if (std::string excess = state.rule_excess(id); !excess.empty()) {
+      return {Reason::kTooManyRules, std::move(excess)};
+    }
+  }
   if (!missing.empty()) return {Reason::kGangIncomplete, std::move(missing)};
   if (state.nodes() == 0) return {Reason::kNoNodes, "the cluster has no nodes"};
   return {Reason::kNone, ""};
@@ -167,9 +171,28 @@ class Cycle {
   }
 
   Decision run(const std::vector<Workload>& waiting) {
-    for (const Workload& workload : waiting) {
-      if (!evicted_.contains({workload.gang >= 0, workload.name})) decide_one(workload);
+    if (options_.turns == nullptr) {
+      for (const Workload& w : waiting) {
+        if (!is_evicted(w)) decide_one(w, true);
+      }
+      return std::move(decision_);
     }
+    std::vector<Turns::Item> items;
+    items.reserve(waiting.size());
+    for (const Workload& w : waiting) items.push_back(item_of(w));
+    const bool cut = options_.turns->begin(items);
+    std::vector<std::size_t> later;
+    for (std::size_t i = 0; i < waiting.size(); ++i) {
+      if (!is_evicted(waiting[i]) && !take_turn(waiting[i], items[i], cut, false)) {
+        later.push_back(i);
+      }
+    }
+    for (const std::size_t i : later) {
+      if (is_evicted(waiting[i]) || take_turn(waiting[i], items[i], cut, true)) continue;
+      postpone(waiting[i]);
+      options_.turns->postponed(items[i]);
+    }
+    if (cut) options_.turns->end(decision_);
     return std::move(decision_);
   }
 
@@ -184,7 +207,46 @@ class Cycle {
     return options_.told == nullptr || options_.told->contains(w.name);
   }
 
-  void decide_one(const Workload& w) {
+  bool is_evicted(const Workload& w) const { return evicted_.contains({w.gang >= 0, w.name}); }
+
+  Turns::Item item_of(const Workload& w) {
+    Turns::Item out{.ns = std::string_view(w.name).substr(0, w.name.find('/')),
+                    .key = {-std::int64_t{w.priority}, w.created_ns, w.name, w.gang < 0}};
+    if (!terminating_.empty() || nos_.find(state_, w) == nullptr) out.work = work_of(w);
+    return out;
+  }
+
+  // In the measure of Turns: a pod by itself, and each rule about other pods.
+  std::int64_t work_of(const Workload& w) const {
+    const std::int64_t per_rule = 2 + static_cast<std::int64_t>(state_.nodes() / 256);
+    std::int64_t work = 4;
+    for (const PodId id : w.pending) {
+      const model::PodEntry& pod = state_.pod(id);
+      const auto bars = static_cast<std::int64_t>(state_.bars(*pod.shape));
+      work += 4 + (pod.info->rules.count.terms + bars) * per_rule;
+    }
+    return work;
+  }
+
+  // False: it costs work, and its turn is another one.
+  bool take_turn(const Workload& w, const Turns::Item& item, bool cut, bool again) {
+    searched_ = false;
+    worked_ = false;
+    if (!decide_one(w, !cut || options_.turns->may(item, again))) return false;
+    constexpr std::int64_t kSearch = 200;  // for others that could make room
+    if (cut && worked_) options_.turns->paid(item, work_of(w) + (searched_ ? kSearch : 0));
+    return true;
+  }
+
+  void postpone(const Workload& w) {
+    ++decision_.postponed;
+    Outcome as_before = options_.turns->answer(w.name, w.gang >= 0);
+    as_before.pods = static_cast<int>(w.pending.size()) + w.gated;
+    decision_.outcomes.push_back(std::move(as_before));
+  }
+
+  // False: it costs work, and its turn is another one.
+  bool decide_one(const Workload& w, bool turn) {
     auto [reason, message] = held_back(state_, w);
     if (reason != Reason::kNone) {
       decision_.outcomes.push_back({.workload = w.name,
@@ -192,14 +254,20 @@ class Cycle {
                                     .pods = static_cast<int>(w.pending.size()) + w.gated,
                                     .reason = reason,
                                     .message = std::move(message)});
-      return;
+      return true;
     }
     const Outcome* same = terminating_.empty() ? nos_.find(state_, w) : nullptr;
     if (same != nullptr && (same->reason != Reason::kNone || !is_told(w))) {
       decision_.outcomes.push_back(*same);
       decision_.outcomes.back().workload = w.name;
-      return;
+      return true;
     }
+    if (turn) place_or_refuse(w);
+    return turn;
+  }
+
+  void place_or_refuse(const Workload& w) {
+    worked_ = true;
     auto placed = schedule::place(placer_, state_, w);
     if (!placed.pods.empty()) return record(w, placed);
     if (place_when_gone(w)) return;
@@ -214,6 +282,7 @@ class Cycle {
     }
     Outcome no = explain_no(placer_, state_, w, options_.certificates);
     if (no.verdict == Verdict::kWait && preempts) {
+      searched_ = true;
       placed = schedule::place_preempting(placer_, state_, w, budgets_, now_ns_);
       if (!placed.pods.empty()) return record(w, placed);
     }
@@ -342,6 +411,7 @@ class Cycle {
   std::set<std::uint32_t> left_;                    // nodes that victims left
   std::set<std::pair<bool, std::string>> evicted_;  // (gang, name)
   Decision decision_;
+  bool worked_ = false, searched_ = false;  // for the workload at hand
 };
 
 }  // namespace

@@ -1,8 +1,8 @@
 // The one decision cycle. Plan, controller, simulation and explanation call only this.
 //
-// decide() is a pure function of the snapshot, the placer's policy and the time: the same three
-// give the same decision, byte for byte. Beside the policy the Placer holds caches only; a fresh
-// one changes nothing but time.
+// decide() is a pure function of the snapshot, the placer's policy, the time and, where there are
+// some, the turns: the same give the same decision, byte for byte. Beside the policy the Placer
+// holds caches only; a fresh one changes nothing but time.
 #pragma once
 
 #include <cstdint>
@@ -10,6 +10,7 @@
 #include <string>
 
 #include "decide/queueing.h"
+#include "decide/turns.h"
 #include "model/cluster_state.h"
 #include "model/decision.h"
 #include "model/snapshot_builder.h"
@@ -43,6 +44,9 @@ struct Options {
   // Null: everybody's.
   const std::set<std::string>* told = nullptr;
   bool verdicts_only = false;  // nobody's reason, nor how queues stand, nor Run::due_ns
+  // For decide(): where there is more to do than one cycle should take, part of it is left to the
+  // next ones, which this remembers. Null: all of it is done at once.
+  Turns* turns = nullptr;
 };
 
 model::Decision decide(const model::ClusterSnapshot& snapshot, std::int64_t now_ns,

@@ -170,25 +170,30 @@ schedule::Workload NodeGround::rest_of(const Known& known, const model::ClusterS
   return out;
 }
 
-// A pod of it waits for a claim, wherever there is room. Empty: none does.
-std::string NodeGround::lacks_claim(const Known& known) const {
+// A pod of it waits for a claim, or for rules that are too many, wherever there is room. kNone:
+// none does.
+std::pair<model::Reason, std::string> NodeGround::held_back(const Known& known) const {
   const model::ClusterState& state = builder_.state();
   for (const auto& pods : known.pods) {
     for (const PodId pod : pods) {
       const auto& info = *state.pod(pod).info;
-      if (info.volume_missing.empty()) continue;
-      return fmt::format("{} needs the claim {}, which does not exist or is not bound", info.name,
-                         info.volume_missing);
+      if (!info.volume_missing.empty()) {
+        return {model::Reason::kVolumeMissing,
+                fmt::format("{} needs the claim {}, which does not exist or is not bound",
+                            info.name, info.volume_missing)};
+      }
+      std::string excess = state.rule_excess(pod);
+      if (!excess.empty()) return {model::Reason::kTooManyRules, std::move(excess)};
     }
   }
-  return "";
+  return {model::Reason::kNone, ""};
 }
 
 bool NodeGround::place_pods(WorkloadId id, const admit::Workload& workload,
                             const Assignment& assignment, Site& site, Answer& answer) {
   make_pods(id, assignment);
   const Known& known = known_.at(id);
-  answer.message = lacks_claim(known);
+  answer.message = held_back(known).second;
   if (!answer.message.empty()) return false;
   model::ClusterState& state = overlay();
   Reservation in_domains(state);
@@ -220,10 +225,10 @@ void NodeGround::refuse_pods(WorkloadId id, const admit::Workload& workload,
   const Known& known = known_.at(id);
   const schedule::Workload rest = rest_of(known, overlay(), workload, assignment);
   model::Outcome no;
-  if (std::string claim = lacks_claim(known); !claim.empty()) {
+  if (auto [reason, message] = held_back(known); reason != model::Reason::kNone) {
     no.workload = workload.name;
-    no.reason = model::Reason::kVolumeMissing;
-    no.message = std::move(claim);
+    no.reason = reason;
+    no.message = std::move(message);
   } else if (rest.pending.empty()) {
     no.workload = workload.name;
     no.reason = model::Reason::kTopologyPlacementFailed;

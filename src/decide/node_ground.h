@@ -139,7 +139,7 @@ class NodeGround : public admit::Ground {
                       Answer& answer);
   bool place_pods(admit::WorkloadId id, const admit::Workload& workload,
                   const admit::Assignment& assignment, Site& site, Answer& answer);
-  std::string lacks_claim(const Known& known) const;
+  std::pair<model::Reason, std::string> held_back(const Known& known) const;
   bool place_in_domains(const std::vector<model::PodId>& pods,
                         const model::TopologyAssignment& topology, schedule::Reservation& out);
   schedule::Workload rest_of(const Known& known, const model::ClusterState& state,

@@ -304,6 +304,16 @@ bool mend_flavor(const Situation& s, Draft& draft) {
   return edit_pods(s, draft, [&](PodSpec& pod) { fit_flavors(flavors, pod); }, no_edit);
 }
 
+void drop_rules(PodSpec& pod) {
+  pod.affinity.clear();
+  pod.anti_affinity.clear();
+  pod.preferred_affinity.clear();
+  pod.preferred_anti_affinity.clear();
+  pod.spread.clear();
+  pod.required_nodes.clear();
+  pod.preferred_nodes.clear();
+}
+
 }  // namespace
 
 bool mend(const Situation& s, Reason reason, Draft& draft) {
@@ -315,6 +325,8 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
       return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, no_edit);
     case Reason::kResourceClaimNotRead:
       return edit_pods(s, draft, [](PodSpec& pod) { pod.unread_claims = false; }, no_edit);
+    case Reason::kTooManyRules:
+      return edit_pods(s, draft, drop_rules, no_edit);
     case Reason::kGangIncomplete:
       return mend_gang(s, draft);
     case Reason::kNeverFits:

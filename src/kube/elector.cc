@@ -116,6 +116,7 @@ void Elector::State::request(text::HttpRequest request, Client::Done done) {
 
 void Elector::State::attempt() {
   timer = 0;
+  if (calls.alive && !calls.alive()) return again();
   // While we lead, the object in hand is good enough to renew from.
   if (leading() && !lease.root().is_null()) {
     const std::int64_t sent = now();
@@ -223,6 +224,7 @@ void Elector::State::wrote(const Answer& answer, std::int64_t sent, bool fast) {
       return again();
     }
     const bool new_leader = !std::exchange(ours, true);
+    if (calls.renewed) calls.renewed(renewed + options.renew_ns);
     watch_deadline();
     again();
     if (!new_leader) return;

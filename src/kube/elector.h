@@ -68,6 +68,8 @@ struct ElectorCalls {
   std::function<void()> started;                            // leading now
   std::function<void(const std::string& why)> stopped;      // leading no more; not after stop()
   std::function<void(const std::string& holder)> observed;  // another holder than before
+  std::function<void(std::int64_t until)> renewed = {};     // ours until these ticks, as things are
+  std::function<bool()> alive = {};  // false: the lease is neither taken nor renewed for now
 };
 
 class Elector {

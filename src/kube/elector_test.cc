@@ -247,6 +247,31 @@ TEST(Elector, never_two_whatever_the_lines_do) {
   }
 }
 
+TEST(Elector, does_not_renew_for_a_program_that_does_not_move) {
+  ElectorWorld w;
+  bool alive = true;
+  std::int64_t until = 0;
+  std::string log;
+  Elector elector(w.a.client, Random(1), {.identity = "c"},
+                  {.started = [&] { log += "started "; },
+                   .stopped = [&](const std::string&) { log += "stopped "; },
+                   .renewed = [&](std::int64_t ticks) { until = ticks; },
+                   .alive = [&] { return alive; }});
+  elector.start();
+  w.loop.run_for(9 * kLeaseSecond);
+  EXPECT_TRUE(elector.leading());
+  EXPECT_GT(until, w.clock.ticks_ns() + 7 * kLeaseSecond);
+  alive = false;
+  const int before = w.store.version;
+  w.loop.run_for(11 * kLeaseSecond);
+  EXPECT_EQ(w.store.version, before);
+  EXPECT_FALSE(elector.leading());
+  EXPECT_EQ(log, "started stopped ");
+  alive = true;
+  w.loop.run_for(11 * kLeaseSecond);
+  EXPECT_TRUE(elector.leading());
+}
+
 TEST(LeaseJudge, judges_a_foreign_lease) {
   LeaseJudge judge;
   EXPECT_FALSE(judge.live(0));

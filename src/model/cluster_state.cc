@@ -11,8 +11,8 @@ namespace berth::model {
 
 ClusterState::ClusterState()
     : inventory_(std::make_shared<const Inventory>(std::vector<NodeInfoRef>{}, ShapeBook{}, 0)),
-      gangs_(std::make_shared<const GangTable>()),
       budgets_(std::make_shared<const std::vector<BudgetSpec>>()),
+      crowded_(std::make_shared<const Crowded>()),
       versions_(std::make_shared<std::atomic<std::uint64_t>>(0)) {}
 
 std::uint64_t ClusterState::next_version() {
@@ -46,18 +46,24 @@ MigFree ClusterState::mig_free(std::size_t slot, const Demand& demand) const {
   return free;
 }
 
-void ClusterState::bump(std::uint16_t counter, std::size_t slot, int by) {
-  auto& counts = counts_[counter];
-  if (!owner_.owns(counts->owner)) {
-    counts = std::make_shared<Counts>(*counts);
-    counts->owner = owner_.id();
+void ClusterState::bump(std::uint32_t counter, std::size_t slot, int by) {
+  if (!owner_.owns(counts_[counter]->owner)) {
+    auto mine = std::make_shared<Counts>(*counts_[counter]);
+    mine->owner = owner_.id();
+    counts_.write(counter, 0) = std::move(mine);
   }
-  auto& count = counts->pages.write(slot, next_version());
-  count = static_cast<std::uint16_t>(count + by);
+  Counts& counts = *counts_[counter];
+  const std::uint64_t version = next_version();
+  if (counts.pages.size() == 0) counts.pages.resize(nodes(), version);
+  auto& count = counts.pages.write(slot, version);
+  count = by > 0 ? count + 1 : count - 1;
+  counts.total = by > 0 ? counts.total + 1 : counts.total - 1;
 }
 
 void ClusterState::raise(const Shape& shape, std::size_t slot, int by) {
-  for (auto counter : links_[shape.index].raises) bump(counter, slot, by);
+  for (const ShapeLinks::Link& link : links_[shape.index].raises) {
+    if (live(link) != nullptr) bump(link.index, slot, by);
+  }
 }
 
 void ClusterState::link_node(PodId id, std::int32_t slot) {
@@ -127,6 +133,14 @@ void ClusterState::unbind(PodId id) {
   pods_.write(id, 0).gpus = {};
 }
 
+std::string ClusterState::rule_excess(PodId id) const {
+  const PodInfo& pod = *pods_[id].info;
+  std::string excess = pod_excess(pod.rules.count);
+  if (!excess.empty() || pod.rules.set == 0 || crowded_->empty()) return excess;
+  const auto it = crowded_->find(pod.shape->ns);
+  return it == crowded_->end() ? "" : namespace_excess(it->first, it->second);
+}
+
 std::string ClusterState::dump() const {
   std::string out;
   for (std::size_t i = 0; i < nodes(); ++i) {
@@ -150,31 +164,18 @@ std::string ClusterState::dump() const {
         p.slot >= 0 ? info(static_cast<std::size_t>(p.slot)).name : std::to_string(p.slot),
         p.gpus.unit, fmt::join(p.gpus.indices(), ","), p.assumed));
   }
-  std::set<std::uint16_t> asked;  // counters that some pod's constraints need
+  std::set<std::uint32_t> asked;  // counters that some pod's constraints need
   for (PodId id = 0; id < pods_.size(); ++id) {
     if (!pods_[id].info) continue;
-    const Shape& shape = *pods_[id].shape;
-    auto add = [&](const auto& terms) {
-      for (const auto& term : terms) asked.insert(term.counter->index);
-    };
-    add(shape.affinity);
-    add(shape.anti_affinity);
-    add(shape.preferred_affinity);
-    add(shape.preferred_anti_affinity);
-    add(shape.hard_spread);
-    add(shape.soft_spread);
-    for (const auto& bar : shape.bars) asked.insert(bar->index);
-    if (shape.replicas) asked.insert(shape.replicas->index);
+    for_each_counter(*pods_[id].shape, [&](const Counter& c) { asked.insert(c.index); });
   }
   for (auto index : asked) {
     const auto& counts = counts_[index];
     std::string line = fmt::format("counter {}:", static_cast<int>(counts->counter->kind));
-    int sum = 0;
     for (std::size_t i = 0; i < counts->pages.size(); ++i) {
-      sum += counts->pages[i];
       line += fmt::format(" {}", counts->pages[i]);
     }
-    if (sum > 0) lines.push_back(line + '\n');
+    if (counts->total > 0) lines.push_back(line + '\n');
   }
   std::sort(lines.begin(), lines.end());
   for (const auto& line : lines) out += line;

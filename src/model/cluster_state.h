@@ -13,6 +13,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -21,6 +22,7 @@
 #include "model/inventory.h"
 #include "model/journal.h"
 #include "model/pages.h"
+#include "model/rule_ledger.h"
 #include "model/shape.h"
 
 namespace berth::model {
@@ -41,6 +43,7 @@ struct PodInfo {
   std::int32_t gang = -1;  // index into ClusterState::gangs()
   std::string subgroup;
   std::string volume_missing;
+  RuleLedger::Entry rules;  // what it brings
   std::int64_t created_ns = 0, started_ns = 0;
 };
 
@@ -57,13 +60,14 @@ struct alignas(64) PodEntry {
 
 static_assert(sizeof(PodEntry) == 64);
 
-// Which counters a pod of a shape raises on its node, and which bar it from a domain.
+// Which counters a pod of a shape raises on its node, and which bar it from a domain. A link to a
+// counter that is gone is skipped: the serial tells.
 struct ShapeLinks {
-  std::vector<std::uint16_t> raises, barred_by;
-};
-
-struct GangTable {
-  std::vector<GangSpec> gangs;  // an empty name: not in use
+  struct Link {
+    std::uint32_t index = 0;
+    std::uint64_t serial = 0;
+  };
+  std::vector<Link> raises, barred_by;
 };
 
 class ClusterState {
@@ -78,10 +82,8 @@ class ClusterState {
 
   std::size_t pod_ids() const { return pods_.size(); }  // ids are below this
   const PodEntry& pod(PodId id) const { return pods_[id]; }
-  const GangSpec& gang(std::int32_t index) const {
-    return gangs_->gangs[static_cast<std::size_t>(index)];
-  }
-  std::size_t gangs() const { return gangs_->gangs.size(); }
+  const GangSpec& gang(std::int32_t index) const { return gangs_[static_cast<std::size_t>(index)]; }
+  std::size_t gangs() const { return gangs_.size(); }  // indices are below; no name: not in use
   const std::vector<BudgetSpec>& budgets() const { return *budgets_; }
 
   template <class F>
@@ -99,15 +101,35 @@ class ClusterState {
     }
   }
 
-  using CountPages = Pages<std::uint16_t, 64>;
+  // Of a counter that a shape of this state needs: pods by slot. No pages: none anywhere.
+  using CountPages = Pages<std::uint32_t, 64>;
   const CountPages& counts(const Counter& counter) const { return counts_[counter.index]->pages; }
-  const Counter& counter(std::uint16_t index) const { return *counts_[index]->counter; }
-  const ShapeLinks& links(const Shape& shape) const { return links_[shape.index]; }
+  std::uint32_t count(const Counter& counter, std::size_t slot) const {
+    const CountPages& pages = counts(counter);
+    return pages.size() == 0 ? 0 : pages[slot];
+  }
+  std::uint64_t total(const Counter& counter) const { return counts_[counter.index]->total; }
+  // Rules of others that may keep pods of the shape out: f(const Counter&), those with pods alone.
+  template <class F>
+  void for_each_bar(const Shape& shape, F&& f) const {
+    for (const ShapeLinks::Link& link : links_[shape.index].barred_by) {
+      const Counts* counts = live(link);
+      if (counts != nullptr && counts->total > 0) f(*counts->counter);
+    }
+  }
+
+  std::size_t bars(const Shape& shape) const { return links_[shape.index].barred_by.size(); }
+
+  // Namespaces whose pods bring more rules than are looked at (rule_ledger.h).
+  using Crowded = std::map<std::string, RuleCount, std::less<>>;
+  const Crowded& crowded() const { return *crowded_; }
+  // Why the rules of a waiting pod are not looked at; empty: they are.
+  std::string rule_excess(PodId id) const;
 
   // Surely the same nodes, gangs, budgets and running pods; pending ones may differ.
   bool same_running(const ClusterState& other) const {
     return inventory_ == other.inventory_ && journal_.now() == other.journal_.now() &&
-           gangs_ == other.gangs_ && budgets_ == other.budgets_;
+           gangs_version_ == other.gangs_version_ && budgets_ == other.budgets_;
   }
 
   MigFree mig_free(std::size_t slot, const Demand& demand) const;
@@ -123,14 +145,19 @@ class ClusterState {
   friend class SnapshotBuilder;
   struct Counts {
     std::uint64_t owner = 0;
-    CounterRef counter;  // a copy of the book's, so that the book sees when no shape needs it
-    CountPages pages;
+    CounterRef counter;
+    std::uint64_t total = 0;
+    CountPages pages;  // of no size before the first pod is counted
   };
 
   std::uint64_t next_version();
   NodeState& write_node(std::size_t slot);
   void raise(const Shape& shape, std::size_t slot, int by);
-  void bump(std::uint16_t counter, std::size_t slot, int by);
+  void bump(std::uint32_t counter, std::size_t slot, int by);
+  const Counts* live(const ShapeLinks::Link& link) const {
+    const Counts* counts = link.index < counts_.size() ? counts_[link.index].get() : nullptr;
+    return counts != nullptr && counts->counter->serial == link.serial ? counts : nullptr;
+  }
   void link_node(PodId id, std::int32_t slot);
   void unlink_node(PodId id);
   void link_gang(PodId id, std::int32_t gang);
@@ -141,11 +168,13 @@ class ClusterState {
   Journal journal_;
   Pages<std::int32_t, 256> node_heads_, gang_heads_;
   Pages<PodEntry> pods_;
-  std::vector<std::shared_ptr<Counts>> counts_;
-  Owner owner_;  // of Counts
+  Pages<std::shared_ptr<Counts>, 64> counts_;  // null: the index is not in use
+  Owner owner_;                                // of Counts
   Pages<ShapeLinks> links_;
-  std::shared_ptr<const GangTable> gangs_;
+  Pages<GangSpec> gangs_;
+  std::uint64_t gangs_version_ = 0;  // of the family: equal ones are the same gangs
   std::shared_ptr<const std::vector<BudgetSpec>> budgets_;
+  std::shared_ptr<const Crowded> crowded_;
   std::shared_ptr<std::atomic<std::uint64_t>> versions_;  // common to the family
 };
 

@@ -93,6 +93,7 @@ struct Decision {
   std::vector<QueueUse> queues;  // by name
   // Live: evicted workloads none of whose pods runs any more; their quota is free.
   std::vector<std::string> released = {};
+  int postponed = 0;  // workloads that were not looked at: another cycle does (decide/turns.h)
   friend bool operator==(const Decision&, const Decision&) = default;
 };
 

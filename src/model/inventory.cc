@@ -123,19 +123,25 @@ bool Inventory::in_class(std::string_view label) const {
 }
 
 int Inventory::topology_key(std::string_view label) const {
-  auto it = std::find(topology_keys_.begin(), topology_keys_.end(), label);
-  return it == topology_keys_.end() ? -1 : static_cast<int>(it - topology_keys_.begin());
+  const auto it = topology_keys_.find(std::string(label));
+  return it == topology_keys_.end() ? -1 : it->second;
 }
 
 void Inventory::build_domains(const ShapeBook& book) {
-  topology_keys_ = book.topology_keys();
+  Domains nobody;
+  nobody.of.assign(nodes_.size(), -1);
+  nobody.with_key = NodeSet(nodes_.size());
+  without_ = std::make_shared<const Domains>(std::move(nobody));
   for (const auto& key : book.topology_keys()) {
-    Domains d;
-    d.of.assign(nodes_.size(), -1);
-    d.with_key = NodeSet(nodes_.size());
-    boost::unordered_flat_map<SymbolId, std::vector<std::uint32_t>> by_value;
+    topology_keys_.emplace(key, static_cast<int>(domains_.size()));
     const auto id = strings_->find(key);
-    for (std::size_t i = 0; id && i < nodes_.size(); ++i) {
+    if (!id) {
+      domains_.push_back(without_);
+      continue;
+    }
+    Domains d = *without_;
+    boost::unordered_flat_map<SymbolId, std::vector<std::uint32_t>> by_value;
+    for (std::size_t i = 0; i < nodes_.size(); ++i) {
       if (const auto value = value_of(*nodes_[i], *id)) {
         by_value[*value].push_back(static_cast<std::uint32_t>(i));
         d.with_key.set(i);
@@ -157,7 +163,7 @@ void Inventory::build_domains(const ShapeBook& book) {
       if (sets) d.sets.push_back(std::move(set));
       d.slots.push_back(std::move(slots));
     }
-    domains_.push_back(std::move(d));
+    domains_.push_back(std::make_shared<const Domains>(std::move(d)));
   }
 }
 

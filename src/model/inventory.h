@@ -46,8 +46,11 @@ class Inventory {
   std::optional<std::uint32_t> slot(std::string_view name) const;
   std::uint64_t version() const { return version_; }
   std::uint64_t keys_version() const { return keys_version_; }
-  const Domains& domains(int key) const { return domains_[static_cast<std::size_t>(key)]; }
-  int topology_key(std::string_view label) const;  // -1: no rule names it
+  const Domains& domains(int key) const {
+    const auto at = static_cast<std::size_t>(key);
+    return at < domains_.size() ? *domains_[at] : *without_;
+  }
+  int topology_key(std::string_view label) const;  // -1: no rule named it when this was made
   const Interner& strings() const { return *strings_; }
 
   std::size_t classes() const { return class_nodes_.size(); }
@@ -66,8 +69,9 @@ class Inventory {
 
   std::vector<NodeInfoRef> nodes_;
   boost::unordered_flat_map<std::string_view, std::uint32_t, std::hash<std::string_view>> by_name_;
-  std::vector<Domains> domains_;
-  std::vector<std::string> topology_keys_;
+  std::vector<std::shared_ptr<const Domains>> domains_;
+  std::shared_ptr<const Domains> without_;  // of a key that no node has
+  boost::unordered_flat_map<std::string, int> topology_keys_;
   std::vector<std::uint32_t> class_of_, class_first_;
   std::vector<NodeSet> class_nodes_;
   std::vector<SymbolId> class_keys_;

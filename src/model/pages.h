@@ -85,10 +85,16 @@ class Pages {
     write(size_++, stamp) = std::move(value);
   }
 
+  // New elements are T{}; pages of nothing else are one page that nobody owns.
   void resize(std::size_t size, std::uint64_t stamp) {
-    while (size_ < size) push_back(T{}, stamp);
+    while (size_ < size && size_ % kPageSize != 0) push_back(T{}, stamp);
     size_ = size;
-    spine_.resize((size + kPageSize - 1) / kPageSize);
+    const std::size_t pages = (size + kPageSize - 1) / kPageSize;
+    if (pages > spine_.size()) {
+      static const std::shared_ptr<Page> blank = std::make_shared<Page>();
+      spine_.resize(pages, {blank, stamp});
+    }
+    spine_.resize(pages);
   }
 
  private:

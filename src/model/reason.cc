@@ -36,6 +36,7 @@ constexpr std::array<std::string_view, static_cast<std::size_t>(Reason::kCount)>
     "TopologyDomainTooSmall",
     "VolumeMissing",
     "ResourceClaimNotRead",
+    "TooManyRules",
     "Gated",
     "Preempted",
     "PendingEvaluation",

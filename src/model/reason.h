@@ -72,6 +72,7 @@ enum class Reason : std::uint8_t {
   kTopologyDomainTooSmall,  // fits the cluster, but no single domain of the required level
   kVolumeMissing,           // a claim does not exist or is not bound
   kResourceClaimNotRead,    // asks for devices by a ResourceClaim, which is not read
+  kTooManyRules,            // it, or its namespace, brings more rules than are looked at
   kGated,                   // has scheduling gates
   kPreempted,               // evicted in this plan; waits for its turn again
   // of queues; the names are Kueue's

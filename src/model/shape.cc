@@ -124,8 +124,9 @@ void add_rules(KeyWriter& key, const PodSpec& pod) {
   key.add(pod.gpu.kind != GpuDemandSpec::Kind::kNone);
 }
 
-std::string shape_key(const PodSpec& pod, std::string buffer) {
+std::string shape_key(const PodSpec& pod, bool quiet, std::string buffer) {
   KeyWriter key(std::move(buffer));
+  key.add(quiet);
   add_demand(key, pod, false);
   add_rules(key, pod);
   key.add(pod.ns).add(pod.labels);
@@ -139,6 +140,13 @@ std::string shape_key(const PodSpec& pod, std::string buffer) {
   key.add(static_cast<std::int64_t>(pod.host_ports.size()));
   for (const auto& p : pod.host_ports) key.add(p.protocol).add(p.ip).add(p.port);
   key.add(pod.terminating).add(pod.owner).add(pod.service).add(pod.queue).add(pod.priority_class);
+  return key.take();
+}
+
+std::string counter_key(const Counter& counter) {
+  KeyWriter key;
+  key.add(static_cast<std::int64_t>(counter.kind)).add(counter.pods).add(counter.owner);
+  key.add(counter.key).add(counter.living);
   return key.take();
 }
 
@@ -233,10 +241,13 @@ std::shared_ptr<const Demand> ShapeBook::intern_demand(const PodSpec& pod, bool 
   });
 }
 
+// A label that no node has tells no nodes apart; when one comes that has it, classes are made anew.
+void ShapeBook::use_label(const std::string& key) {
+  if (label_keys_.insert(key).second && strings_->find(key)) ++keys_version_;
+}
+
 void ShapeBook::use_labels(const text::Selector& selector) {
-  for (const auto& r : selector) {
-    if (label_keys_.insert(r.key).second) ++keys_version_;
-  }
+  for (const auto& r : selector) use_label(r.key);
 }
 
 std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
@@ -254,9 +265,7 @@ std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
     rules->asks_gpu = pod.gpu.kind != GpuDemandSpec::Kind::kNone;
     rules->gpu_memory_mib =
         rules->asks_gpu ? std::max(pod.gpu_min_memory_mib, pod.gpu.memory_mib) : 0;
-    for (const auto& [label, value] : pod.node_selector) {
-      if (label_keys_.insert(label).second) ++keys_version_;
-    }
+    for (const auto& [label, value] : pod.node_selector) use_label(label);
     for (const auto& term : pod.required_nodes) use_labels(term.labels);
     for (const auto& p : pod.preferred_nodes) use_labels(p.term.labels);
     for (const auto& v : pod.volumes) {
@@ -266,30 +275,35 @@ std::shared_ptr<const NodeRules> ShapeBook::intern_rules(const PodSpec& pod) {
   });
 }
 
-int ShapeBook::topology_key(const std::string& label) {
-  auto it = std::find(topology_keys_.begin(), topology_keys_.end(), label);
-  if (it == topology_keys_.end()) {
-    it = topology_keys_.insert(topology_keys_.end(), label);
-    ++keys_version_;
+int ShapeBook::topology_key(const std::string& label, bool by_name) {
+  const auto [it, fresh] =
+      topology_key_ids_.emplace(label, static_cast<int>(topology_keys_.size()));
+  if (fresh) {
+    topology_keys_.push_back(label);
+    if (by_name || strings_->find(label)) ++keys_version_;
   }
-  return static_cast<int>(it - topology_keys_.begin());
+  return it->second;
 }
 
 CounterRef ShapeBook::intern_counter(Counter counter, News& news) {
-  KeyWriter key;
-  key.add(static_cast<std::int64_t>(counter.kind)).add(counter.pods).add(counter.owner);
-  key.add(counter.key).add(counter.living);
-  return find_or_make(counter_keys_, key.take(), [&] {
-    counter.serial = ++*serial_;
-    auto slot = std::find_if(counters_.begin(), counters_.end(),
-                             [](const auto& weak) { return weak.expired(); });
-    if (slot == counters_.end()) slot = counters_.emplace(counters_.end());
-    counter.index = static_cast<std::uint16_t>(slot - counters_.begin());
-    CounterRef made = std::make_shared<const Counter>(std::move(counter));
-    *slot = made;
-    news.counters.push_back(made);
-    return made;
-  });
+  std::string key = counter_key(counter);
+  if (const auto it = counter_keys_.find(key); it != counter_keys_.end()) {
+    ++counters_[it->second].rules;
+    return counters_[it->second].counter;
+  }
+  counter.serial = ++*serial_;
+  if (free_counters_.empty()) {
+    counter.index = static_cast<std::uint32_t>(counters_.size());
+    counters_.emplace_back();
+  } else {
+    counter.index = free_counters_.back();
+    free_counters_.pop_back();
+  }
+  KeptCounter& kept = counters_[counter.index];
+  kept = {std::make_shared<const Counter>(std::move(counter)), 1};
+  counter_keys_.emplace(std::move(key), kept.counter->index);
+  news.counters.push_back(kept.counter);
+  return kept.counter;
 }
 
 TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, News& news) {
@@ -300,33 +314,21 @@ TopologyTerm ShapeBook::term(const PodAffinityTerm& spec, const PodSpec& pod, Ne
           .self = matches(spec.pods, pod.ns, pod.labels)};
 }
 
-ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
-  News news;
-  scratch_ = shape_key(pod, std::move(scratch_));
-  if (auto it = by_key_.find(std::string_view(scratch_)); it != by_key_.end()) {
-    if ((news.shape = it->second.lock())) return news;
-  }
-  auto before = keys_version_;
-  auto shape = std::make_shared<Shape>();
-  shape->serial = ++*serial_;
-  shape->demand = intern_demand(pod);
-  shape->rules = intern_rules(pod);
-  shape->ns = pod.ns;
-  shape->labels = pod.labels;
-  for (const auto& t : pod.affinity) shape->affinity.push_back(term(t, pod, news));
+void ShapeBook::add_terms(const PodSpec& pod, Shape& shape, News& news) {
+  for (const auto& t : pod.affinity) shape.affinity.push_back(term(t, pod, news));
   for (const auto& t : pod.anti_affinity) {
-    shape->anti_affinity.push_back(term(t, pod, news));
-    shape->bars.push_back(intern_counter({.kind = Counter::Kind::kBars,
-                                          .pods = t.pods,
-                                          .owner = {},
-                                          .key = topology_key(t.topology_key)},
-                                         news));
+    shape.anti_affinity.push_back(term(t, pod, news));
+    shape.bars.push_back(intern_counter({.kind = Counter::Kind::kBars,
+                                         .pods = t.pods,
+                                         .owner = {},
+                                         .key = topology_key(t.topology_key)},
+                                        news));
   }
   for (const auto& t : pod.preferred_affinity) {
-    shape->preferred_affinity.push_back(term(t, pod, news));
+    shape.preferred_affinity.push_back(term(t, pod, news));
   }
   for (const auto& t : pod.preferred_anti_affinity) {
-    shape->preferred_anti_affinity.push_back(term(t, pod, news));
+    shape.preferred_anti_affinity.push_back(term(t, pod, news));
   }
   for (const auto& s : pod.spread) {
     SpreadTerm spread{
@@ -338,8 +340,25 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
         .self = matches(s.pods, pod.ns, pod.labels),
         .honor_affinity = s.honor_affinity,
         .honor_taints = s.honor_taints};
-    (s.hard ? shape->hard_spread : shape->soft_spread).push_back(std::move(spread));
+    (s.hard ? shape.hard_spread : shape.soft_spread).push_back(std::move(spread));
   }
+}
+
+ShapeBook::News ShapeBook::intern(const PodSpec& pod, bool quiet) {
+  News news;
+  scratch_ = shape_key(pod, quiet, std::move(scratch_));
+  if (auto it = by_key_.find(std::string_view(scratch_)); it != by_key_.end()) {
+    if ((news.shape = it->second.lock())) return news;
+  }
+  auto before = keys_version_;
+  auto shape = std::make_shared<Shape>();
+  shape->serial = ++*serial_;
+  shape->demand = intern_demand(pod);
+  shape->rules = intern_rules(pod);
+  shape->ns = pod.ns;
+  shape->labels = pod.labels;
+  shape->quiet = quiet;
+  if (!quiet) add_terms(pod, *shape, news);
   if (!pod.owner.empty()) shape->owner = pod.ns + "/" + pod.owner;
   shape->host_ports = pod.host_ports;
   for (auto& port : shape->host_ports) {
@@ -370,10 +389,20 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod) {
   return news;
 }
 
-void ShapeBook::release(const Shape& shape) {
+std::vector<CounterRef> ShapeBook::release(const Shape& shape) {
   by_key_.erase(shape.key);
   shapes_[shape.index].reset();
   free_indices_.push_back(shape.index);
+  std::vector<CounterRef> out;
+  for_each_counter(shape, [&](const Counter& counter) {
+    KeptCounter& kept = counters_[counter.index];
+    if (--kept.rules > 0) return;
+    counter_keys_.erase(counter_key(counter));
+    free_counters_.push_back(counter.index);
+    out.push_back(std::move(kept.counter));
+    kept.counter.reset();
+  });
+  return out;
 }
 
 }  // namespace berth::model

@@ -72,7 +72,7 @@ struct Counter {
   int key = -1;         // kBars: topology key, index into ShapeBook::topology_keys()
   bool living = false;  // terminating pods are not counted (topology spread)
   std::uint64_t serial = 0;
-  std::uint16_t index = 0;  // in ClusterState's counts
+  std::uint32_t index = 0;  // in ClusterState's counts; reused when no shape needs it any more
 };
 using CounterRef = std::shared_ptr<const Counter>;
 
@@ -108,7 +108,8 @@ struct Shape {
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by
   bool terminating = false;
-  std::string key;  // the canonical bytes it was interned under
+  bool quiet = false;  // its rules about other pods are left out (rule_ledger.h)
+  std::string key;     // the canonical bytes it was interned under
 
   bool depends_on_pods() const {
     return !affinity.empty() || !anti_affinity.empty() || !preferred_affinity.empty() ||
@@ -118,6 +119,20 @@ struct Shape {
 };
 using OwnedShape = std::shared_ptr<const Shape>;
 using ShapeRef = const Shape*;  // alive as long as a pod has it
+
+// The counters of its rules, one for each rule: some may come twice.
+template <class F>
+void for_each_counter(const Shape& shape, F&& f) {
+  for (const auto* terms : {&shape.affinity, &shape.anti_affinity, &shape.preferred_affinity,
+                            &shape.preferred_anti_affinity}) {
+    for (const TopologyTerm& term : *terms) f(*term.counter);
+  }
+  for (const auto* terms : {&shape.hard_spread, &shape.soft_spread}) {
+    for (const SpreadTerm& term : *terms) f(*term.counter);
+  }
+  for (const CounterRef& bar : shape.bars) f(*bar);
+  if (shape.replicas) f(*shape.replicas);
+}
 
 bool matches(const PodSet& set, const std::string& ns, const Labels& labels);
 bool counts(const Counter& counter, const Shape& shape);  // a running pod of the shape is counted
@@ -136,17 +151,27 @@ class ShapeBook {
     std::vector<CounterRef> counters;
     bool new_keys = false;  // label or topology keys that no shape used before
   };
-  News intern(const PodSpec& pod);
-  void release(const Shape& shape);  // the last pod of it is gone
+  // quiet: without its rules about other pods.
+  News intern(const PodSpec& pod, bool quiet = false);
+  // The last pod of it is gone. Counters that no shape needs any more; their indices will be used
+  // again.
+  std::vector<CounterRef> release(const Shape& shape);
 
-  int topology_key(const std::string& label);  // index; new ones make keys_version() grow
+  // Its index. A key that no node has makes no domains: only one that a node has, or that must be
+  // known by name (gangs), makes keys_version() grow.
+  int topology_key(const std::string& label, bool by_name = false);
   const std::vector<std::string>& topology_keys() const { return topology_keys_; }
   const std::set<std::string, std::less<>>& label_keys() const { return label_keys_; }
   std::uint64_t keys_version() const { return keys_version_; }
   Interner& strings() { return *strings_; }
   std::shared_ptr<const Interner> shared_strings() const { return strings_; }
   const std::vector<std::weak_ptr<const Shape>>& shapes() const { return shapes_; }
-  std::size_t counters() const { return counters_.size(); }
+  std::size_t counters() const { return counters_.size(); }  // indices in use, or free again
+  // Keys and names of pods that are gone stay; whoever keeps a book for long starts over when there
+  // are many.
+  std::size_t words() const {
+    return strings_->size() + topology_keys_.size() + label_keys_.size();
+  }
   std::size_t live_shapes() const { return by_key_.size(); }
 
  private:
@@ -163,11 +188,14 @@ class ShapeBook {
   std::shared_ptr<const Demand> intern_demand(const PodSpec& pod, bool core = false);
   std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);
   CounterRef intern_counter(Counter counter, News& news);
+  void add_terms(const PodSpec& pod, Shape& shape, News& news);
   TopologyTerm term(const PodAffinityTerm& spec, const PodSpec& pod, News& news);
+  void use_label(const std::string& key);
   void use_labels(const text::Selector& selector);
 
   std::shared_ptr<Interner> strings_ = std::make_shared<Interner>();
   std::vector<std::string> topology_keys_;
+  boost::unordered_flat_map<std::string, int> topology_key_ids_;
   std::set<std::string, std::less<>> label_keys_;
   std::uint64_t keys_version_ = 0;
   // Common to copies: caches by serial serve all of them.
@@ -177,10 +205,15 @@ class ShapeBook {
   Table<Shape> by_key_;
   Table<Demand> demands_;
   Table<NodeRules> rules_;
-  Table<Counter> counter_keys_;
+  struct KeptCounter {
+    CounterRef counter;       // null: the index is free
+    std::uint64_t rules = 0;  // of shapes that are there, that need it
+  };
+  boost::unordered_flat_map<std::string, std::uint32_t, KeyHash, std::equal_to<>> counter_keys_;
   std::vector<std::weak_ptr<const Shape>> shapes_;
   std::vector<std::uint32_t> free_indices_;
-  std::vector<std::weak_ptr<const Counter>> counters_;
+  std::vector<KeptCounter> counters_;
+  std::vector<std::uint32_t> free_counters_;
 };
 
 }  // namespace berth::model

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <bit>
 #include <type_traits>
+#include <utility>
 
 #include "model/fit.h"
 
@@ -35,7 +36,12 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   info->name.reserve(spec.ns.size() + 1 + spec.name.size());
   info->name.append(spec.ns).append("/").append(spec.name);
   if (const auto old = find_pod(info->name)) remove_pod(*old);
-  auto news = book_.intern(spec);
+  info->rules = RuleLedger::entry_of(spec);
+  rules_.add(spec.ns, info->rules);
+  note_rules(spec.ns);
+  const bool crowded = info->rules.set != 0 && rules_.over(spec.ns);
+  if (crowded) quiet_[spec.ns].insert_or_assign(spec.name, spec);
+  auto news = book_.intern(spec, crowded || !pod_excess(info->rules.count).empty());
   PodId id;
   if (free_pods_.empty()) {
     id = static_cast<PodId>(state_.pods_.size());
@@ -57,72 +63,133 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   info->volume_missing = spec.volume_missing;
   info->created_ns = spec.created_ns;
   info->started_ns = spec.started_ns;
-  if (!spec.gang.empty()) {
-    auto gang = gangs_.find(spec.ns + "/" + spec.gang);
-    if (gang == gangs_.end()) {
-      upsert_gang({.ns = spec.ns, .name = spec.gang});  // until its object is seen
-      gang = gangs_.find(spec.ns + "/" + spec.gang);
-    }
-    info->gang = gang->second;
-  }
+  if (!spec.gang.empty()) info->gang = gang_index(spec.ns, spec.gang);
   pods_.put(info->name, id);
   PodEntry& entry = state_.pods_.write(id, 0);
   entry = {.info = info, .shape = news.shape.get()};
   if (info->gang >= 0) state_.link_gang(id, info->gang);
   if (news.shape->index >= shape_refs_.size()) shape_refs_.resize(news.shape->index + 1);
   ++shape_refs_[news.shape->index];
-  relink_shapes(news);
+  take_in(news);
   if (!spec.node_name.empty()) wanted_.push_back({id, spec.node_name, spec.gpu_indices});
   return id;
 }
 
-void SnapshotBuilder::relink_shapes(const ShapeBook::News& news) {
+void SnapshotBuilder::take_in(const ShapeBook::News& news) {
   if (!news.new_shape) return;
-  if (news.shape->index >= state_.links_.size()) state_.links_.resize(news.shape->index + 1, 0);
-  for (const auto& counter : news.counters) {
-    auto index = counter->index;
-    if (index >= state_.counts_.size()) state_.counts_.resize(index + 1);
-    auto counts_page = std::make_shared<ClusterState::Counts>();
-    counts_page->owner = state_.owner_.id();
-    counts_page->counter = std::make_shared<const Counter>(*counter);
-    counts_page->pages.resize(state_.nodes(), state_.next_version());
-    state_.counts_[index] = std::move(counts_page);
-    for (const auto& weak : book_.shapes()) {
-      auto shape = weak.lock();
-      if (!shape || shape == news.shape || shape->index >= state_.links_.size()) continue;
-      ShapeLinks& links = state_.links_.write(shape->index, 0);
-      std::erase(links.raises, index);
-      std::erase(links.barred_by, index);
-      if (counts(*counter, *shape)) links.raises.push_back(index);
-      if (counter->kind == Counter::Kind::kBars &&
-          matches(counter->pods, shape->ns, shape->labels)) {
-        links.barred_by.push_back(index);
-      }
-    }
-  }
+  const Shape& shape = *news.shape;
+  if (shape.index >= state_.links_.size()) state_.links_.resize(shape.index + 1, 0);
+  take_in_counters(news.counters, shape);
   ShapeLinks links;
-  for (const auto& held : state_.counts_) {
-    if (!held) continue;
-    const Counter& counter = *held->counter;
-    if (counts(counter, *news.shape)) links.raises.push_back(counter.index);
-    if (counter.kind == Counter::Kind::kBars &&
-        matches(counter.pods, news.shape->ns, news.shape->labels)) {
-      links.barred_by.push_back(counter.index);
+  for (const std::uint32_t index : matches_.counters_for(shape)) {
+    const Counter& counter = *state_.counts_[index]->counter;
+    if (counter.kind == Counter::Kind::kBars) {
+      if (matches(counter.pods, shape.ns, shape.labels)) {
+        links.barred_by.push_back({index, counter.serial});
+      }
+    } else if (counts(counter, shape)) {
+      links.raises.push_back({index, counter.serial});
     }
   }
-  state_.links_.write(news.shape->index, 0) = std::move(links);
-  if (!news.counters.empty()) count_running(news.counters);
+  for (const CounterRef& bar : shape.bars) links.raises.push_back({bar->index, bar->serial});
+  const auto by_index = [](const auto& a, const auto& b) { return a.index < b.index; };
+  const auto same = [](const auto& a, const auto& b) { return a.index == b.index; };
+  std::sort(links.raises.begin(), links.raises.end(), by_index);
+  links.raises.erase(std::unique(links.raises.begin(), links.raises.end(), same),
+                     links.raises.end());
+  state_.links_.write(shape.index, 0) = std::move(links);
+  matches_.add(shape);
 }
 
-void SnapshotBuilder::count_running(const std::vector<CounterRef>& counters) {
+// Counters that no shape had before: those of the others that they count, or bar, learn of them. A
+// bar is raised by the pods that brought it alone.
+void SnapshotBuilder::take_in_counters(const std::vector<CounterRef>& counters,
+                                       const Shape& shape) {
+  Fresh fresh;
+  const auto add = [this](std::vector<ShapeLinks::Link>& links, const Counter& counter) {
+    if (links.size() == links.capacity()) {
+      std::erase_if(links, [this](const auto& link) { return state_.live(link) == nullptr; });
+    }
+    links.push_back({counter.index, counter.serial});
+  };
+  for (const CounterRef& counter : counters) {
+    const std::uint32_t index = counter->index;
+    if (index >= state_.counts_.size()) state_.counts_.resize(index + 1, 0);
+    auto held = std::make_shared<ClusterState::Counts>();
+    held->owner = state_.owner_.id();
+    held->counter = counter;
+    state_.counts_.write(index, 0) = std::move(held);
+    for (const std::uint32_t other : matches_.shapes_for(*counter)) {
+      const OwnedShape known = book_.shapes()[other].lock();
+      if (!known || known.get() == &shape) continue;
+      if (counter->kind == Counter::Kind::kBars) {
+        if (!matches(counter->pods, known->ns, known->labels)) continue;
+        add(state_.links_.write(other, 0).barred_by, *counter);
+      } else if (counts(*counter, *known)) {
+        add(state_.links_.write(other, 0).raises, *counter);
+        fresh[other].push_back(index);
+      }
+    }
+    matches_.add(*counter);
+  }
+  if (!fresh.empty()) count_running(fresh);
+}
+
+void SnapshotBuilder::count_running(const Fresh& fresh) {
   for (PodId id = 0; id < state_.pods_.size() && bound_ > 0; ++id) {
     const PodEntry& entry = state_.pods_[id];
     if (!entry.info || entry.slot < 0) continue;
-    const auto& raises = state_.links_[entry.shape->index].raises;
-    for (const auto& counter : counters) {
-      if (std::find(raises.begin(), raises.end(), counter->index) != raises.end()) {
-        state_.bump(counter->index, static_cast<std::size_t>(entry.slot), +1);
+    const auto it = fresh.find(entry.shape->index);
+    if (it == fresh.end()) continue;
+    for (const std::uint32_t counter : it->second) {
+      state_.bump(counter, static_cast<std::size_t>(entry.slot), +1);
+    }
+  }
+}
+
+void SnapshotBuilder::drop_shape(const Shape& shape) {
+  matches_.remove(shape);
+  state_.links_.write(shape.index, 0) = {};
+  for (const CounterRef& counter : book_.release(shape)) {
+    matches_.remove(*counter);
+    state_.counts_.write(counter->index, 0).reset();
+  }
+}
+
+void SnapshotBuilder::note_rules(const std::string& ns) {
+  const bool over = rules_.over(ns);
+  const auto known = state_.crowded_->find(ns);
+  if (!over && known == state_.crowded_->end()) return;
+  auto crowded = std::make_shared<ClusterState::Crowded>(*state_.crowded_);
+  if (over) {
+    crowded->insert_or_assign(ns, rules_.of(ns));
+  } else {
+    crowded->erase(ns);
+    relieved_.insert(ns);
+  }
+  state_.crowded_ = std::move(crowded);
+}
+
+// What their namespace brings is little enough again: their rules count.
+void SnapshotBuilder::wake_quiet() {
+  for (const std::string& ns : std::exchange(relieved_, {})) {
+    if (rules_.over(ns)) continue;
+    const auto at = quiet_.find(ns);
+    if (at == quiet_.end()) continue;
+    const auto pods = std::move(at->second);
+    quiet_.erase(at);
+    for (const auto& [name, kept] : pods) {
+      const auto id = find_pod(ns + '/' + name);
+      if (!id) continue;
+      PodSpec spec = kept;
+      const PodEntry& entry = state_.pods_[*id];
+      if (entry.slot >= 0) {
+        spec.node_name = state_.info(static_cast<std::size_t>(entry.slot)).name;
+        spec.gpu_indices = entry.assumed ? std::vector<int>{} : entry.gpus.indices();
+      } else if (entry.slot == kPending) {
+        spec.node_name.clear();
       }
+      upsert_pod(spec);
     }
   }
 }
@@ -151,7 +218,7 @@ void SnapshotBuilder::detach_pod(PodId id) {
     std::erase_if(wanted_, [&](const Wanted& w) { return w.id == id; });
     strays_.erase(id);
   }
-  if (state_.pods_[id].info->gang >= 0) state_.unlink_gang(id);
+  if (state_.pods_[id].info->gang >= 0) leave_gang(id);
 }
 
 void SnapshotBuilder::remove_pod(PodId id) {
@@ -159,26 +226,66 @@ void SnapshotBuilder::remove_pod(PodId id) {
   const PodEntry& entry = state_.pods_[id];
   pods_.erase(entry.info->name);
   OwnedShape shape = entry.info->shape;
+  const RuleLedger::Entry rules = entry.info->rules;
+  const std::string name = entry.info->name.substr(shape->ns.size() + 1);
   state_.pods_.write(id, 0) = {};
   free_pods_.push_back(id);
-  if (--shape_refs_[shape->index] == 0) {
-    state_.links_.write(shape->index, 0) = {};
-    book_.release(*shape);
+  if (--shape_refs_[shape->index] == 0) drop_shape(*shape);
+  if (rules.set == 0) return;
+  rules_.remove(shape->ns, rules);
+  if (const auto quiet = quiet_.find(shape->ns); quiet != quiet_.end()) {
+    quiet->second.erase(name);
+    if (quiet->second.empty()) quiet_.erase(quiet);
   }
+  note_rules(shape->ns);
+}
+
+GangSpec& SnapshotBuilder::write_gang(std::int32_t index) {
+  state_.gangs_version_ = state_.next_version();
+  return state_.gangs_.write(static_cast<std::size_t>(index), 0);
+}
+
+// Of a gang that is there, or one with nothing asked of it until its object is seen.
+std::int32_t SnapshotBuilder::gang_index(const std::string& ns, const std::string& name) {
+  const auto [it, fresh] = gangs_.emplace(ns + "/" + name, 0);
+  if (!fresh) return it->second;
+  if (free_gangs_.empty()) {
+    it->second = static_cast<std::int32_t>(state_.gangs_.size());
+    state_.gangs_.push_back({}, 0);
+    state_.gang_heads_.push_back(-1, 0);
+    declared_.push_back(false);
+  } else {
+    it->second = free_gangs_.back();
+    free_gangs_.pop_back();
+  }
+  GangSpec empty;
+  empty.ns = ns;
+  empty.name = name;
+  write_gang(it->second) = std::move(empty);
+  return it->second;
+}
+
+void SnapshotBuilder::drop_gang(std::int32_t index) {
+  const GangSpec& gang = state_.gang(index);
+  gangs_.erase(gang.ns + "/" + gang.name);
+  write_gang(index) = {};
+  free_gangs_.push_back(index);
+}
+
+// One that is known by its members alone goes with the last of them.
+void SnapshotBuilder::leave_gang(PodId id) {
+  const std::int32_t gang = state_.pods_[id].info->gang;
+  state_.unlink_gang(id);
+  const auto at = static_cast<std::size_t>(gang);
+  if (!declared_[at] && state_.gang_heads_[at] < 0) drop_gang(gang);
 }
 
 void SnapshotBuilder::upsert_gang(const GangSpec& spec) {
-  auto table = std::make_shared<GangTable>(*state_.gangs_);
-  auto [it, fresh] =
-      gangs_.emplace(spec.ns + "/" + spec.name, static_cast<std::int32_t>(table->gangs.size()));
-  if (fresh) {
-    table->gangs.emplace_back();
-    state_.gang_heads_.push_back(-1, 0);
-  }
-  table->gangs[static_cast<std::size_t>(it->second)] = spec;
-  state_.gangs_ = std::move(table);
+  const std::int32_t index = gang_index(spec.ns, spec.name);
+  declared_[static_cast<std::size_t>(index)] = true;
+  if (!(state_.gang(index) == spec)) write_gang(index) = spec;
   auto use = [&](const std::string& key) {
-    if (!key.empty()) book_.topology_key(key);
+    if (!key.empty()) book_.topology_key(key, true);
   };
   use(spec.required_topology);
   use(spec.preferred_topology);
@@ -191,11 +298,14 @@ void SnapshotBuilder::upsert_gang(const GangSpec& spec) {
 void SnapshotBuilder::remove_gang(std::string_view name) {
   auto it = gangs_.find(name);
   if (it == gangs_.end()) return;
-  auto table = std::make_shared<GangTable>(*state_.gangs_);
-  GangSpec& gang = table->gangs[static_cast<std::size_t>(it->second)];
-  // Members may still be there: they keep the group with nothing asked of it.
-  gang = {.ns = gang.ns, .name = gang.name};
-  state_.gangs_ = std::move(table);
+  const auto at = static_cast<std::size_t>(it->second);
+  declared_[at] = false;
+  if (state_.gang_heads_[at] < 0) return drop_gang(it->second);
+  // Members are still there: they keep the group with nothing asked of it.
+  GangSpec empty;
+  empty.ns = state_.gang(it->second).ns;
+  empty.name = state_.gang(it->second).name;
+  write_gang(it->second) = std::move(empty);
 }
 
 void SnapshotBuilder::set_budgets(std::vector<BudgetSpec> budgets) {
@@ -253,13 +363,16 @@ ClusterSnapshot SnapshotBuilder::publish() {
   state_.nodes_.detach();
   state_.node_heads_.detach();
   state_.gang_heads_.detach();
+  state_.gangs_.detach();
   state_.pods_.detach();
   state_.links_.detach();
+  state_.counts_.detach();
   state_.owner_.renew();
   return snapshot;
 }
 
 void SnapshotBuilder::flush() {
+  if (!relieved_.empty()) wake_quiet();
   if (!changed_nodes_.empty() || state_.inventory_->keys_version() != book_.keys_version()) {
     rebuild_inventory();
   }
@@ -336,19 +449,24 @@ void SnapshotBuilder::move_slots(const std::vector<std::int32_t>& to) {
   };
   move(state_.nodes_, NodeState{});
   move(state_.node_heads_, std::int32_t{-1});
-  for (auto& held : state_.counts_) {
-    if (!held) continue;
+  for (std::size_t i = 0; i < state_.counts_.size(); ++i) {
+    const auto& held = state_.counts_[i];
+    if (!held || held->pages.size() == 0) continue;
     auto moved = std::make_shared<ClusterState::Counts>(*held);
     moved->owner = state_.owner_.id();
-    move(moved->pages, std::uint16_t{0});
-    held = std::move(moved);
+    if (moved->total == 0) {
+      moved->pages = {};
+    } else {
+      move(moved->pages, std::uint32_t{0});
+    }
+    state_.counts_.write(i, 0) = std::move(moved);
   }
   for (PodId id = 0; id < state_.pods_.size(); ++id) {
     const std::int32_t slot = state_.pods_[id].slot;
     if (slot < 0 || to[static_cast<std::size_t>(slot)] == slot) continue;
     state_.pods_.write(id, 0).slot = to[static_cast<std::size_t>(slot)];
   }
-  std::vector<std::uint16_t> assumed_on(nodes);
+  std::vector<std::uint32_t> assumed_on(nodes);
   for (std::size_t i = 0; i < to.size(); ++i) {
     if (to[i] >= 0) assumed_on[static_cast<std::size_t>(to[i])] = assumed_on_[i];
   }

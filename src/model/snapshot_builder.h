@@ -9,12 +9,15 @@
 #include <functional>
 #include <map>
 #include <memory>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/shared_map.h"
 #include "model/cluster_state.h"
+#include "model/match_index.h"
+#include "model/rule_ledger.h"
 
 namespace berth::model {
 
@@ -64,14 +67,23 @@ class SnapshotBuilder {
   void rebuild_inventory();
   void take_off_changed();
   void move_slots(const std::vector<std::int32_t>& to);
-  void count_running(const std::vector<CounterRef>& counters);
+  using Fresh = std::map<std::uint32_t, std::vector<std::uint32_t>>;  // shape: its new counters
+  void count_running(const Fresh& fresh);
   void put_on(PodId id, std::uint32_t slot, GpuTake gpus);
   void take_off(PodId id);
   void bind_wanted();
   void guess_devices();
   void detach_pod(PodId id);  // off its node and out of its gang
   void touch(std::int32_t slot);
-  void relink_shapes(const ShapeBook::News& news);
+  void take_in(const ShapeBook::News& news);
+  void take_in_counters(const std::vector<CounterRef>& counters, const Shape& shape);
+  void drop_shape(const Shape& shape);
+  void note_rules(const std::string& ns);  // they are others now
+  GangSpec& write_gang(std::int32_t index);
+  std::int32_t gang_index(const std::string& ns, const std::string& name);
+  void leave_gang(PodId id);
+  void drop_gang(std::int32_t index);
+  void wake_quiet();
   GpuTake take_of(const NodeInfo& info, const Demand& demand,
                   const std::vector<int>& indices) const;
   GpuTake guess(std::size_t slot, const Demand& demand) const;
@@ -85,11 +97,18 @@ class SnapshotBuilder {
   std::vector<PodId> free_pods_;
   std::vector<std::uint32_t> shape_refs_;  // by shape index
   std::map<std::string, std::int32_t, std::less<>> gangs_;
+  std::vector<bool> declared_;  // by index of gangs: their object is there
+  std::vector<std::int32_t> free_gangs_;
   std::vector<Wanted> wanted_;             // bound pods not yet on their node
   std::map<PodId, Wanted> strays_;         // bound to nodes that do not exist
   std::size_t bound_ = 0;                  // pods on nodes
-  std::vector<std::uint16_t> assumed_on_;  // pods with guessed devices, by slot
+  std::vector<std::uint32_t> assumed_on_;  // pods with guessed devices, by slot
   std::vector<std::uint32_t> touched_;     // slots whose guesses must be made again
+  MatchIndex matches_;
+  RuleLedger rules_;
+  // By namespace and name: pods whose rules are left out while their namespace brings too many.
+  std::map<std::string, std::map<std::string, PodSpec>, std::less<>> quiet_;
+  std::set<std::string> relieved_;  // namespaces of them that do so no more
 };
 
 }  // namespace berth::model

@@ -1,5 +1,8 @@
 #include "schedule/domain_counts.h"
 
+#include <algorithm>
+#include <array>
+
 namespace berth::schedule {
 
 DomainCounts::DomainCounts(const model::ClusterState& state, const model::Counter& counter, int key,
@@ -20,15 +23,18 @@ DomainCounts::DomainCounts(const model::ClusterState& state, const model::Counte
 void DomainCounts::sync(const model::ClusterState& state) {
   const auto& pages = state.counts(counter_);
   constexpr std::size_t kPage = model::ClusterState::CountPages::page_size();
-  for (std::size_t p = 0; p < pages.pages(); ++p) {
-    if (pages.stamp(p) == stamps_[p]) continue;
-    stamps_[p] = pages.stamp(p);
-    const std::uint16_t* counts = pages.page_data(p);
+  static constexpr std::array<std::uint32_t, kPage> kNothing{};
+  const bool empty = pages.size() == 0;
+  for (std::size_t p = 0; p < stamps_.size(); ++p) {
+    const std::uint64_t stamp = empty ? 0 : pages.stamp(p);  // a page's own is never 0
+    if (stamp == stamps_[p]) continue;
+    stamps_[p] = stamp;
+    const std::uint32_t* counts = empty ? kNothing.data() : pages.page_data(p);
     std::size_t end = std::min(kPage, domain_.size() - p * kPage);
     for (std::size_t i = 0; i < end; ++i) {
       std::size_t slot = p * kPage + i;
       if (counts[i] == seen_[slot]) continue;
-      std::int32_t by = counts[i] - seen_[slot];
+      const auto by = static_cast<std::int32_t>(counts[i]) - static_cast<std::int32_t>(seen_[slot]);
       seen_[slot] = counts[i];
       if (domain_[slot] < 0) continue;
       sums_[static_cast<std::size_t>(domain_[slot])] += by;
@@ -38,8 +44,11 @@ void DomainCounts::sync(const model::ClusterState& state) {
 }
 
 void DomainCountsMemo::trim(const model::ClusterState& state) {
-  if (state.inventory().version() == inventory_version_ && entries_.size() < kMaxEntries) return;
+  const bool same = state.inventory().version() == inventory_version_;
+  const std::size_t most = std::clamp(kMaxSlots / (state.nodes() + 1), kMinEntries, kMaxEntries);
+  if (same && entries_.size() < most) return;
   entries_.clear();
+  ids_.clear();
   inventory_version_ = state.inventory().version();
 }
 
@@ -51,6 +60,12 @@ const DomainCounts& DomainCountsMemo::get(const model::ClusterState& state,
   if (!entry) entry = std::make_unique<DomainCounts>(state, counter, key, eligible);
   entry->sync(state);
   return *entry;
+}
+
+std::uint64_t DomainCountsMemo::id_of(const std::vector<std::uint64_t>& made_of) {
+  const auto [it, fresh] = ids_.try_emplace(made_of, last_id_ + 1);
+  if (fresh) ++last_id_;
+  return it->second;
 }
 
 const DomainCounts* DomainCountsMemo::find(const model::ClusterState& state,

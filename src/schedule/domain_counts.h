@@ -7,6 +7,7 @@
 
 #include <boost/unordered/unordered_flat_map.hpp>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <vector>
 
@@ -29,7 +30,7 @@ class DomainCounts {
   const model::Counter counter_;
   int key_;
   std::vector<std::int32_t> domain_;  // by slot; -1: not eligible or without the key
-  std::vector<std::uint16_t> seen_;   // by slot
+  std::vector<std::uint32_t> seen_;   // by slot
   std::vector<std::uint64_t> stamps_;
   std::vector<std::int32_t> sums_, nodes_;
   std::int64_t total_ = 0;
@@ -45,11 +46,15 @@ class DomainCountsMemo {
   const DomainCounts& get(const model::ClusterState& state, const model::Counter& counter, int key,
                           const model::NodeSet* eligible, std::uint64_t eligible_id);
 
+  // A number for what an eligible set is made of: equal ones have the same, no others do.
+  std::uint64_t id_of(const std::vector<std::uint64_t>& made_of);
+
   // The entry of that name, up to date; null when get() has not made it yet.
   const DomainCounts* find(const model::ClusterState& state, const model::Counter& counter, int key,
                            std::uint64_t eligible_id);
 
-  static constexpr std::size_t kMaxEntries = 4096;
+  // An entry costs some bytes for each node.
+  static constexpr std::size_t kMinEntries = 256, kMaxEntries = 4096, kMaxSlots = 1 << 23;
 
  private:
   struct Key {
@@ -62,6 +67,8 @@ class DomainCountsMemo {
     }
   };
   std::uint64_t inventory_version_ = 0;
+  std::uint64_t last_id_ = 0;  // 0: every node
+  std::map<std::vector<std::uint64_t>, std::uint64_t> ids_;
   boost::unordered_flat_map<Key, std::unique_ptr<DomainCounts>> entries_;
 };
 

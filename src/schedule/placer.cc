@@ -133,8 +133,9 @@ void Placer::learn_present(const ClusterState& state, const Present& present) {
 void Placer::rule_affinity(const ClusterState& state, const Shape& shape, PodRules& out) {
   for (const auto& term : shape.affinity) {
     const Domains& domains = state.inventory().domains(term.key);
-    const DomainCounts& found = counts(state, term);
     add_without_key(domains, out.affinity);
+    if (state.total(*term.counter) == 0 && term.self) continue;
+    const DomainCounts& found = counts(state, term);
     if (found.total() == 0 && term.self) continue;  // the first of its kind may start anywhere
     for (std::size_t d = 0; d < found.sums().size(); ++d) {
       if (found.sums()[d] == 0) add_domain(domains, d, out.affinity);
@@ -145,11 +146,12 @@ void Placer::rule_affinity(const ClusterState& state, const Shape& shape, PodRul
       if (found.sums()[d] > 0) add_domain(state.inventory().domains(key), d, out.anti_affinity);
     }
   };
-  for (const auto& term : shape.anti_affinity) bar(counts(state, term), term.key);
-  for (auto index : state.links(shape).barred_by) {
-    const model::Counter& counter = state.counter(index);
-    bar(counts_.get(state, counter, counter.key, nullptr, 0), counter.key);
+  for (const auto& term : shape.anti_affinity) {
+    if (state.total(*term.counter) > 0) bar(counts(state, term), term.key);
   }
+  state.for_each_bar(shape, [&](const model::Counter& counter) {
+    bar(counts_.get(state, counter, counter.key, nullptr, 0), counter.key);
+  });
 }
 
 NodeSet Placer::eligible(const ClusterState& state, const Shape& shape,
@@ -163,13 +165,13 @@ NodeSet Placer::eligible(const ClusterState& state, const Shape& shape,
 }
 
 void Placer::rule_spread(const ClusterState& state, const Shape& shape, PodRules& out) {
-  std::uint64_t keys = 0;
-  for (const auto& term : shape.hard_spread)
-    keys = keys * 1009 + static_cast<unsigned>(term.key) + 1;
+  // Everything that eligible() looks at.
+  std::vector<std::uint64_t> asked{shape.rules->serial, 0};
+  for (const auto& term : shape.hard_spread) asked.push_back(static_cast<unsigned>(term.key));
   for (const auto& term : shape.hard_spread) {
     const Domains& domains = state.inventory().domains(term.key);
-    std::uint64_t id = (shape.rules->serial << 24) ^ (keys << 2) ^ (term.honor_affinity ? 1u : 0u) ^
-                       (term.honor_taints ? 2u : 0u);
+    asked[1] = (term.honor_affinity ? 1u : 0u) + (term.honor_taints ? 2u : 0u);
+    const std::uint64_t id = counts_.id_of(asked);
     const DomainCounts* found = counts_.find(state, *term.counter, term.key, id);
     if (found == nullptr) {
       NodeSet set = eligible(state, shape, term);
@@ -196,9 +198,9 @@ Placer::PodRules Placer::pod_rules(const ClusterState& state, const Shape& shape
   counts_.trim(state);
   PodRules out;
   if (!shape.affinity.empty()) out.affinity = NodeSet(state.nodes());
-  if (!shape.anti_affinity.empty() || !state.links(shape).barred_by.empty()) {
-    out.anti_affinity = NodeSet(state.nodes());
-  }
+  bool barred = !shape.anti_affinity.empty();
+  if (!barred) state.for_each_bar(shape, [&](const model::Counter&) { barred = true; });
+  if (barred) out.anti_affinity = NodeSet(state.nodes());
   if (!shape.hard_spread.empty()) out.spread = NodeSet(state.nodes());
   rule_affinity(state, shape, out);
   rule_spread(state, shape, out);
@@ -247,8 +249,8 @@ void Placer::keep_best_levels(const ClusterState& state, const Shape& shape, Nod
     });
   }
   if (shape.replicas && spreads(policy_, shape)) {
-    const auto& replicas = state.counts(*shape.replicas);
-    keep_highest(nodes, [&](std::size_t slot) { return -std::int64_t{replicas[slot]}; });
+    keep_highest(
+        nodes, [&](std::size_t slot) { return -std::int64_t{state.count(*shape.replicas, slot)}; });
   }
   if (!policy_.locality.empty()) {
     keep_highest(nodes, [&](std::size_t slot) {

@@ -152,14 +152,9 @@ bool between_pods(const ClusterState& state, const model::Shape& shape) {
       !shape.host_ports.empty()) {
     return true;
   }
-  const auto& barred = state.links(shape).barred_by;
-  return std::any_of(barred.begin(), barred.end(), [&](auto index) {
-    const auto& counts = state.counts(state.counter(index));
-    for (std::size_t i = 0; i < counts.size(); ++i) {
-      if (counts[i] > 0) return true;
-    }
-    return false;
-  });
+  bool barred = false;
+  state.for_each_bar(shape, [&](const model::Counter&) { barred = true; });
+  return barred;
 }
 
 bool own_topologies(const model::GangSpec& gang) {

@@ -174,8 +174,46 @@ class Cycle {
     for (const PodSpec* pod : workload.members) {
       if (pod->unread_claims) return Reason::kResourceClaimNotRead;
     }
+    for (const PodSpec* pod : workload.members) {
+      if (too_many_rules(*pod)) return Reason::kTooManyRules;
+    }
     if (!complete(workload, false)) return Reason::kGangIncomplete;
     return cluster_.nodes.empty() ? Reason::kNoNodes : Reason::kNone;
+  }
+
+  // More rules about other pods than are looked at, by itself or by its namespace, whose equal
+  // lists of rules count once.
+  bool too_many_rules(const PodSpec& pod) const {
+    const auto rules = [](const PodSpec& p) {
+      std::vector<std::pair<int, model::PodAffinityTerm>> out;
+      for (const auto& t : p.affinity) out.emplace_back(0, t);
+      for (const auto& t : p.anti_affinity) out.emplace_back(1, t);
+      for (const auto& t : p.preferred_affinity) out.emplace_back(2, t);
+      for (const auto& t : p.preferred_anti_affinity) out.emplace_back(3, t);
+      for (const auto& t : p.spread)
+        out.emplace_back(4, model::PodAffinityTerm{t.topology_key, t.pods});
+      for (auto& [kind, term] : out) term.weight = 0;
+      return out;
+    };
+    const auto own = rules(pod);
+    if (own.size() > 128) return true;
+    if (own.empty()) return false;
+    std::vector<std::vector<std::pair<int, model::PodAffinityTerm>>> known;
+    std::size_t all = 0, foreign = 0;
+    for (const PodSpec& other : cluster_.pods) {
+      if (other.ns != pod.ns) continue;
+      auto list = rules(other);
+      if (list.empty() || std::find(known.begin(), known.end(), list) != known.end()) continue;
+      all += list.size();
+      for (const auto& [kind, term] : list) {
+        const auto& names = term.pods.namespaces;
+        const bool others = std::any_of(names.begin(), names.end(),
+                                        [&](const std::string& ns) { return ns != pod.ns; });
+        foreign += (others || term.pods.all_namespaces) && !term.pods.match_nothing ? 1 : 0;
+      }
+      known.push_back(std::move(list));
+    }
+    return all > 4'096 || foreign > 256;
   }
 
   // Whether there are enough members for every minimum, gated ones counted or not.
