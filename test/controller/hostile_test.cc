@@ -1,5 +1,15 @@
 // A tenant who means harm, and one who is quiet: what the second gets must not depend on the first.
+//
+// The second half draws what the first does from a seed: fields, annotations, labels, floods, nodes
+// and owners of others. BERTH_SOAK=1 runs ten thousand; BERTH_HOSTILE_SEED=N runs that one alone.
+#include <cstdlib>
+#include <map>
+
 #include "controller/rig.h"
+
+#ifndef BERTH_HOSTILE_SEEDS
+#define BERTH_HOSTILE_SEEDS 100
+#endif
 
 namespace berth::control_test {
 namespace {
@@ -54,6 +64,251 @@ TEST(HostileTenant, RulesWithoutEndAreHisOwnTrouble) {
   // With fewer of them they count again.
   for (int i = 0; i < 80; ++i) rig.remove(fmt::format("/api/v1/namespaces/mallory/pods/p{}", i));
   EXPECT_TRUE(rig.until([&] { return rig.bound().size() == 11; }, 60 * kSecond));
+}
+
+// ---- one who does anything that he may -----------------------------------------------------
+
+constexpr const char* kTeams = R"(
+{apiVersion: v1, kind: Namespace, metadata: {name: quiet, labels: {berth.dev/queue-required: 'true'}}}
+---
+{apiVersion: v1, kind: Namespace, metadata: {name: mallory, labels: {berth.dev/queue-required: 'true'}}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ResourceFlavor, metadata: {name: f}, spec: {}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: quiet}, spec: {namespaceSelector: {},
+  resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: ClusterQueue, metadata: {name: mallory}, spec: {namespaceSelector: {},
+  resourceGroups: [{coveredResources: [nvidia.com/gpu], flavors: [{name: f, resources: [{name: nvidia.com/gpu, nominalQuota: 8}]}]}]}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: quiet, namespace: quiet}, spec: {clusterQueue: quiet}}
+---
+{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: mallory, namespace: mallory}, spec: {clusterQueue: mallory}}
+)";
+
+constexpr int kQuietJobs = 4;
+constexpr std::int64_t kQuietEvery = 15 * kSecond;  // a Job of four GPUs, which runs for 20 s
+// What the quiet one may lose to whatever the other does.
+constexpr std::int64_t kMostLater = 5 * kSecond;
+
+struct QuietDay {
+  std::map<std::string, std::int64_t> waited;  // of each pod, from its Job to its start
+  int ended = 0;                               // Jobs
+};
+
+class Mallory {
+ public:
+  Mallory(Rig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
+
+  void act() {
+    switch (random_.below(8)) {
+      case 0:
+        for (std::uint64_t n = 3 + random_.below(10); n > 0; --n) post_pod("");
+        break;
+      case 1:
+        post_pod(R"("nodeName":")" + node() + R"(",)", random_.below(2) == 0 ? 0 : 64);
+        break;
+      case 2:
+        post_job();
+        break;
+      case 3:
+        if (made_ > 0) {
+          rig_.remove(pods() + "/m" + std::to_string(random_.below(made_)));
+        }
+        break;
+      case 4:
+        annotate();
+        break;
+      default:
+        post_pod("");
+    }
+  }
+
+ private:
+  static std::string pods() { return "/api/v1/namespaces/mallory/pods"; }
+  std::string node() { return "m-" + std::to_string(random_.below(4)); }
+  std::string pick(std::initializer_list<const char*> all) {
+    return *(all.begin() + random_.below(all.size()));
+  }
+
+  // What anybody may write onto his own objects.
+  std::string annotations() {
+    std::string out;
+    for (std::uint64_t n = random_.below(4); n > 0; --n) {
+      out += out.empty() ? "" : ",";
+      out += "\"" +
+             pick({"berth.dev/gpus", "gpu-fraction", "gpu-memory", "berth.dev/seats",
+                   "berth.dev/preemptions", "kueue.x-k8s.io/podset-required-topology",
+                   "sim.berth.dev/run-seconds", "scheduling.k8s.io/group-name"}) +
+             "\":\"" +
+             pick({"0,1,2,3", "-1", "x", "0.5", "99999999999999999999", "", "a/b/c", "5"}) + "\"";
+    }
+    return "{" + out + "}";
+  }
+  std::string labels() {
+    std::string out = R"("job-name":"q)" + std::to_string(random_.below(kQuietJobs)) + "\"";
+    if (random_.below(2) == 0) {
+      out += R"(,"kueue.x-k8s.io/queue-name":")" + pick({"quiet", "mallory", "nobody"}) + "\"";
+    }
+    if (random_.below(3) == 0) {
+      out += R"(,"kueue.x-k8s.io/pod-group-name":"g","kai.scheduler/queue":"quiet")";
+    }
+    return "{" + out + "}";
+  }
+  std::string owner() {
+    const auto job = rig_.get("/apis/batch/v1/namespaces/quiet/jobs/q0");
+    const std::string uid = job.status == 200 ? job.at("metadata.uid") : "0";
+    return fmt::format(R"([{{"apiVersion":"batch/v1","kind":"Job","name":"q0","uid":"{}",)"
+                       R"("controller":true,"blockOwnerDeletion":true}}])",
+                       uid);
+  }
+
+  void post_pod(const std::string& where, std::uint64_t gpus = 1) {
+    if (where.empty()) gpus = random_.below(6);
+    std::string more;
+    if (random_.below(4) == 0) more += R"(,"ownerReferences":)" + owner();
+    if (random_.below(4) == 0) more += R"(,"finalizers":["mallory.example/keep"])";
+    std::string spec;
+    if (random_.below(3) == 0) {
+      spec += R"("affinity":)" +
+              rules(static_cast<int>(made_), 1 + static_cast<int>(random_.below(150))) + ",";
+    }
+    if (random_.below(4) == 0) spec += R"("tolerations":[{"operator":"Exists"}],)";
+    rig_.world.post(
+        pods(),
+        fmt::format(
+            R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"m{}","annotations":{},)"
+            R"("labels":{}{}}},"spec":{{{}{}"schedulerName":"berth","containers":[{{)"
+            R"("name":"c","image":"i","resources":{{"limits":{{"nvidia.com/gpu":{}}}}}}}]}}}})",
+            made_++, annotations(), labels(), more, where, spec, gpus));
+  }
+  void post_job() {
+    rig_.world.post(
+        "/apis/batch/v1/namespaces/mallory/jobs",
+        fmt::format(
+            R"({{"apiVersion":"batch/v1","kind":"Job","metadata":{{"name":"j{}","annotations":{},)"
+            R"("labels":{}}},"spec":{{"parallelism":{},"completions":{},"template":{{"metadata":)"
+            R"({{"annotations":{}}},"spec":{{"schedulerName":"berth","restartPolicy":"Never",)"
+            R"("containers":[{{"name":"c","image":"i","resources":{{"limits":)"
+            R"({{"nvidia.com/gpu":{}}}}}}}]}}}}}}}})",
+            jobs_++, annotations(), labels(), 1 + random_.below(4), 1 + random_.below(4),
+            annotations(), random_.below(5)));
+  }
+  void annotate() {
+    if (made_ == 0) return;
+    rig_.world.merge(pods() + "/m" + std::to_string(random_.below(made_)),
+                     R"({"metadata":{"annotations":)" + annotations() + "}}");
+  }
+
+  Rig& rig_;
+  Random random_;
+  std::uint64_t made_ = 0, jobs_ = 0;
+};
+
+void post_quiet_job(Rig& rig, int number) {
+  rig.apply(fmt::format(
+      "{{apiVersion: batch/v1, kind: Job, metadata: {{name: q{}, namespace: quiet, labels: "
+      "{{kueue.x-k8s.io/queue-name: quiet}}}}, spec: {{parallelism: 4, completions: 4, template: "
+      "{{metadata: {{annotations: {{sim.berth.dev/run-seconds: '20'}}}}, spec: {{schedulerName: "
+      "berth, restartPolicy: Never, containers: [{{name: c, image: i, resources: {{limits: "
+      "{{nvidia.com/gpu: 1}}}}}}]}}}}}}}}",
+      number));
+}
+
+// What must hold at every moment, whoever does what.
+void check_day(Rig& rig) {
+  std::map<std::string, int> held;
+  const auto list = rig.get("/api/v1/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    const std::string_view ns = pod.find("metadata")->find("namespace")->string();
+    const std::string_view name = pod.find("metadata")->find("name")->string();
+    const std::string_view phase = pod.find("status")->find("phase")->string();
+    if (ns == "quiet") {
+      EXPECT_NE(phase, "Failed") << name;
+      EXPECT_EQ(pod.find("metadata")->find("deletionTimestamp"), nullptr) << name << " is evicted";
+    }
+    const text::Value* node = pod.find("spec")->find("nodeName");
+    if (node == nullptr || (phase != "Running" && phase != "Pending")) continue;
+    if (ns == "mallory" && phase == "Pending") continue;  // put there by himself: to be refused
+    const text::Value* limits =
+        pod.find("spec")->find("containers")->items()[0].find("resources")->find("limits");
+    const text::Value* gpus = limits == nullptr ? nullptr : limits->find("nvidia.com/gpu");
+    if (gpus == nullptr) continue;
+    held[std::string(node->string())] += std::atoi(std::string(gpus->string()).c_str());
+  }
+  for (const auto& [node, gpus] : held) EXPECT_LE(gpus, 4) << node;
+  const auto nodes = rig.get("/api/v1/nodes");
+  for (const text::Value& node : nodes.root().find("items")->items()) {
+    EXPECT_EQ(node.find("spec")->find("taints"), nullptr) << "no node suffers for it";
+  }
+}
+
+QuietDay quiet_day(std::optional<std::uint64_t> hostile_seed) {
+  Rig rig(kFourNodes);
+  rig.define_kueue();
+  rig.apply(kTeams);
+  rig.start();
+  rig.run(31 * kSecond);  // the collections are found
+  std::optional<Mallory> mallory;
+  if (hostile_seed) mallory.emplace(rig, *hostile_seed);
+  QuietDay day;
+  std::map<std::string, std::int64_t> posted;
+  const std::int64_t begin = rig.world.clock.ticks_ns();
+  for (int second = 0; second < 110; ++second) {
+    if (mallory && second < 80) mallory->act();
+    if (second * kSecond % kQuietEvery == 0 && posted.size() < kQuietJobs) {
+      const int number = static_cast<int>(posted.size());
+      post_quiet_job(rig, number);
+      posted[fmt::format("q{}", number)] = rig.world.clock.ticks_ns();
+    }
+    for (int tenth = 0; tenth < 4; ++tenth) {
+      rig.run(kSecond / 4);
+      const auto pods = rig.get("/api/v1/namespaces/quiet/pods");
+      for (const text::Value& pod : pods.root().find("items")->items()) {
+        const std::string name(pod.find("metadata")->find("name")->string());
+        const std::string_view phase = pod.find("status")->find("phase")->string();
+        if (phase == "Pending" || day.waited.contains(name)) continue;
+        // q0-xxxxx: by Job and order, as names are drawn.
+        const std::string job = name.substr(0, name.find('-'));
+        const auto number = std::count_if(day.waited.begin(), day.waited.end(), [&](const auto& w) {
+          return w.first.starts_with(job + "/");
+        });
+        if (day.waited.emplace(name, 0).second) {
+          day.waited[fmt::format("{}/{}", job, number)] = rig.world.clock.ticks_ns() - posted[job];
+        }
+      }
+    }
+    if (second % 10 == 0) check_day(rig);
+  }
+  EXPECT_GE(rig.world.clock.ticks_ns() - begin, 100 * kSecond);
+  std::erase_if(day.waited, [](const auto& w) { return w.first.find('/') == std::string::npos; });
+  const auto jobs = rig.get("/apis/batch/v1/namespaces/quiet/jobs");
+  for (const text::Value& job : jobs.root().find("items")->items()) {
+    const text::Value* done = job.find("status")->find("succeeded");
+    day.ended += done != nullptr && done->as_int64().value_or(0) == 4 ? 1 : 0;
+  }
+  return day;
+}
+
+TEST(HostileTenant, WhateverHeDoesTheQuietOneGetsWhatIsHis) {
+  const QuietDay alone = quiet_day(std::nullopt);
+  ASSERT_EQ(alone.ended, kQuietJobs);
+  ASSERT_EQ(alone.waited.size(), 4u * kQuietJobs);
+  std::uint64_t first = 1, last = BERTH_HOSTILE_SEEDS;
+  if (std::getenv("BERTH_SOAK") != nullptr) last = 10'000;    // NOLINT(concurrency-mt-unsafe)
+  if (const char* one = std::getenv("BERTH_HOSTILE_SEED")) {  // NOLINT(concurrency-mt-unsafe)
+    first = last = std::strtoull(one, nullptr, 10);
+  }
+  for (std::uint64_t seed = first; seed <= last; ++seed) {
+    const QuietDay day = quiet_day(seed);
+    EXPECT_EQ(day.ended, kQuietJobs) << "seed " << seed;
+    for (const auto& [pod, waited] : alone.waited) {
+      const auto it = day.waited.find(pod);
+      ASSERT_NE(it, day.waited.end()) << pod << " did not start, seed " << seed;
+      EXPECT_LE(it->second, waited + kMostLater) << pod << ", seed " << seed;
+    }
+    if (HasFailure()) break;
+  }
 }
 
 }  // namespace

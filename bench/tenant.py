@@ -1,0 +1,106 @@
+#!/usr/bin/env python3
+"""One tenant makes the decision hard, another one wants a pod: how long it waits, through HTTP.
+
+    bench/tenant.py [--pods 200] [--terms 300] [--nodes 100] [--victims 20] [--berth build/release/berth] [--smoke]
+
+`berth up --no-controller` serves the API, `berth controller` with its lease is a process of its own. The
+first tenant posts pods with so many anti-affinity terms each; then, while the controller works on them,
+the second posts pods one after the other. Printed as one JSON line: seconds from the posting of each to its
+binding (median and worst), how often the lease changed hands, CPU and memory of the controller. A second
+line is the same with 100 terms in each pod, which are few enough for a pod and too many for a namespace, and a third
+with ten namespaces that each bring as many as they may.
+"""
+import argparse
+import json
+import os
+import statistics
+import subprocess
+import sys
+import tempfile
+import time
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.insert(0, HERE)
+from drain import Api, pause, usage  # noqa: E402
+
+
+def hard_pod(number, terms):
+    affinity = [{"topologyKey": "kubernetes.io/hostname",
+                 "labelSelector": {"matchLabels": {"app": f"x{number * terms + t}"}}} for t in range(terms)]
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": f"hard-{number}"},
+            "spec": {"schedulerName": "berth",
+                     "affinity": {"podAntiAffinity": {"requiredDuringSchedulingIgnoredDuringExecution": affinity}},
+                     "containers": [{"name": "c", "image": "i", "resources": {"requests": {"cpu": "1"}}}]}}
+
+
+def plain_pod(name):
+    return {"apiVersion": "v1", "kind": "Pod", "metadata": {"name": name},
+            "spec": {"schedulerName": "berth", "containers": [
+                {"name": "c", "image": "i", "resources": {"limits": {"nvidia.com/gpu": "1"}}}]}}
+
+
+def run(options, tenants, pods, terms):
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "kubeconfig")
+        with open(os.path.join(folder, "log"), "wb") as log:
+            server = subprocess.Popen([options.berth, "up", "--no-controller", "--gpus", str(8 * options.nodes),
+                                       "--data", folder, "--page", "none"], stdout=log, stderr=log)
+            controller = None
+            try:
+                while not os.path.exists(config):
+                    pause(0.05)
+                    if server.poll() is not None:
+                        raise RuntimeError(open(log.name, encoding="utf-8").read())
+                api = Api(config)
+                while len(api.call("GET", "/api/v1/nodes")["items"]) < options.nodes:
+                    pause(0.1)
+                names = [f"tenant-{n}" for n in range(tenants)] + ["victim"]
+                api.many([("/api/v1/namespaces", {"metadata": {"name": name}}) for name in names])
+                controller = subprocess.Popen([options.berth, "controller", "--kubeconfig", config],
+                                              stdout=log, stderr=log)
+                api.many([(f"/api/v1/namespaces/{name}/pods", hard_pod(n, terms))
+                          for n in range(pods) for name in names[:-1]])
+                waits = []
+                for n in range(options.victims):
+                    start = time.monotonic()
+                    api.call("POST", "/api/v1/namespaces/victim/pods", plain_pod(f"v{n}"))
+                    while True:
+                        found = api.call("GET", f"/api/v1/namespaces/victim/pods/v{n}")
+                        waited = time.monotonic() - start
+                        if found["spec"].get("nodeName"):
+                            break
+                        if waited > 120:
+                            raise RuntimeError("a pod of the other tenant is not bound after two minutes")
+                        pause(0.01)
+                    waits.append(waited)
+                lease = api.call("GET", "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/berth-controller")
+                cpu, memory = usage(controller.pid)
+                print(json.dumps({"tenants": tenants, "pods": pods, "terms": terms, "nodes": options.nodes,
+                                  "median_s": round(statistics.median(waits), 3), "worst_s": round(max(waits), 3),
+                                  "lease_transitions": lease["spec"]["leaseTransitions"],
+                                  "controller_cpu_s": round(cpu, 2), "controller_mb": round(memory)}), flush=True)
+            finally:
+                for process in (controller, server):
+                    if process:
+                        process.terminate()
+                        process.wait(60)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--berth", default="build/release/berth")
+    parser.add_argument("--pods", type=int, default=200)
+    parser.add_argument("--terms", type=int, default=300)
+    parser.add_argument("--nodes", type=int, default=100)
+    parser.add_argument("--victims", type=int, default=20)
+    parser.add_argument("--smoke", action="store_true")
+    options = parser.parse_args()
+    if options.smoke:
+        options.pods, options.nodes, options.victims = 20, 10, 2
+    run(options, 1, options.pods, options.terms)
+    run(options, 1, options.pods, 100)
+    run(options, 1 if options.smoke else 10, min(options.pods, 40), 100)
+
+
+if __name__ == "__main__":
+    main()
