@@ -1,4 +1,5 @@
-// What the program itself reads: pages of metrics and addresses of agents, places on a command line.
+// What the program itself reads: pages of metrics and addresses of agents, places on a command
+// line.
 #include <algorithm>
 #include <string>
 

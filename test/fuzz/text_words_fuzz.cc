@@ -1,5 +1,5 @@
-// Small texts of strangers: base64, targets of requests, JSON pointers. What is taken is written and
-// read again as the same.
+// Small texts of strangers: base64, targets of requests, JSON pointers. What is taken is written
+// and read again as the same.
 #include <algorithm>
 #include <string>
 
