@@ -21,7 +21,7 @@ namespace berth::sim {
 class Regex {
  public:
   // Of one pattern's compiling, and of one value's patterns: about 100 ms.
-  static constexpr std::int64_t kCompileWork = 2'000'000, kMatchWork = 20'000'000;
+  static constexpr std::int64_t kCompileWork = 2'000'000, kMatchWork = 10'000'000;
 
   // work: steps that may be taken, less those that were. Refused when it runs out.
   static Result<Regex> compile(std::string_view pattern, std::int64_t& work);

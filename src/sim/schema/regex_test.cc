@@ -28,14 +28,14 @@ TEST(Regexes, MatchingIsBounded) {
     odd += {static_cast<char>(0xc0 | (c >> 6 & 0x1f)), static_cast<char>(0x80 | (c & 0x3f))};
     if (c >= 0x7fe) break;
   }
-  const auto regex = Regex::compile("^(?:" + odd + "a]?){1000}{3}$");
+  const auto regex = Regex::compile("(?:" + odd + "a]?){1000}b");
   ASSERT_TRUE(regex.ok());
-  std::int64_t work = Regex::kMatchWork;
-  EXPECT_FALSE(regex->matches(std::string(100'000, 'a'), work));
+  std::int64_t work = 500'000;
+  EXPECT_FALSE(regex->matches(std::string(100'000, 'a') + "b", work));
   EXPECT_LT(work, 0);
-  EXPECT_GT(work, -100'000) << "it stops soon";
-  work = Regex::kMatchWork;
-  EXPECT_TRUE(regex->matches(std::string(1'000, 'a'), work));
+  EXPECT_GT(work, -10'000) << "it stops soon";
+  work = 500'000;
+  EXPECT_TRUE(regex->matches(std::string(100, 'a') + "b", work));
   EXPECT_GT(work, 0);
 }
 
@@ -61,8 +61,8 @@ text::Document crd_with(std::string_view properties) {
 
 TEST(Regexes, TextsOfAnObjectShareTheirWork) {
   const text::Document crd = crd_with(
-      "{'x':{'type':'array','items':{'type':'string','pattern':'^(.?){3000}$'}},"
-      "'y':{'type':'string','not':{'pattern':'^(.?){3000}$'}}}");
+      "{'x':{'type':'array','items':{'type':'string','pattern':'(.?){1000}b'}},"
+      "'y':{'type':'string','not':{'pattern':'(.?){1000}b'}}}");
   const auto kinds = read_crd(crd.root());
   ASSERT_TRUE(kinds.ok()) << kinds.error().to_string();
   const auto causes = [&](const std::string& field) {
@@ -70,7 +70,7 @@ TEST(Regexes, TextsOfAnObjectShareTheirWork) {
         "{'apiVersion':'a.b/v1','kind':'W','metadata':{'name':'n','namespace':'d'}," + field + "}");
     return words_of(validate(*kinds->front(), object.root()));
   };
-  const std::string text = "'" + std::string(500, 'a') + "'";
+  const std::string text = "'" + std::string(500, 'a') + "b'";
   EXPECT_EQ(causes("'x':[" + text + "]"), "");
   const std::string many = causes("'x':[" + text + repeated("," + text, 50) + "]");
   EXPECT_NE(many.find("too long for their patterns"), std::string::npos) << many;
