@@ -46,9 +46,7 @@ int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
   check_page(input);
   check_addresses(input);
   if (const auto place = app::parse_host_port(std::string(input)); place.ok()) {
-    const bool six = place->host.find(':') != std::string::npos;
-    const std::string plain =
-        (six ? "[" + place->host + "]" : place->host) + ':' + std::to_string(place->port);
+    const std::string plain = "[" + place->host + "]:" + std::to_string(place->port);
     const auto again = app::parse_host_port(plain);
     fuzz::check(again.ok() && again->host == place->host && again->port == place->port,
                 "a place reads back");
