@@ -1,6 +1,4 @@
-#include <fcntl.h>
 #include <fmt/format.h>
-#include <unistd.h>
 
 #include <algorithm>
 
@@ -13,19 +11,6 @@ namespace {
 constexpr std::int64_t kListDeadline = 5'000'000'000;
 constexpr std::int64_t kSoonAfterAllocate = 1'000'000'000;
 constexpr std::int64_t kJournalGrace = 600'000'000'000;  // of devices that nobody holds yet
-
-// Appended as one write: whole, or a torn line that reading drops. Not synced to the disk: when the
-// machine goes down, the containers went with it.
-Status append(const std::string& path, const std::string& line) {
-  const int fd = ::open(path.c_str(), O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0600);
-  if (fd < 0)
-    return Error(Code::kUnavailable, path + ": " + std::generic_category().message(errno));
-  const ssize_t wrote = ::write(fd, line.data(), line.size());
-  const int why = errno;
-  ::close(fd);
-  if (wrote == static_cast<ssize_t>(line.size())) return {};
-  return Error(Code::kUnavailable, path + ": " + std::generic_category().message(why));
-}
 
 std::string uuid4(Random& random) {
   const std::uint64_t a = random.next(), b = random.next();
@@ -216,7 +201,8 @@ Result<model::ContainerGrant> Agent::State::allocate(const std::string& resource
   entry.ids = ids;
   if (!options.state_dir.empty()) {
     // Not the container's fault: the kubelet keeps the truth.
-    const Status kept = append(journal_path(), journal.line(entry));
+    // Not synced to the disk: when the machine goes down, the containers went with it.
+    const Status kept = host::append_line(journal_path(), journal.line(entry));
     if (!kept.ok()) log.warn("journal", {{"error", kept.error().to_string()}});
   }
   journal.add(std::move(entry));

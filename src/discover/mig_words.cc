@@ -237,7 +237,11 @@ Error told_error(const Value& root) {
     if (word != nullptr && word->is_string() && word->string() == spelled) code = one;
   }
   std::string text(said != nullptr && said->is_string() ? said->string() : "no reason given");
-  if (text.size() > 1'024) text.resize(1'024);
+  if (text.size() > 1'024) {
+    std::size_t end = 1'024;  // not in the middle of a character
+    while (end > 0 && (static_cast<unsigned char>(text[end]) & 0xc0) == 0x80) --end;
+    text.resize(end);
+  }
   return {code, std::move(text)};
 }
 

@@ -72,6 +72,8 @@ TEST(MigWords, AnswersReadAsTheyWereWritten) {
   const auto refused = read_answer(write_answer(Status(Error(Code::kConflict, "in use"))));
   ASSERT_FALSE(refused.ok());
   EXPECT_EQ(refused.error(), Error(Code::kConflict, "in use"));
+  const auto cut = read_answer(R"({"ok":false,"error":")" + std::string(1'023, 'a') + "é\"}");
+  EXPECT_EQ(cut.error().message(), std::string(1'023, 'a')) << "not in the middle of a character";
   for (const char* bad : {"", "{}", "null", R"({"ok":1})", R"({"ok":true,"gpus":{}})",
                           R"({"ok":true,"gpus":[{"uuid":"GPU-0"}]})"}) {
     EXPECT_FALSE(read_answer(bad).ok()) << bad;

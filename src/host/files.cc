@@ -89,6 +89,27 @@ Status write_atomically(const std::string& path, std::string_view content, int m
   return {};
 }
 
+Status append_line(const std::string& path, std::string_view line) {
+  // O_NONBLOCK: the opening of a pipe would wait for its reader.
+  const Fd fd(::open(path.c_str(),
+                     O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK, 0600));
+  if (fd.get() < 0) {
+    if (errno == ELOOP) {
+      return Error(Code::kUnavailable, path + ": found a link, want a file; remove it");
+    }
+    return file_error(path, "cannot be opened", errno);
+  }
+  struct stat found{};
+  if (::fstat(fd.get(), &found) != 0) return file_error(path, "cannot be opened", errno);
+  if (!S_ISREG(found.st_mode)) return file_error(path, "is no plain file", EINVAL);
+  ssize_t wrote = 0;
+  do {
+    wrote = ::write(fd.get(), line.data(), line.size());
+  } while (wrote < 0 && errno == EINTR);
+  if (wrote == static_cast<ssize_t>(line.size())) return {};
+  return file_error(path, "cannot be written", wrote < 0 ? errno : ENOSPC);
+}
+
 void remove_file(const std::string& path) { ::unlink(path.c_str()); }
 
 std::vector<std::string> names_in(const std::string& folder) {

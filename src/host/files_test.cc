@@ -33,6 +33,27 @@ TEST(Files, ReplacesALinkAndLeavesItsTargetAlone) {
   EXPECT_EQ(read_text(folder.at("spec.json")).value(), "new");
 }
 
+TEST(Files, AppendsToPlainFilesAlone) {
+  const TestFolder folder;
+  ASSERT_TRUE(append_line(folder.at("journal"), "one\n").ok());
+  ASSERT_TRUE(append_line(folder.at("journal"), "two\n").ok());
+  EXPECT_EQ(read_text(folder.at("journal")).value(), "one\ntwo\n");
+  EXPECT_EQ(mode_of(folder.at("journal")), 0600);
+
+  folder.write("target", "keep");
+  folder.link("planted", "target");
+  folder.link("dangling", "nowhere");
+  folder.folder("folder");
+  ASSERT_EQ(::mkfifo(folder.at("pipe").c_str(), 0600), 0);
+  for (const char* name : {"planted", "dangling", "folder", "pipe", "missing/journal"}) {
+    EXPECT_FALSE(append_line(folder.at(name), "x\n").ok()) << name;
+  }
+  EXPECT_EQ(append_line(folder.at("planted"), "x\n").error().message(),
+            folder.at("planted") + ": found a link, want a file; remove it");
+  EXPECT_EQ(read_text(folder.at("target")).value(), "keep");
+  EXPECT_EQ(read_text(folder.at("nowhere")).error().code(), Code::kNotFound);
+}
+
 TEST(Files, SaysWhatCannotBeWritten) {
   const TestFolder folder;
   folder.write("file", "x");

@@ -49,6 +49,9 @@ bool is_folder(const std::string& path);
 // The whole file or nothing, also after a crash: a temporary file in the same folder (its name
 // begins with a dot and does not end as path does), then a rename. Folders are made.
 Status write_atomically(const std::string& path, std::string_view content, int mode = 0644);
+// Appended as one write: whole, or a torn line that reading drops. For files of our own: made with
+// mode 0600 where there is none; a link, a pipe or anything else that is no plain file is refused.
+Status append_line(const std::string& path, std::string_view line);
 void remove_file(const std::string& path);  // fine when there is none
 // kNotFound, kExhausted when it is longer, kUnavailable else. Never waits for a writer.
 Result<std::string> read_text(const std::string& path, std::size_t at_most = 16 << 20);

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <system_error>
 
@@ -206,6 +207,17 @@ Result<ExecPlugin> exec_plugin(const FileExec& from, const std::string& folder) 
                    "\", want client.authentication.k8s.io/v1 or /v1beta1");
   }
   if (from.command.empty()) return invalid("exec.command: found nothing, want a program");
+  // What a program is called with ends at its first NUL.
+  const auto whole = [](const std::string& text) { return text.find('\0') == std::string::npos; };
+  bool all_whole = whole(from.command) && std::all_of(from.args.begin(), from.args.end(), whole);
+  for (const FileEnv& env : from.env) {
+    all_whole = all_whole && whole(env.name) && whole(env.value) && !env.name.empty() &&
+                env.name.find('=') == std::string::npos;
+  }
+  if (!all_whole) {
+    return invalid(
+        "exec: found a NUL, or a name of env with \"=\", want texts that can be passed on");
+  }
   const bool is_path = from.command.find('/') != std::string::npos;
   exec.command = is_path ? beside(folder, from.command) : from.command;
   exec.args = from.args;

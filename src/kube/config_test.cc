@@ -150,6 +150,16 @@ TEST(Kubeconfig, says_what_is_wrong_and_where) {
        "command: x, interactiveMode: Always}}}]\n"
        "contexts: [{name: x, context: {cluster: c, user: u}}]",
        "x", "no terminal"},
+      {"clusters: [{name: c, cluster: {server: https://x}}]\n"
+       "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
+       "command: x, args: [\"a\\0b\"], interactiveMode: Never}}}]\n"
+       "contexts: [{name: x, context: {cluster: c, user: u}}]",
+       "x", "exec: found a NUL"},
+      {"clusters: [{name: c, cluster: {server: https://x}}]\n"
+       "users: [{name: u, user: {exec: {apiVersion: client.authentication.k8s.io/v1, "
+       "command: x, env: [{name: A=B, value: c}], interactiveMode: Never}}}]\n"
+       "contexts: [{name: x, context: {cluster: c, user: u}}]",
+       "x", "a name of env"},
   };
   for (const Case& c : cases) {
     FakeFiles f;
@@ -330,6 +340,11 @@ TEST(Credentials, plugin_answers_until_they_expire_or_are_refused) {
     EXPECT_FALSE(creds.plugin_done({}, 0, bad, "").ok()) << bad;
   }
   EXPECT_FALSE(creds.plugin_done({}, 1, answer(R"({"token":"t"})"), "").ok());
+  for (const char* past : {"1970-01-01T00:00:00Z", "1677-09-21T00:12:44Z"}) {
+    const std::string old = R"({"token":"t","expirationTimestamp":")" + std::string(past) + "\"}";
+    ASSERT_TRUE(creds.plugin_done({0, kConfigSecond}, 0, answer(old), "").ok()) << past;
+    EXPECT_TRUE(creds.needs_plugin({0, kConfigSecond})) << past;
+  }
   ASSERT_TRUE(creds
                   .plugin_done({0, 0}, 0,
                                answer(R"({"token":"t","clientCertificateData":"c",)"

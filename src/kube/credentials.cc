@@ -3,7 +3,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <cstring>
 
 #include "text/base64.h"
 #include "text/escape.h"
@@ -18,9 +17,10 @@ constexpr std::int64_t kReadAgain = 60'000'000'000;
 constexpr std::int64_t kLeeway = 10'000'000'000;  // renewed so long before it is too old
 
 std::string without_blanks(std::string text) {
-  while (!text.empty() && std::strchr(" \t\r\n", text.back())) text.pop_back();
-  std::size_t first = text.find_first_not_of(" \t\r\n");
-  return first == std::string::npos ? "" : text.substr(first);
+  constexpr std::string_view kBlanks = " \t\r\n";
+  const std::size_t first = text.find_first_not_of(kBlanks);
+  if (first == std::string::npos) return "";
+  return text.substr(first, text.find_last_not_of(kBlanks) - first + 1);
 }
 
 // A header's value must not smuggle in another header.
@@ -167,7 +167,7 @@ Status Credentials::plugin_done(Now now, int exit_code, const std::string& print
   if (auto text = status_text(root, "expirationTimestamp"); !text.empty()) {
     auto parsed = text::parse_rfc3339(text);
     if (!parsed.ok()) return std::move(parsed).context(who + ": expirationTimestamp").error();
-    expires = *parsed;
+    expires = std::max<std::int64_t>(*parsed, 1);  // 0 would be never
     if (expires - now.wall > 2 * kLeeway) expires -= kLeeway;
   }
   plugin_token_ = std::move(token);

@@ -231,10 +231,13 @@ TEST(WatchLine, reads_both_forms_and_refuses_the_rest) {
   auto both = read_watch_line(R"({"type":"ADDED","object":{},"more":1})");
   ASSERT_TRUE(both.ok());
   EXPECT_EQ(both->type, WatchType::kAdded);
-  for (const char* bad :
-       {"", "{", "[]", R"({"type":"ADDED"})", R"({"object":{}})",
-        R"({"type":"ADDED","object":3, "x":1})", R"({"type":"ADDED","object":{}}})",
-        R"({"type":"ADDED","object":{},"object":{}})"}) {
+  auto escaped = read_watch_line(R"({"type":"ADD\u0045D","object":{}})");
+  ASSERT_TRUE(escaped.ok());
+  EXPECT_EQ(escaped->type, WatchType::kAdded) << "as every reader of JSON takes it";
+  for (const char* bad : {"", "{", "[]", R"({"type":"ADDED"})", R"({"object":{}})",
+                          R"({"type":"ADDED","object":3, "x":1})", R"({"type":"ADDED","object":3})",
+                          "{\"type\":\"\xff\",\"object\":{}}", R"({"type":"ADDED","object":{}}})",
+                          R"({"type":"ADDED","object":{},"object":{}})"}) {
     EXPECT_FALSE(read_watch_line(bad).ok()) << bad;
   }
 }

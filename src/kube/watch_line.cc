@@ -81,8 +81,9 @@ Result<WatchLine> read_watch_line(std::string_view line) {
       std::string_view inside = line.substr(quote + kObjectStart.size());
       inside.remove_suffix(1);
       auto object = text::parse_json(inside);
-      if (object.ok()) {
-        auto type = watch_type_of(line.substr(kTypeStart.size(), quote - kTypeStart.size()));
+      auto type = watch_type_of(line.substr(kTypeStart.size(), quote - kTypeStart.size()));
+      // A type that is not known may be spelled with escapes, or be no text at all.
+      if (object.ok() && object->root().is_object() && type != WatchType::kUnknown) {
         return WatchLine{type, std::move(object).value()};
       }
     }

@@ -336,17 +336,22 @@ std::string slices_wrong(const std::vector<TopologyAsk::Slice>& slices, int coun
 std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out) {
   const auto document = text::parse_json(text);
   if (!document.ok() || !document->root().is_object()) return "a JSON object of lists by pod set";
+  std::vector<model::WorkloadSpec::Seat> seats;  // all of them or none
   for (const text::Member& member : document->root().members()) {
     std::vector<RawSeat> raw;
     Decoder inner;
     list_of<read_seat>(member.value, raw, inner);
-    if (!inner.ok() || out.size() + raw.size() > static_cast<std::size_t>(kMaxJobPods)) {
+    const bool named =
+        std::none_of(raw.begin(), raw.end(), [](const RawSeat& seat) { return seat.node.empty(); });
+    const std::size_t count = out.size() + seats.size() + raw.size();
+    if (!inner.ok() || !named || count > static_cast<std::size_t>(kMaxJobPods)) {
       return "lists of {node, gpus} by pod set";
     }
     for (RawSeat& seat : raw) {
-      out.push_back({std::string(member.key), std::move(seat.node), std::move(seat.gpus)});
+      seats.push_back({std::string(member.key), std::move(seat.node), std::move(seat.gpus)});
     }
   }
+  std::move(seats.begin(), seats.end(), std::back_inserter(out));
   return {};
 }
 

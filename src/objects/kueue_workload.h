@@ -59,7 +59,7 @@ void read_topology_assignment(const text::Value& v, KueueVersion version,
 void write_topology_assignment(const model::TopologyAssignment& assignment, KueueVersion version,
                                text::JsonWriter& out);
 
-// Adds the seats of {"main": [{"node": "n1", "gpus": [0, 1]}, ...]}. "", or what is wanted instead.
+// Adds all seats of {"main": [{"node": "n1", "gpus": [0, 1]}, ...]}: "". None: what is wanted.
 std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out);
 
 // "" or what is wrong with the sizes: want <this>.

@@ -1,3 +1,4 @@
+#include "objects/kueue_workload.h"
 #include "objects/read_for_test.h"
 
 namespace berth::objects::resolve_queues_test {
@@ -551,13 +552,22 @@ TEST(QueuedPods, KueueHoldsAgainstOthers) {
 
 // ---- kindred ----
 
+TEST(Kindred, SeatsAreTakenWholeOrNotAtAll) {
+  std::vector<model::WorkloadSpec::Seat> seats;
+  EXPECT_NE(seats_in(R"({"a":[{"node":"n"}],"b":[{"gpus":[0]}]})", seats), "");
+  EXPECT_TRUE(seats.empty());
+  EXPECT_EQ(seats_in(R"({"a":[{"node":"n"}],"b":[{"node":"m","gpus":[0]}]})", seats), "");
+  EXPECT_EQ(seats.size(), 2u);
+}
+
 TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
   const auto with = [](const std::string& annotation) {
     return all(read(kQueues + workload("annotations: {" + annotation + "}")).invalid);
   };
   EXPECT_EQ(with("kueue.x-k8s.io/workload-slice-replacement-for: other"), "");
   EXPECT_EQ(with(R"(berth.dev/seats: '{"main":[{"node":"n","gpus":[0]}]}')"), "");
-  for (const char* seats : {"'[]'", "'{'", R"('{"main":[{"gpus":[0]}]}')", R"('{"main":7}')"}) {
+  for (const char* seats : {"'[]'", "'{'", R"('{"main":[{"gpus":[0]}]}')", R"('{"main":7}')",
+                            R"('{"main":[{"node":""}]}')"}) {
     EXPECT_NE(with("berth.dev/seats: " + std::string(seats)).find("berth.dev/seats"),
               std::string::npos)
         << seats;

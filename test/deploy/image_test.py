@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""The image of scripts/image: the same bytes every time, nothing in it that should not be, and it runs in containerd.
+"""The image of scripts/image: the same bytes every time, nothing in it that should not be, all of it on record, and it
+runs in containerd.
 
     image_test.py BERTH [Image.test_...]      the part with containerd needs root, and is skipped without
 """
@@ -79,6 +80,43 @@ class Image(unittest.TestCase):
         for name in ("./usr/bin/berth", "./etc/ssl/certs/ca-certificates.crt", "./etc/passwd"):
             self.assertIn(name, names)
         self.assertFalse([n for n in names if n.endswith(("/sh", "/bash", "/busybox"))], "there is no shell")
+
+    def test_bill_of_materials(self):
+        """Each library of the image is of a package whose version is on record, and the record is of these bytes."""
+        with tarfile.open(self.archive) as archive:
+            index = json.load(archive.extractfile("./index.json"))
+            manifest = json.loads(self.blob(archive, index["manifests"][0]))
+            layer = self.blob(archive, manifest["layers"][0])
+        with tarfile.open(fileobj=io.BytesIO(layer), mode="r:gz") as tar:
+            inside = {e.name: tar.extractfile(e).read() for e in tar.getmembers() if e.isfile()}
+        text = inside.pop("./usr/share/berth/sbom.spdx.json")
+        with open(self.archive.replace(".tar", ".spdx.json"), "rb") as beside:
+            self.assertEqual(beside.read(), text, "the same beside the archive")
+        bill = json.loads(text)
+        self.assertEqual(bill["spdxVersion"], "SPDX-2.3")
+        self.assertEqual(bill["creationInfo"]["created"], "1970-01-01T00:00:00Z")
+        packages = {p["SPDXID"]: p for p in bill["packages"]}
+        files = {f["SPDXID"]: f for f in bill["files"]}
+        self.assertEqual((len(packages), len(files)), (len(bill["packages"]), len(bill["files"])), "ids are unique")
+        holders = {}
+        for one in bill["relationships"]:
+            self.assertIn(one["relatedSpdxElement"], {**packages, **files})
+            if one["relationshipType"] == "CONTAINS":
+                name = files[one["relatedSpdxElement"]]["fileName"]
+                self.assertNotIn(name, holders, "a file is of one package")
+                holders[name] = packages[one["spdxElementId"]]
+        made_here = {"./etc/passwd", "./etc/group", "./etc/nsswitch.conf", "./etc/os-release"}
+        self.assertEqual(set(holders), set(inside) - made_here)
+        for entry in files.values():
+            sums = {c["algorithm"]: c["checksumValue"] for c in entry["checksums"]}
+            self.assertEqual(sums["SHA256"], hashlib.sha256(inside[entry["fileName"]]).hexdigest(), entry["fileName"])
+        for name, package in holders.items():
+            self.assertRegex(package["versionInfo"], r"^[0-9]", name)
+            if package["name"] != "berth":
+                purl = package["externalRefs"][0]["referenceLocator"]
+                self.assertRegex(purl, r"^pkg:deb/debian/[^@:+]+@[^@:+]+\?arch=(amd64|arm64|all)$")
+        libc = [p["name"] for n, p in holders.items() if n.endswith("/libc.so.6")]
+        self.assertEqual(libc, ["libc6"])
 
     @unittest.skipIf(os.getuid() != 0, "needs root")
     def test_runs_in_containerd(self):

@@ -174,7 +174,7 @@ class StructuralReader {
     const Value* given = source.find("pattern");
     if (given == nullptr) return;
     r.pattern_text = given->string();
-    auto compiled = Regex::compile(r.pattern_text);
+    auto compiled = Regex::compile(r.pattern_text, pattern_work_);
     if (compiled.ok()) {
       r.pattern = std::move(compiled).value();
     } else {
@@ -283,6 +283,7 @@ class StructuralReader {
   SchemaOwner& owner_;
   std::vector<Cause>& causes_;
   int depth_ = 0;
+  std::int64_t pattern_work_ = Regex::kCompileWork;  // and with it the memory of all patterns
 };
 
 // What every custom object has, whether its schema says so or not.

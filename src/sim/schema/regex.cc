@@ -1,5 +1,6 @@
 #include "sim/schema/regex.h"
 
+#include <algorithm>
 #include <memory>
 #include <string>
 
@@ -56,7 +57,7 @@ bool perl_class(char letter, Ranges& out) {
 // Recursive descent over the pattern; steps are emitted as fragments that end by falling through.
 class RegexCompiler {
  public:
-  explicit RegexCompiler(std::string_view pattern) : pattern_(pattern) {}
+  RegexCompiler(std::string_view pattern, std::int64_t& work) : pattern_(pattern), work_(work) {}
 
   Result<Regex> run() {
     alternatives(0);
@@ -84,7 +85,7 @@ class RegexCompiler {
   }
   std::uint32_t here() const { return static_cast<std::uint32_t>(regex_.steps_.size()); }
   std::uint32_t emit(Step step) {
-    if (regex_.steps_.size() >= kMostSteps) {
+    if (regex_.steps_.size() >= kMostSteps || --work_ < 0) {
       fail("too large");
       return 0;
     }
@@ -97,6 +98,7 @@ class RegexCompiler {
     emit({});
     if (!error_.empty()) return;
     auto& steps = regex_.steps_;
+    work_ -= static_cast<std::int64_t>(steps.size() - first);
     for (std::size_t i = steps.size() - 1; i > first; --i) steps[i] = steps[i - 1];
     steps[first] = {};
     for (std::size_t i = first + 1; i < steps.size(); ++i) shift(steps[i], first);
@@ -175,7 +177,18 @@ class RegexCompiler {
     if (!take(')')) fail("missing )");
   }
 
-  void one_class(const Ranges& ranges, bool negated) {
+  // Ranges in order, so that a character is looked up in few steps.
+  void one_class(Ranges ranges, bool negated) {
+    std::sort(ranges.begin(), ranges.end());
+    std::size_t kept = 0;
+    for (std::size_t i = 1; i < ranges.size(); ++i) {
+      if (ranges[i].first <= ranges[kept].second + 1) {
+        ranges[kept].second = std::max(ranges[kept].second, ranges[i].second);
+      } else {
+        ranges[++kept] = ranges[i];
+      }
+    }
+    ranges.resize(std::min(kept + 1, ranges.size()));
     const auto from = static_cast<std::uint32_t>(regex_.ranges_.size());
     regex_.ranges_.insert(regex_.ranges_.end(), ranges.begin(), ranges.end());
     if (regex_.ranges_.size() > kMostSteps) return fail("too large");
@@ -323,6 +336,7 @@ class RegexCompiler {
   // The fragment [first, here) repeated: copies for the counted part, then a loop or options.
   void expand(std::uint32_t first, std::uint32_t least, std::uint32_t most, bool counted) {
     const std::vector<Step> body(regex_.steps_.begin() + first, regex_.steps_.end());
+    work_ -= static_cast<std::int64_t>(body.size()) + 1;
     const bool endless = counted ? !bounded_ : most == 0;
     regex_.steps_.resize(first);
     for (std::uint32_t i = 0; i < least; ++i) copy(body, first);
@@ -358,23 +372,38 @@ class RegexCompiler {
   }
 
   std::string_view pattern_;
+  std::int64_t& work_;
   std::size_t at_ = 0;
   bool bounded_ = false;
   std::string error_;
   Regex regex_;
 };
 
-Result<Regex> Regex::compile(std::string_view pattern) { return RegexCompiler(pattern).run(); }
+Result<Regex> Regex::compile(std::string_view pattern, std::int64_t& work) {
+  return RegexCompiler(pattern, work).run();
+}
+Result<Regex> Regex::compile(std::string_view pattern) {
+  std::int64_t work = kCompileWork;
+  return compile(pattern, work);
+}
+
+struct Regex::Walk {
+  std::vector<std::uint32_t> seen, stack;
+  std::uint32_t round = 0;
+  std::int64_t& work;
+};
 
 // Adds a step and what follows from it without reading; a stack instead of recursion.
 void Regex::follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint32_t>& list,
-                   std::vector<std::uint32_t>& seen, std::uint32_t round) const {
-  std::vector<std::uint32_t> stack = {at};
+                   Walk& walk) const {
+  auto& stack = walk.stack;
+  stack.assign(1, at);
   while (!stack.empty()) {
     const std::uint32_t now = stack.back();
     stack.pop_back();
-    if (seen[now] == round) continue;
-    seen[now] = round;
+    if (walk.seen[now] == walk.round) continue;
+    walk.seen[now] = walk.round;
+    --walk.work;
     const Step& step = steps_[now];
     switch (step.op) {
       case Op::kSplit:
@@ -396,35 +425,41 @@ void Regex::follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint
   }
 }
 
-bool Regex::matches(std::string_view text) const {
+bool Regex::takes(const Step& step, char32_t rune) const {
+  if (step.op == Op::kAny) return rune != '\n';
+  if (step.op != Op::kClass) return false;
+  const auto first = ranges_.begin() + step.x, last = ranges_.begin() + step.y;
+  const auto found =
+      std::partition_point(first, last, [rune](const auto& range) { return range.second < rune; });
+  return (found != last && found->first <= rune) != step.negated;
+}
+
+bool Regex::matches(std::string_view text, std::int64_t& work) const {
   std::vector<std::uint32_t> now;
   std::vector<std::uint32_t> next;
-  std::vector<std::uint32_t> seen(steps_.size(), 0);
-  std::uint32_t round = 0;
+  Walk walk{std::vector<std::uint32_t>(steps_.size(), 0), {}, 0, work};
   std::size_t at = 0;
   while (true) {
-    if (at == 0) ++round;
-    follow(0, at == 0, at == text.size(), now, seen, round);
+    if (at == 0) ++walk.round;
+    follow(0, at == 0, at == text.size(), now, walk);
     for (const std::uint32_t step : now) {
       if (steps_[step].op == Op::kMatch) return true;
     }
-    if (at >= text.size()) return false;
+    work -= 1 + static_cast<std::int64_t>(now.size());
+    if (at >= text.size() || work < 0) return false;
     const char32_t rune = next_rune(text, at);
-    ++round;
+    ++walk.round;
     next.clear();
     for (const std::uint32_t index : now) {
-      const Step& step = steps_[index];
-      bool hit = step.op == Op::kAny && rune != '\n';
-      if (step.op == Op::kClass) {
-        for (std::uint32_t i = step.x; i < step.y && !hit; ++i) {
-          hit = ranges_[i].first <= rune && rune <= ranges_[i].second;
-        }
-        hit = hit != step.negated;
-      }
-      if (hit) follow(index + 1, false, at == text.size(), next, seen, round);
+      if (takes(steps_[index], rune)) follow(index + 1, false, at == text.size(), next, walk);
     }
     now.swap(next);
   }
+}
+
+bool Regex::matches(std::string_view text) const {
+  std::int64_t work = kMatchWork;
+  return matches(text, work);
 }
 
 }  // namespace berth::sim

@@ -107,7 +107,9 @@ std::string item_key(const Schema& list, const Value& item) {
 
 class SchemaWalk {
  public:
-  SchemaWalk(Path& path, bool custom, Causes& out) : path_(path), custom_(custom), out_(out) {}
+  // work: of patterns, for the whole object.
+  SchemaWalk(Path& path, bool custom, std::int64_t& work, Causes& out)
+      : path_(path), custom_(custom), work_(work), out_(out) {}
 
   void value(const Schema& schema, const Value& value) {
     if (out_.full()) return;
@@ -264,7 +266,7 @@ class SchemaWalk {
     if (rules.min_length && count_runes(value.string()) < *rules.min_length) {
       bad(value, "should be at least " + std::to_string(*rules.min_length) + " chars long");
     }
-    if (rules.pattern && !rules.pattern->matches(value.string())) {
+    if (rules.pattern && !rules.pattern->matches(value.string(), work_)) {
       bad(value, "should match '" + std::string(rules.pattern_text) + "'");
     }
   }
@@ -293,7 +295,7 @@ class SchemaWalk {
 
   bool holds(const Schema& schema, const Value& value) {
     Causes inner;
-    SchemaWalk(path_, custom_, inner).value(schema, value);
+    SchemaWalk(path_, custom_, work_, inner).value(schema, value);
     return inner.list().empty();
   }
 
@@ -358,6 +360,7 @@ class SchemaWalk {
 
   Path& path_;
   bool custom_;
+  std::int64_t& work_;
   Causes& out_;
 };
 
@@ -424,7 +427,10 @@ void validate_annotations(const Value& annotations, Causes& out) {
 
 void validate_schema(const Schema& schema, const text::Value& value, Path& path, bool custom,
                      Causes& out) {
-  SchemaWalk(path, custom, out).value(schema, value);
+  std::int64_t work = Regex::kMatchWork;
+  SchemaWalk(path, custom, work, out).value(schema, value);
+  // Also where it was a rule inside "not": nothing is taken that was not looked at to its end.
+  if (work < 0) out.add(forbidden_value(path.text(), "its texts are too long for their patterns"));
 }
 
 void validate_labels(const text::Value& labels, Path& path, Causes& out) {

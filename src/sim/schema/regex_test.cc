@@ -1,0 +1,90 @@
+#include "sim/schema/regex.h"
+
+#include "sim/schema/schema_for_test.h"
+
+namespace berth::sim {
+namespace {
+
+std::string repeated(std::string_view text, int times) {
+  std::string out;
+  for (int i = 0; i < times; ++i) out += text;
+  return out;
+}
+
+// Pieces that are made and thrown away again leave a small program behind.
+TEST(Regexes, CompilingIsBounded) {
+  EXPECT_FALSE(Regex::compile(repeated(".{1000}{9}{0}", 1'000)).ok());
+  EXPECT_FALSE(Regex::compile("." + repeated("?*", 100'000)).ok());
+  std::int64_t work = 2'000;
+  EXPECT_TRUE(Regex::compile("a{1000}", work).ok());
+  EXPECT_LT(work, 1'000);
+  EXPECT_FALSE(Regex::compile("a{1000}", work).ok()) << "what is left is for all patterns";
+}
+
+TEST(Regexes, MatchingIsBounded) {
+  // Every other character as a range of its own: each step would look at all of them.
+  std::string odd = "[";
+  for (int c = 0x100; c < 0x100 + 4'000; c += 2) {
+    odd += {static_cast<char>(0xc0 | (c >> 6 & 0x1f)), static_cast<char>(0x80 | (c & 0x3f))};
+    if (c >= 0x7fe) break;
+  }
+  const auto regex = Regex::compile("(?:" + odd + "a]?){1000}b");
+  ASSERT_TRUE(regex.ok());
+  std::int64_t work = 500'000;
+  EXPECT_FALSE(regex->matches(std::string(100'000, 'a') + "b", work));
+  EXPECT_LT(work, 0);
+  EXPECT_GT(work, -10'000) << "it stops soon";
+  work = 500'000;
+  EXPECT_TRUE(regex->matches(std::string(100, 'a') + "b", work));
+  EXPECT_GT(work, 0);
+}
+
+TEST(Regexes, ClassesAreSetsOfRanges) {
+  const auto overlap = Regex::compile("^[m-za-fc-pß\\d]+$");
+  ASSERT_TRUE(overlap.ok());
+  EXPECT_TRUE(overlap->matches("abcdefghijklmnopqrstuvwxyz0159ß"));
+  EXPECT_FALSE(overlap->matches("A"));
+  const auto negated = Regex::compile("^[^b-dx]+$");
+  ASSERT_TRUE(negated.ok());
+  EXPECT_TRUE(negated->matches("aeyz\n"));
+  for (const char* text : {"b", "c", "d", "x", "axa"}) EXPECT_FALSE(negated->matches(text)) << text;
+}
+
+text::Document crd_with(std::string_view properties) {
+  return doc(
+      "{'apiVersion':'apiextensions.k8s.io/v1','kind':'CustomResourceDefinition','metadata':"
+      "{'name':'ws.a.b'},'spec':{'group':'a.b','scope':'Namespaced','names':{'plural':'ws',"
+      "'kind':'W','singular':'w','listKind':'WList'},'versions':[{'name':'v1','served':true,"
+      "'storage':true,'schema':{'openAPIV3Schema':{'type':'object','properties':" +
+      std::string(properties) + "}}}]}}");
+}
+
+TEST(Regexes, TextsOfAnObjectShareTheirWork) {
+  const text::Document crd = crd_with(
+      "{'x':{'type':'array','items':{'type':'string','pattern':'(.?){1000}b'}},"
+      "'y':{'type':'string','not':{'pattern':'(.?){1000}b'}}}");
+  const auto kinds = read_crd(crd.root());
+  ASSERT_TRUE(kinds.ok()) << kinds.error().to_string();
+  const auto causes = [&](const std::string& field) {
+    const text::Document object = doc(
+        "{'apiVersion':'a.b/v1','kind':'W','metadata':{'name':'n','namespace':'d'}," + field + "}");
+    return words_of(validate(*kinds->front(), object.root()));
+  };
+  const std::string text = "'" + std::string(500, 'a') + "b'";
+  EXPECT_EQ(causes("'x':[" + text + "]"), "");
+  const std::string many = causes("'x':[" + text + repeated("," + text, 50) + "]");
+  EXPECT_NE(many.find("too long for their patterns"), std::string::npos) << many;
+  const std::string negated = causes("'y':'" + std::string(100'000, 'a') + "'");
+  EXPECT_NE(negated.find("too long for their patterns"), std::string::npos) << negated;
+}
+
+TEST(Regexes, PatternsOfADefinitionShareTheirMemory) {
+  std::string properties = "{'a':{'type':'string'}";
+  for (int i = 0; i < 1'000; ++i) {
+    properties += ",'p" + std::to_string(i) + "':{'type':'string','pattern':'.{1000}{9}'}";
+  }
+  EXPECT_FALSE(read_crd(crd_with(properties + "}").root()).ok());
+}
+
+}  // namespace
+}  // namespace berth::sim
