@@ -35,14 +35,19 @@ std::string in_url(std::string_view address) {
 
 }  // namespace
 
-std::map<std::string, std::string> agent_addresses(const text::Value& list) {
+std::map<std::string, std::string> agent_addresses(const text::Value& list, std::string_view ns) {
   std::map<std::string, std::string> out;
   const text::Value* items = list.find("items");
   if (items == nullptr) return out;
   for (const text::Value& pod : items->items()) {
+    const text::Value* metadata = pod.find("metadata");
     const text::Value* spec = pod.find("spec");
     const text::Value* status = pod.find("status");
-    if (spec == nullptr || status == nullptr) continue;
+    if (metadata == nullptr || spec == nullptr || status == nullptr) continue;
+    if (text_value(metadata->find("namespace")) != ns ||
+        text_value(spec->find("serviceAccountName")) != kAgentAccount) {
+      continue;
+    }
     const std::string_view node = text_value(spec->find("nodeName"));
     const std::string_view address = text_value(status->find("podIP"));
     const bool runs = text_value(status->find("phase")) == "Running";
@@ -80,7 +85,7 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
   };
 
   State(kube::Client& with, Fetch by, AgentLoadsOptions how)
-      : client(with), loop(with.loop()), fetch(std::move(by)), options(how) {}
+      : client(with), loop(with.loop()), fetch(std::move(by)), options(std::move(how)) {}
 
   kube::Client& client;
   Loop& loop;
@@ -96,7 +101,7 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
     kube::ListOptions how;
     how.limit = options.list_limit;
     how.next = next;
-    if (pods_now) how.label_selector = kAgentPods;
+    if (pods_now) how.ns = options.ns, how.label_selector = kAgentPods;
     listing = client.list(pods_now ? kube::resources::pods() : kube::resources::nodes(), how,
                           [self = weak_from_this()](const kube::Answer& answer) {
                             if (const auto state = self.lock()) state->take(answer);
@@ -108,7 +113,7 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
     listing = 0;
     auto& taken = pods_now ? agents : coming;
     if (answer.ok()) {
-      taken.merge(pods_now ? agent_addresses(answer.body.root())
+      taken.merge(pods_now ? agent_addresses(answer.body.root(), options.ns)
                            : node_addresses(answer.body.root()));
       const text::Value* metadata = answer.body.root().find("metadata");
       const std::string next(metadata == nullptr ? "" : text_value(metadata->find("continue")));
@@ -162,7 +167,7 @@ struct AgentLoads::State : std::enable_shared_from_this<State> {
 };
 
 AgentLoads::AgentLoads(kube::Client& client, Fetch fetch, AgentLoadsOptions options)
-    : state_(std::make_shared<State>(client, std::move(fetch), options)) {}
+    : state_(std::make_shared<State>(client, std::move(fetch), std::move(options))) {}
 
 AgentLoads::~AgentLoads() {
   if (state_->list_timer != 0) state_->loop.cancel(state_->list_timer);

@@ -3,8 +3,10 @@
 // Every interval_ns each node that has an address is asked once (http://ADDRESS:PORT/metrics, as
 // `berth agent` and dcgm-exporter serve it); the fetcher bounds how many at once, how long and how
 // much. Addresses are listed anew every nodes_ns: that of the agent's pod where berth's chart runs
-// it, else the Node's InternalIP. A reading older than stale_ns
-// counts as none. On the loop's thread. Memory: a number a GPU, an address a node; max_nodes nodes.
+// it, else the Node's InternalIP. Anybody can label a pod: an agent's is one of berth's own
+// namespace, where tenants make none, with the agents' account; others are neither asked nor
+// believed. A reading older than stale_ns counts as none. On the loop's thread. Memory: a number a
+// GPU, an address a node; max_nodes nodes.
 #pragma once
 
 #include <cstdint>
@@ -12,6 +14,7 @@
 #include <map>
 #include <memory>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "app/page_facts.h"
@@ -21,6 +24,7 @@
 namespace berth::app {
 
 struct AgentLoadsOptions {
+  std::string ns = "berth-system";  // where the agents run
   std::uint16_t port = 9400;
   std::int64_t interval_ns = 30'000'000'000;
   std::int64_t stale_ns = 120'000'000'000;
@@ -50,11 +54,13 @@ class AgentLoads {
 // Names and addresses of the nodes of a NodeList that have GPUs; those without an InternalIP are
 // left out. An IPv6 address comes in brackets.
 std::map<std::string, std::string> node_addresses(const text::Value& list);
-// The same of the agents' pods that run, by the name of their node.
-std::map<std::string, std::string> agent_addresses(const text::Value& list);
+// The same of the agents' pods that run in that namespace, by the name of their node.
+std::map<std::string, std::string> agent_addresses(const text::Value& list, std::string_view ns);
 
-// Labels that berth's chart gives them.
+// Labels and the account that berth's chart gives them.
 inline constexpr const char* kAgentPods =
     "app.kubernetes.io/name=berth,app.kubernetes.io/component=agent";
+inline constexpr std::string_view kAgentAccount = "berth-agent";
+inline constexpr const char* kOwnNamespace = "berth-system";  // unless it is told of another
 
 }  // namespace berth::app

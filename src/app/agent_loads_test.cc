@@ -32,6 +32,28 @@ std::string node_json(const std::string& name, const std::string& address) {
          R"("address":")" + address + R"("}]}})";
 }
 
+std::string agent_json(const std::string& node, const std::string& phase,
+                       const std::string& address, const std::string& ns = "berth-system",
+                       const std::string& account = "berth-agent") {
+  return R"({"metadata":{"namespace":")" + ns + R"("},"spec":{"nodeName":")" + node +
+         R"(","serviceAccountName":")" + account + R"("},"status":{"phase":")" + phase +
+         R"(","podIP":")" + address + R"("}})";
+}
+
+// A tenant's pod with the agents' labels would be asked from inside the cluster, and believed.
+TEST(AgentAddresses, OfBerthsOwnNamespaceAndAccountAlone) {
+  const auto list =
+      text::parse_json(R"({"items":[)" + agent_json("a", "Running", "10.1.0.1", "team") + "," +
+                       agent_json("b", "Running", "10.1.0.2", "berth-system", "default") + "," +
+                       agent_json("c", "Running", "10.1.0.3", "berth-system", "") + "," +
+                       agent_json("d", "Running", "10.1.0.4") + "]}");
+  ASSERT_TRUE(list.ok());
+  EXPECT_EQ(agent_addresses(list->root(), "berth-system"),
+            (std::map<std::string, std::string>{{"d", "10.1.0.4"}}));
+  EXPECT_EQ(agent_addresses(list->root(), "team"),
+            (std::map<std::string, std::string>{{"a", "10.1.0.1"}}));
+}
+
 // Two nodes in two pages of the list; one agent answers, the other never does.
 TEST(AgentLoads, AsksEveryNodeAndForgetsWhatIsOld) {
   FakeClock clock(1'700'000'000 * kSecondOfLoads);
@@ -95,11 +117,12 @@ TEST(AgentLoads, AsksTheAgentsPodWhereThereIsOne) {
                    {});
   loads.start();
   loop.run_ready();
-  transport.answer(0, 200, R"({"items":[
-    {"spec":{"nodeName":"a"},"status":{"phase":"Failed","podIP":"10.1.0.9"}},
-    {"spec":{"nodeName":"a"},"status":{"phase":"Running","podIP":"10.1.0.1"}},
-    {"spec":{"nodeName":"cpu"},"status":{"phase":"Running","podIP":"10.1.0.2"}},
-    {"spec":{"nodeName":"b"},"status":{"phase":"Running","podIP":"10.1.0.3/x?"}}, 7, {}]})");
+  EXPECT_EQ(transport.asked[0].path(), "/api/v1/namespaces/berth-system/pods");
+  transport.answer(0, 200,
+                   R"({"items":[)" + agent_json("a", "Failed", "10.1.0.9") + "," +
+                       agent_json("a", "Running", "10.1.0.1") + "," +
+                       agent_json("cpu", "Running", "10.1.0.2") + "," +
+                       agent_json("b", "Running", "10.1.0.3/x?") + ", 7, {}]}");
   loop.run_ready();
   transport.answer(
       1, 200,

@@ -127,6 +127,9 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
                   "its certificate, read anew on change (default: its own)")
       ->type_name("FILE");
   controller.add_option("--webhook-key", args.webhook_key, "of the certificate")->type_name("FILE");
+  controller.add_flag(
+      "--refuse-bypasses", args.refuse_bypasses,
+      "the webhook refuses pods that reach for GPUs past their\nlimits (default: it warns)");
   controller.add_flag("--end-conversion", args.end_conversion,
                       "before an uninstall: convert Kueue's kinds no more,\nand end");
   // For tests: a life of seconds shows in seconds what a year does.

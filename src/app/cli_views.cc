@@ -46,6 +46,8 @@ void add_snapshot_command(CLI::App& app, CommandContext& context) {
   add_cluster_options(*command, args->view);
   command->add_option("-o,--output", args->file, "the file (default: standard output)")
       ->type_name("FILE");
+  command->add_flag("--with-arguments", args->arguments,
+                    "commands, arguments, probes and all annotations too, which\nmay hold secrets");
   command->callback([args, &context] { context.code = snapshot_command(*args, context.terminal); });
 }
 

@@ -305,12 +305,12 @@ Result<ClusterView> look(const ViewOptions& options, Terminal& terminal) {
   return view;
 }
 
-Result<std::string> snapshot_of(const ViewOptions& options, Terminal& terminal) {
+Result<std::string> snapshot_of(const ViewOptions& options, bool arguments, Terminal& terminal) {
   BERTH_TRY(const kube::Config config, config_for(options, terminal));
   Result<Listed> listed = list_cluster(config, options.ns.empty() ? config.ns : options.ns,
                                        terminal, ListExtent::kWhole);
   if (!listed.ok()) return no_answer(listed.error(), InputKind::kCluster);
-  return snapshot_text(*listed, config.server, terminal.wall.now_ns());
+  return snapshot_text(*listed, config.server, terminal.wall.now_ns(), arguments);
 }
 
 }  // namespace berth::app

@@ -67,7 +67,7 @@ struct ClusterView {
 // Errors are for people: what could not be reached or read, and what to do.
 Result<ClusterView> look(const ViewOptions& options, Terminal& terminal);
 
-// The snapshot of a cluster, as JSON, without Secrets and without managedFields.
-Result<std::string> snapshot_of(const ViewOptions& options, Terminal& terminal);
+// The snapshot of a cluster, as JSON, without Secrets (app/snapshot_text.h).
+Result<std::string> snapshot_of(const ViewOptions& options, bool arguments, Terminal& terminal);
 
 }  // namespace berth::app

@@ -295,6 +295,7 @@ class ControllerRun {
     options.key_file = arguments_.webhook_key;
     options.authority_ns = arguments_.webhook_authority_seconds * 1'000'000'000;
     options.secret_namespace = arguments_.lease_namespace;
+    options.refuse_bypasses = arguments_.refuse_bypasses;
     options.scheduler_name = settings_.control.scheduler_names.front();
     webhook_ = std::make_unique<WebhookServer>(client_, options, log_, metrics_);
     need_namespace([this] {
@@ -352,7 +353,7 @@ class ControllerRun {
         [this](std::string url, kube::HttpFetch::Done done) {
           fetch_->get(std::move(url), std::move(done));
         },
-        AgentLoadsOptions{.port = arguments_.agent_port});
+        AgentLoadsOptions{.ns = arguments_.lease_namespace, .port = arguments_.agent_port});
     agent_loads_->start();
   }
 

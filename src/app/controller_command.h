@@ -25,6 +25,7 @@ struct ControllerArguments {
   std::string webhook_service;                   // its Service, in lease_namespace
   std::string webhook_certificate, webhook_key;  // files; empty: a certificate of its own
   std::int64_t webhook_authority_seconds = 365 * 86'400;
+  bool refuse_bypasses = false;            // the webhook does not only warn of them
   bool end_conversion = false;             // only that: before an uninstall
   std::string page_address;                // "host:port"; empty: no page
   std::string page_certificate, page_key;  // files; empty: a certificate of its own

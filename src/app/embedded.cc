@@ -10,6 +10,7 @@
 #include "app/page_server.h"
 #include "app/user_crds.h"
 #include "app/why_objects.h"
+#include "base/private_file.h"
 #include "serve/certificate.h"
 #include "serve/http_server.h"
 #include "sim/api/api_server.h"
@@ -174,7 +175,10 @@ struct EmbeddedCluster::State {
 
   Status open() {
     const std::int64_t now_ns = loop.wall().now_ns();
-    if (!options.data.empty()) BERTH_CHECK(make_folder(options.data));
+    if (!options.data.empty()) {
+      BERTH_CHECK(make_folder(options.data));
+      BERTH_CHECK(make_private_folder(options.data));  // one from before, too
+    }
     if (options.data.empty()) {
       store = std::make_unique<store::MemoryStore>(loop);
     } else {

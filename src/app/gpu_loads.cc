@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "account/history.h"
+#include "app/agent_loads.h"
 #include "base/run_loop.h"
 #include "kube/curl_transport.h"
 #include "objects/readers.h"
@@ -20,12 +21,23 @@ std::string_view load_text(const ObjectFacts& pod, std::initializer_list<std::st
   return found == nullptr ? std::string_view{} : found->string();
 }
 
+// Anybody can label a pod: what says how busy GPUs are runs in a namespace where tenants make none.
+// NVIDIA's operator and chart are told to use these.
+constexpr std::string_view kExporterNamespaces[] = {"gpu-operator", "nvidia-gpu-operator",
+                                                    "dcgm-exporter", "kube-system"};
+
 bool is_exporter(const ObjectFacts& pod) {
   const std::string_view name = load_text(pod, {"metadata", "labels", "app.kubernetes.io/name"});
   const std::string_view part =
       load_text(pod, {"metadata", "labels", "app.kubernetes.io/component"});
-  return (name == "berth" && part == "agent") || name == "dcgm-exporter" ||
-         load_text(pod, {"metadata", "labels", "app"}) == "nvidia-dcgm-exporter";
+  if (name == "berth" && part == "agent") {
+    return pod.ns == kOwnNamespace &&
+           load_text(pod, {"spec", "serviceAccountName"}) == kAgentAccount;
+  }
+  return std::find(std::begin(kExporterNamespaces), std::end(kExporterNamespaces), pod.ns) !=
+             std::end(kExporterNamespaces) &&
+         (name == "dcgm-exporter" ||
+          load_text(pod, {"metadata", "labels", "app"}) == "nvidia-dcgm-exporter");
 }
 
 }  // namespace

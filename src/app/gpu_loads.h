@@ -1,8 +1,10 @@
 // How busy the GPUs of a cluster are and how full their memory is, as their agents say now.
 //
 // Asked through the API server, so that it works wherever kubectl does: the agent's pod on each
-// node (berth's or dcgm-exporter's), else port 9400 of the node itself. All at once, and no longer
-// than kLoadsNs together: who has not answered by then, or may not be asked, is not known.
+// node (berth's in berth-system, or dcgm-exporter's in a namespace of NVIDIA's or the cluster's
+// own: a tenant's pod with such labels is neither asked nor believed), else port 9400 of the node
+// itself. All at once, and no longer than kLoadsNs together: who has not answered by then, or may
+// not be asked, is not known.
 #pragma once
 
 #include <cstdint>

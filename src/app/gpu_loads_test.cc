@@ -39,12 +39,20 @@ TEST(GpuLoads, AnAgentsPodIsAskedElseTheNode) {
   std::istringstream in(
       "{apiVersion: v1, kind: Pod, metadata: {name: berth-agent-x, namespace: berth-system, "
       "labels: "
-      "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n0}, "
-      "status: {phase: Running}}\n---\n"
+      "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n0, "
+      "serviceAccountName: berth-agent}, status: {phase: Running}}\n---\n"
       "{apiVersion: v1, kind: Pod, metadata: {name: berth-agent-y, namespace: berth-system, "
       "labels: "
-      "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n1}, "
-      "status: {phase: Pending}}\n");
+      "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n1, "
+      "serviceAccountName: berth-agent}, status: {phase: Pending}}\n---\n"
+      // A tenant's, which says what it is told to say.
+      "{apiVersion: v1, kind: Pod, metadata: {name: fake, namespace: a-team, labels: "
+      "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n1, "
+      "serviceAccountName: berth-agent}, status: {phase: Running}}\n---\n"
+      "{apiVersion: v1, kind: Pod, metadata: {name: fake-dcgm, namespace: a-team, labels: "
+      "{app: nvidia-dcgm-exporter}}, spec: {nodeName: n1}, status: {phase: Running}}\n---\n"
+      "{apiVersion: v1, kind: Pod, metadata: {name: dcgm-x, namespace: gpu-operator, labels: "
+      "{app: nvidia-dcgm-exporter}}, spec: {nodeName: n2}, status: {phase: Running}}\n");
   std::ostringstream out, err;
   FakeClock clock(0);
   Terminal terminal{.in = in, .out = out, .err = err, .wall = clock, .monotonic = clock};
@@ -53,14 +61,16 @@ TEST(GpuLoads, AnAgentsPodIsAskedElseTheNode) {
   const Result<ClusterView> view = look(options, terminal);
   ASSERT_TRUE(view.ok()) << view.error().to_string();
   explain::Fleet fleet;
-  fleet.nodes = {loaded_node("n0", 1), loaded_node("n1", 1), loaded_node("cpu", 0)};
+  fleet.nodes = {loaded_node("n0", 1), loaded_node("n1", 1), loaded_node("n2", 1),
+                 loaded_node("cpu", 0)};
   fleet.nodes.push_back(loaded_node("gone", 1));
   fleet.nodes.back().ready = false;
   const auto targets = load_targets(*view, fleet);
-  ASSERT_EQ(targets.size(), 2U);
+  ASSERT_EQ(targets.size(), 3U);
   EXPECT_EQ(targets.at("n0"),
             "/api/v1/namespaces/berth-system/pods/berth-agent-x:9400/proxy/metrics");
   EXPECT_EQ(targets.at("n1"), "/api/v1/nodes/n1:9400/proxy/metrics");
+  EXPECT_EQ(targets.at("n2"), "/api/v1/namespaces/gpu-operator/pods/dcgm-x:9400/proxy/metrics");
   ask_loads(options, *view, terminal, fleet);  // files: nobody is asked
   EXPECT_EQ(fleet.nodes[0].gpus[0].busy_percent, -1);
 }

@@ -81,11 +81,12 @@ std::string webhook_configuration(const WebhookPlace& place) {
       R"("metadata":{{"name":"berth"}},"webhooks":[{{"name":"pods.berth.dev",)"
       R"("admissionReviewVersions":["v1"],"sideEffects":"None","failurePolicy":"Ignore",)"
       R"("timeoutSeconds":5,"clientConfig":{{"url":"{}"{}}},"namespaceSelector":{},)"
-      R"("rules":[{},{},{}]}}]}})",
+      R"("rules":[{},{},{},{}]}}]}})",
       place.url,
       place.ca_bundle_base64.empty() ? std::string()
                                      : fmt::format(R"(,"caBundle":"{}")", place.ca_bundle_base64),
       selector, rule("", "v1", R"("pods")", R"("CREATE")"),
+      rule("", "v1", R"("pods/ephemeralcontainers")", R"("UPDATE")"),
       rule("batch", "v1", R"("jobs","cronjobs")", R"("CREATE","UPDATE")"),
       rule("apps", "v1", R"("deployments","replicasets","statefulsets","daemonsets")",
            R"("CREATE","UPDATE")"));

@@ -9,7 +9,7 @@
 namespace berth::app {
 
 int snapshot_command(const SnapshotArguments& arguments, Terminal& terminal) {
-  const Result<std::string> text = snapshot_of(arguments.view, terminal);
+  const Result<std::string> text = snapshot_of(arguments.view, arguments.arguments, terminal);
   if (!text.ok()) {
     terminal.err << "berth: " << text::terminal_safe(text.error().to_string()) << '\n';
     return 1;

@@ -9,7 +9,8 @@ namespace berth::app {
 
 struct SnapshotArguments {
   ViewOptions view;
-  std::string file;  // empty: standard output
+  std::string file;        // empty: standard output
+  bool arguments = false;  // what may hold secrets, too (objects/kept.h)
 };
 
 // 0 written, 1 the cluster cannot be reached or the file not written, 2 the options are wrong.

@@ -1,9 +1,8 @@
 // A cluster as one List, for `berth snapshot`: what -f of every command reads again.
 //
-// Left out: managedFields, the last applied configuration, the schemas of
-// CustomResourceDefinitions, and the values of environment variables of containers, which may be
-// secrets; those that say something of GPUs (NVIDIA_, CUDA_, NCCL_) stay. One object a line, in the
-// order of the listing.
+// Left out is what objects/kept.h names; arguments: commands, arguments, probes, unknown
+// annotations and so on are there too, but never values of environment variables. One object a
+// line, in the order of the listing.
 #pragma once
 
 #include <cstdint>
@@ -21,6 +20,7 @@ inline constexpr std::string_view kVersionAnnotation = "berth.dev/server-version
 inline constexpr std::string_view kUnseenAnnotation = "berth.dev/unseen";
 inline constexpr std::string_view kAbsentAnnotation = "berth.dev/absent";
 
-std::string snapshot_text(const Listed& listed, std::string_view server, std::int64_t now_ns);
+std::string snapshot_text(const Listed& listed, std::string_view server, std::int64_t now_ns,
+                          bool arguments = false);
 
 }  // namespace berth::app

@@ -37,8 +37,8 @@ std::string convert_url(const std::string& url) {
 // Answers on the server's thread: what it asks is pure.
 class Reviewer {
  public:
-  Reviewer(std::string scheduler_name, MetricsRegistry& metrics)
-      : how_{.scheduler_name = std::move(scheduler_name)},
+  Reviewer(control::WebhookOptions how, MetricsRegistry& metrics)
+      : how_(std::move(how)),
         conversions_(
             metrics.counter({.name = "berth_conversion_reviews_total",
                              .help = "Conversions of Kueue's kinds that the API server asked for.",
@@ -66,8 +66,11 @@ class Reviewer {
   CounterFamily& conversions_;
 };
 
-serve::Handler reviewing(const std::string& scheduler_name, MetricsRegistry& metrics) {
-  return [reviewer = Reviewer(scheduler_name, metrics)](
+serve::Handler reviewing(const WebhookServerOptions& options, MetricsRegistry& metrics) {
+  control::WebhookOptions how;
+  how.scheduler_name = options.scheduler_name;
+  how.refuse_bypasses = options.refuse_bypasses;
+  return [reviewer = Reviewer(std::move(how), metrics)](
              const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
     exchange->respond(reviewer.answer(request));
   };
@@ -163,8 +166,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.port = options.port;
     http.tls = files;
     http.max_body_bytes = objects::kMostReviewBytes;
-    auto listening =
-        serve::HttpServer::start(http, reviewing(options.scheduler_name, metrics), &metrics);
+    auto listening = serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
     if (!listening.ok()) {
       const Error why = std::move(listening).error().context("webhook");
       done(why);

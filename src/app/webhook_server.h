@@ -29,6 +29,7 @@ struct WebhookServerOptions {
   std::int64_t authority_ns = 365 * 86'400'000'000'000;  // how long an own authority lives
   std::string scheduler_name = "berth";
   bool manage_all = false;
+  bool refuse_bypasses = false;  // control/webhook.h
 };
 
 class WebhookServer {

@@ -1,8 +1,10 @@
 #include "control/file_log.h"
 
-#include <cerrno>
-#include <system_error>
+#include <fcntl.h>
+
 #include <utility>
+
+#include "base/private_file.h"
 
 namespace berth::control {
 
@@ -15,11 +17,10 @@ FileDecisionLog::~FileDecisionLog() {
 
 Status FileDecisionLog::open() {
   if (file_ != nullptr) return {};
-  file_ = std::fopen(path_.c_str(), "ab");
-  if (file_ == nullptr) {
-    return Error(Code::kUnavailable, "decision log " + path_ + " cannot be opened: " +
-                                         std::generic_category().message(errno));
-  }
+  const Result<int> opened = open_private(path_, O_WRONLY | O_APPEND | O_CREAT);
+  if (!opened.ok()) return Error(opened.error()).context("decision log");
+  file_ = ::fdopen(*opened, "ab");
+  if (file_ == nullptr) return Error(Code::kUnavailable, "decision log: out of memory");
   std::fseek(file_, 0, SEEK_END);
   const long at = std::ftell(file_);
   bytes_ = at < 0 ? 0 : static_cast<std::size_t>(at);

@@ -2,7 +2,7 @@
 // new one begins, so at most twice max_bytes are kept. For app/ alone: it does file I/O.
 //
 // A write that fails is counted and tried anew with the next line; the control plane never waits
-// for its log. One owner.
+// for its log. The files are their owner's alone (base/private_file.h). One owner.
 #pragma once
 
 #include <cstdint>

@@ -37,6 +37,8 @@ TEST(FileDecisionLog, TwoFilesOfABound) {
     EXPECT_EQ(log_content(path), "four\n");
     EXPECT_EQ(log.failures(), 0u);
   }
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(path).permissions()), 0600);
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(path + ".1").permissions()), 0600);
   FileDecisionLog nowhere((folder / "no" / "such" / "file").string());
   EXPECT_FALSE(nowhere.open().ok());
   nowhere.write("lost");

@@ -2,6 +2,7 @@
 
 #include <vector>
 
+#include "control/bypass.h"
 #include "text/base64.h"
 #include "text/json.h"
 #include "text/json_writer.h"
@@ -53,6 +54,7 @@ class Review {
       const Value* containers = at(member.value.find("spec"), "containers");
       if (member.key == "template" && containers != nullptr && containers->is_array()) {
         choose_scheduler(member.value);
+        if (bypasses_.empty()) bypasses_ = find_bypasses(member.value, dotted(path_), false);
       } else {
         find_templates(member.value, depth + 1);
       }
@@ -87,6 +89,12 @@ class Review {
     add({"spec", "suspend"}, [](text::JsonWriter& out) { out.field("value", true); });
   }
 
+  void look_for_bypasses(const Value& pod, bool fresh) {
+    bypasses_ = find_bypasses(pod, "", fresh);
+  }
+
+  std::vector<std::string> take_bypasses() { return std::move(bypasses_); }
+
   // The patch, or nothing.
   std::string take() && {
     if (!any_) return {};
@@ -106,31 +114,69 @@ class Review {
     patch_.end_object();
   }
 
+  static std::string dotted(const std::vector<std::string>& path) {
+    std::string out;
+    for (const std::string& part : path) out += (out.empty() ? "" : ".") + part;
+    return out;
+  }
+
   const WebhookOptions& options_;
-  std::vector<std::string> path_;
+  std::vector<std::string> path_, bypasses_;
   text::JsonWriter patch_;
   bool any_ = false;
 };
 
-std::string patch_for(const Value& request, const WebhookOptions& options) {
+struct Findings {
+  std::string patch;
+  std::vector<std::string> bypasses;
+  bool judged_before = false;  // by whoever let it in: nothing is refused now
+};
+
+// Of pods that are there only what is new in them is looked at: ephemeral containers.
+Findings look_at(const Value& request, const WebhookOptions& options) {
+  Findings out;
   const Value* object = request.find("object");
   const Value* kind_value = at(request.find("kind"), "kind");
   const Value* operation = request.find("operation");
-  if (object == nullptr || !object->is_object() || kind_value == nullptr) return {};
+  if (object == nullptr || !object->is_object() || kind_value == nullptr) return out;
   const std::string_view kind = kind_value->string();
   const bool created = operation != nullptr && operation->string() == "CREATE";
   const bool renews = kind == "Deployment" || kind == "StatefulSet" || kind == "CronJob";
-  if (!created && !renews) return {};
+  const Value* part = request.find("subResource");
+  const bool fresh = kind == "Pod" && part != nullptr && part->string() == "ephemeralcontainers";
+  if (!created && !renews && !fresh) return out;
   Review review(options);
   if (kind == "Pod") {
-    review.choose_scheduler(*object);
+    if (!fresh) review.choose_scheduler(*object);
+    review.look_for_bypasses(*object, fresh);
   } else {
     review.find_templates(*object, 0);
   }
   const Value* group = at(request.find("kind"), "group");
   const bool batch = group != nullptr && group->string() == "batch";
   if (options.suspend_queued_jobs && created && batch && kind == "Job") review.suspend(*object);
-  return std::move(review).take();
+  out.bypasses = review.take_bypasses();
+  out.judged_before = !created && !fresh;
+  out.patch = std::move(review).take();
+  return out;
+}
+
+void write_strings(text::JsonWriter& out, std::string_view key,
+                   const std::vector<std::string>& list) {
+  out.key(key);
+  out.begin_array();
+  for (const std::string& one : list) out.value("berth: " + one);
+  out.end_array();
+}
+
+// The first says enough; the others stand beside it as warnings.
+void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypasses) {
+  out.key("status");
+  out.begin_object();
+  out.field("code", 403);
+  out.field("reason", "Forbidden");
+  out.field("message", bypasses.front() + " (this cluster refuses ways around its GPUs' books)");
+  out.end_object();
 }
 
 }  // namespace
@@ -150,7 +196,8 @@ Result<std::string> review(std::string_view body, const WebhookOptions& options)
   }
   const Value* uid = at(request, "uid");
   if (uid == nullptr || uid->string().empty()) return invalid("request.uid: found nothing");
-  const std::string patch = patch_for(*request, options);
+  const Findings found = look_at(*request, options);
+  const bool refused = options.refuse_bypasses && !found.bypasses.empty() && !found.judged_before;
   text::JsonWriter out;
   out.begin_object();
   out.field("apiVersion", "admission.k8s.io/v1");
@@ -158,10 +205,12 @@ Result<std::string> review(std::string_view body, const WebhookOptions& options)
   out.key("response");
   out.begin_object();
   out.field("uid", uid->string());
-  out.field("allowed", true);
-  if (!patch.empty()) {
+  out.field("allowed", !refused);
+  if (refused) write_refusal(out, found.bypasses);
+  if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
+  if (!refused && !found.patch.empty()) {
     out.field("patchType", "JSONPatch");
-    out.field("patch", text::base64_encode(patch));
+    out.field("patch", text::base64_encode(found.patch));
   }
   out.end_object();
   out.end_object();

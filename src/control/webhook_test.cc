@@ -2,6 +2,7 @@
 
 #include <gtest/gtest.h>
 
+#include "control/bypass.h"
 #include "text/base64.h"
 #include "text/json.h"
 
@@ -65,6 +66,107 @@ TEST(Webhook, JobsOfQueuesAreSuspended) {
   EXPECT_EQ(webhook_patch("batch", "Job", R"({"spec":{)" + plain + "}}"), "");
   EXPECT_EQ(webhook_patch("batch", "Job", "{" + labels + R"(,"spec":{)" + plain + "}}", "UPDATE"),
             "");
+}
+
+// Who says what to a pod: its refusal, or "warned: " and the first warning, or "".
+std::string webhook_word(const std::string& object, bool refuse, std::string_view kind = "Pod",
+                         std::string_view operation = "CREATE", std::string_view part = "") {
+  std::string body = R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":)";
+  body.append(R"({"uid":"u1","operation":")").append(operation).append(R"(","subResource":")");
+  body.append(part).append(R"(","kind":{"group":"","version":"v1","kind":")").append(kind);
+  body.append(R"("},"object":)").append(object).append("}}");
+  const auto answer = review(body, {.refuse_bypasses = refuse});
+  if (!answer.ok()) return answer.error().to_string();
+  const auto document = text::parse_json(*answer);
+  const text::Value& response = *document->root().find("response");
+  const text::Value* warnings = response.find("warnings");
+  if (!response.find("allowed")->as_bool()) {
+    EXPECT_EQ(response.find("patch"), nullptr);
+    return std::string(response.find("status")->find("message")->string());
+  }
+  return warnings == nullptr ? "" : "warned: " + std::string(warnings->items()[0].string());
+}
+
+// What of the books' GPUs a pod can reach without asking for them. Each is warned of, and refused
+// where that was asked for, in every kind of container.
+TEST(Webhook, WaysAroundTheBooks) {
+  const struct {
+    const char *spec, *where;  // "": nothing is said
+  } rows[] = {
+      {R"("containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]}])",
+       "spec.containers[0].env[0]"},
+      {R"("containers":[{"env":[{"name":"A"},{"name":"NVIDIA_VISIBLE_DEVICES","value":"0,1"}]}])",
+       "spec.containers[0].env[1]"},
+      {R"("containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","valueFrom":{}}]}])",
+       "spec.containers[0].env[0]"},
+      {R"("containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"void"}]}])", ""},
+      {R"("containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"none"}]}])", ""},
+      {R"("containers":[{}],"initContainers":[{},{"restartPolicy":"Always","env":[)"
+       R"({"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]}])",
+       "spec.initContainers[1].env[0]"},
+      {R"("containers":[{"securityContext":{"privileged":true}}])",
+       "spec.containers[0].securityContext.privileged"},
+      {R"("containers":[{"securityContext":{"privileged":false}}])", ""},
+      {R"("containers":[{}],"initContainers":[{"securityContext":{"privileged":true}}])",
+       "spec.initContainers[0].securityContext.privileged"},
+      {R"("hostPID":true)", "spec.hostPID"},
+      {R"("hostPID":false,"hostNetwork":true)", ""},
+      {R"("volumes":[{"emptyDir":{}},{"hostPath":{"path":"/dev/nvidia0"}}])",
+       "spec.volumes[1].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/dev/nvidiactl"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/dev/nvidia-caps/nvidia-cap1"}}])",
+       "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"//dev/./x/../nvidia0/"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/dev"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/var/lib/kubelet"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/dev/shm"}}])", ""},
+      {R"("volumes":[{"hostPath":{"path":"/data/dev/nvidia0"}}])", ""},
+      {R"("containers":[{"volumeMounts":[{"mountPath":"/var/run/nvidia-container-devices/all"}]}])",
+       "spec.containers[0].volumeMounts[0]"},
+      {R"("containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}])", ""},
+      {R"("containers":7,"volumes":[1,{"hostPath":2}],"hostPID":"yes","initContainers":[null])",
+       ""},
+  };
+  for (const auto& row : rows) {
+    const std::string pod = R"({"spec":{)" + std::string(row.spec) + "}}";
+    const std::string where = row.where;
+    const std::string warned = webhook_word(pod, false), refused = webhook_word(pod, true);
+    if (where.empty()) {
+      EXPECT_EQ(warned + refused, "") << row.spec;
+      continue;
+    }
+    EXPECT_TRUE(warned.starts_with("warned: berth: " + where + ": ")) << row.spec << warned;
+    EXPECT_TRUE(refused.starts_with(where + ": ")) << row.spec << refused;
+  }
+  EXPECT_TRUE(webhook_word(R"({"metadata":{"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=0"}}})", 1)
+                  .starts_with("metadata.annotations: "));
+}
+
+TEST(Webhook, WaysAroundTheBooksInTemplatesAndEphemeralContainers) {
+  const std::string spec =
+      R"("spec":{"containers":[{"securityContext":{"privileged":true}}],"ephemeralContainers":[)"
+      R"({"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"all"}]}]})";
+  const std::string pod = "{" + spec + "}", made = R"({"spec":{"template":{)" + spec + "}}}";
+  EXPECT_TRUE(webhook_word(pod, true, "Pod", "UPDATE", "ephemeralcontainers")
+                  .starts_with("spec.ephemeralContainers[0].env[0]: "));
+  EXPECT_EQ(webhook_word(pod, true, "Pod", "UPDATE"), "") << "judged when it was made";
+  EXPECT_TRUE(webhook_word(made, true, "Deployment")
+                  .starts_with("spec.template.spec.containers[0].securityContext.privileged: "));
+  EXPECT_TRUE(webhook_word(made, true, "Deployment", "UPDATE")
+                  .starts_with("warned: berth: spec.template.spec.containers[0]"))
+      << "Kubernetes itself updates it";
+}
+
+// A pod can be as large as it likes; what is said of it cannot.
+TEST(Webhook, WaysAroundTheBooksAreToldOfInBounds) {
+  std::string spec = R"({"spec":{"containers":[)";
+  for (int i = 0; i < 100; ++i) {
+    spec += std::string(i == 0 ? "" : ",") + R"({"securityContext":{"privileged":true}})";
+  }
+  const auto document = text::parse_json(spec + "]}}");
+  ASSERT_TRUE(document.ok());
+  EXPECT_EQ(find_bypasses(document->root(), "", false).size(), kMostBypasses);
 }
 
 TEST(Webhook, WhatIsNoReviewIsRefused) {

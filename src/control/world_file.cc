@@ -1,10 +1,12 @@
 #include "control/world_file.h"
 
+#include <fcntl.h>
+#include <unistd.h>
+
 #include <algorithm>
-#include <cerrno>
-#include <system_error>
 #include <utility>
 
+#include "base/private_file.h"
 #include "control/bodies.h"
 #include "control/replay.h"
 
@@ -15,8 +17,16 @@ namespace {
 constexpr std::size_t kPrefix = 17;  // the sum and a space
 constexpr std::size_t kFileBuffer = 1 << 16;
 
+std::FILE* open_own(const std::string& path, int flags, const char* mode) {
+  const Result<int> opened = open_private(path, flags);
+  if (!opened.ok()) return nullptr;
+  std::FILE* file = ::fdopen(*opened, mode);
+  if (file == nullptr) ::close(*opened);
+  return file;
+}
+
 bool has_content(const std::string& path) {
-  std::FILE* file = std::fopen(path.c_str(), "rb");
+  std::FILE* file = open_own(path, O_RDONLY, "rb");
   if (file == nullptr) return false;
   const bool out = std::fgetc(file) != EOF;
   std::fclose(file);
@@ -33,12 +43,9 @@ FileWorldLog::~FileWorldLog() {
 }
 
 Status FileWorldLog::check() const {
-  std::FILE* file = std::fopen(path_.c_str(), "ab");
-  if (file == nullptr) {
-    return Error(Code::kUnavailable,
-                 path_ + " cannot be opened: " + std::generic_category().message(errno));
-  }
-  std::fclose(file);
+  const Result<int> opened = open_private(path_, O_WRONLY | O_APPEND | O_CREAT);
+  if (!opened.ok()) return opened.error();
+  ::close(*opened);
   return {};
 }
 
@@ -87,8 +94,8 @@ void FileWorldLog::start_file(std::string_view header) {
   if (old != nullptr) std::fclose(old);
   const std::string before = path_ + ".1";
   if (has_content(path_)) std::rename(path_.c_str(), before.c_str());
-  old = objects_.empty() ? nullptr : std::fopen(before.c_str(), "rb");
-  file_ = std::fopen(path_.c_str(), "wb");
+  old = objects_.empty() ? nullptr : open_own(before, O_RDONLY, "rb");
+  file_ = open_own(path_, O_WRONLY | O_CREAT | O_TRUNC, "wb");
   if (file_ != nullptr) std::setvbuf(file_, nullptr, _IOFBF, kFileBuffer);
   stopped_ = file_ == nullptr;
   if (stopped_) ++failures_;

@@ -3,7 +3,8 @@
 //
 // In memory there is a place in the file for each object (about 100 bytes), not its text. A write
 // that fails ends the log until the controller starts again: what is there is true as far as it
-// goes. Bounded: a file that cannot be ended in time stops at kMostTimes its size. One owner.
+// goes. Bounded: a file that cannot be ended in time stops at kMostTimes its size. The files are
+// their owner's alone (base/private_file.h). One owner.
 #pragma once
 
 #include <cstdint>

@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "objects/readers.h"
+#include "objects/kept.h"
 
 namespace berth::control {
 
@@ -14,26 +14,6 @@ namespace {
 using Packing = schedule::Policy::Packing;
 using By = schedule::Policy::Rule::By;
 using Victims = admit::Policy::Victims;
-
-// An object without what nobody decides by.
-void write_slim(JsonWriter& out, const Value& object) {
-  out.begin_object();
-  for (const text::Member& member : object.members()) {
-    const bool meta = member.key == "metadata", status = member.key == "status";
-    if ((!meta && !status) || !member.value.is_object()) {
-      out.field(member.key, member.value);
-      continue;
-    }
-    out.key(member.key);
-    out.begin_object();
-    for (const text::Member& inner : member.value.members()) {
-      if (inner.key == (meta ? "managedFields" : "images")) continue;
-      out.field(inner.key, inner.value);
-    }
-    out.end_object();
-  }
-  out.end_object();
-}
 
 std::string object_key(std::string_view version, std::string_view kind, std::string_view ns,
                        std::string_view name) {
@@ -163,7 +143,7 @@ void WorldLog::put(std::string_view version, std::string_view kind, const Value&
   out.field("v", version);
   out.field("k", kind);
   out.key("o");
-  write_slim(out, object);
+  objects::write_kept(out, object, {.arguments = false, .node_images = false});
   out.end_object();
   const Value* meta = object.find("metadata");
   const Value none;

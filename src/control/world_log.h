@@ -7,8 +7,8 @@
 //   {"op":"assume","pod":"a/b","uid":"...","node":"n0","gang":"","gpus":"0,1"}
 //   {"op":"decide","now":1,"objects":"<hex>","digest":"<hex>"}
 //
-// Objects are written without metadata.managedFields and a node's images, which nobody decides by.
-// One owner, on the loop's thread.
+// Objects are written without what nobody decides by, much of which may be secret (objects/kept.h),
+// and without a node's images. One owner, on the loop's thread.
 #pragma once
 
 #include <cstdint>

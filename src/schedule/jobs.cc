@@ -20,6 +20,14 @@ int gang_priority(const ClusterState& state, std::int32_t gang) {
   return highest;
 }
 
+namespace {
+
+// Pods of the cluster's own namespace are nobody's to evict, and the API server would not let us
+// (deploy/rbac/controller-fence.yaml).
+bool is_systems(const std::string& pod) { return pod.starts_with("kube-system/"); }
+
+}  // namespace
+
 std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_t itself,
                             std::int64_t now_ns) {
   std::map<std::pair<std::int32_t, PodId>, Job> found;  // by gang, or by pod
@@ -28,6 +36,7 @@ std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_
     if (!pod.info || pod.slot < 0 || pod.info->terminating || pod.info->queued) continue;
     auto gang = pod.info->gang;
     if (gang < 0 ? pod.info->priority >= priority : gang == itself) continue;
+    if (is_systems(pod.info->name)) continue;
     auto [it, fresh] = found.try_emplace(gang >= 0 ? std::pair{gang, PodId{0}} : std::pair{-1, id});
     Job& job = it->second;
     if (fresh) {

@@ -23,8 +23,8 @@ struct Job {
 // A gang's priority: its own, else the highest of its members.
 int gang_priority(const model::ClusterState& state, std::int32_t gang);
 
-// Running jobs of a lower priority, by priority, then name; without the gang itself and without
-// pods that are being deleted: those go anyway.
+// Running jobs of a lower priority, by priority, then name; without the gang itself, without pods
+// that are being deleted: those go anyway, and without pods of kube-system: those stay.
 std::vector<Job> jobs_below(const model::ClusterState& state, int priority, std::int32_t itself,
                             std::int64_t now_ns);
 

@@ -1,7 +1,10 @@
 #include "store/sqlite_store.h"
 
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
+#include <sys/stat.h>
+#include <unistd.h>
 
 #include <csignal>
 #include <cstring>
@@ -12,6 +15,7 @@
 
 #include "base/crash_point.h"
 #include "base/mutex.h"
+#include "base/private_file.h"
 
 namespace berth::store {
 namespace {
@@ -81,7 +85,20 @@ class Database {
   Statement put_, remove_, version_;
 };
 
+// SQLite gives its own files beside this one the rights that it has; older ones are narrowed here.
+// What else is wrong with the path SQLite says.
+Status make_private(const std::string& path) {
+  constexpr mode_t kOwn = S_IRUSR | S_IWUSR;
+  const int fd = ::open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, kOwn);
+  if (fd >= 0) ::close(fd);
+  for (const char* beside : {"", "-wal", "-shm", "-journal"}) {
+    BERTH_CHECK(narrow_file(path + beside));
+  }
+  return {};
+}
+
 Result<std::unique_ptr<Database>> Database::open(const SqliteOptions& options) {
+  BERTH_CHECK(make_private(options.path));
   std::unique_ptr<Database> opened(new Database(options.path));
   sqlite3* db = nullptr;
   int flags = SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_NOMUTEX;

@@ -1,6 +1,7 @@
 #include "store/sqlite_store.h"
 
 #include <sqlite3.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -75,7 +76,7 @@ TEST_F(SqliteStoreTest, RefusesFilesThatAreNotItsOwn) {
        },
        "damaged"},
       {"no directory", [&] { path_ = dir_ + "/none/store.db"; }, "unable to open"},
-      {"a directory", [&] { path_ = dir_; }, "unable to open"},
+      {"a directory", [&] { path_ = dir_; }, "no plain file"},
       {"no name", [&] { path_ = ""; }, "path"},
   };
   for (auto& c : cases) {
@@ -86,6 +87,30 @@ TEST_F(SqliteStoreTest, RefusesFilesThatAreNotItsOwn) {
     EXPECT_NE(said.find(c.says), std::string::npos) << said;
     EXPECT_NE(said.find(path_), std::string::npos) << said;
   }
+}
+
+// It holds every object of a cluster, environment and all.
+TEST_F(SqliteStoreTest, IsItsOwnersAlone) {
+  const mode_t before = ::umask(0);
+  {
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok()) << store.error().to_string();
+    int files = 0;
+    for (const auto& file : std::filesystem::directory_iterator(dir_)) {
+      EXPECT_EQ(static_cast<int>(file.status().permissions()), 0600) << file.path();
+      ++files;
+    }
+    EXPECT_GE(files, 2) << "the database and its log";
+  }
+  ::umask(before);
+  std::filesystem::permissions(path_, std::filesystem::perms(0644));
+  std::ofstream(path_ + "-journal") << "";
+  std::filesystem::permissions(path_ + "-journal", std::filesystem::perms(0666));
+  EXPECT_TRUE(open_sqlite({path_}, on_.loop).ok()) << "one from before is narrowed";
+  EXPECT_EQ(static_cast<int>(std::filesystem::status(path_).permissions()), 0600);
+  std::filesystem::rename(path_, path_ + ".elsewhere");
+  std::filesystem::create_symlink(path_ + ".elsewhere", path_);
+  EXPECT_NE(refusal().find("symbolic link"), std::string::npos) << refusal();
 }
 
 TEST_F(SqliteStoreTest, RefusesADamagedFileOrReadsItRight) {

@@ -47,7 +47,7 @@ class Webhook(unittest.TestCase):
         cls.log = tempfile.TemporaryFile()
         cls.controller = subprocess.Popen(
             [BERTH, "controller", "--kubeconfig", os.environ["KUBECONFIG"], "--no-election",
-             "--webhook", where, "--webhook-url", f"https://{where}"],
+             "--webhook", where, "--webhook-url", f"https://{where}", "--refuse-bypasses"],
             stdout=cls.log, stderr=cls.log)
         cls.wait_registered()
 
@@ -111,6 +111,45 @@ class Webhook(unittest.TestCase):
         spec = self.made("managed", "jobs", job("queued", GPU, {QUEUE: "q"}))
         self.assertEqual(spec["template"]["spec"]["schedulerName"], "berth")
         self.assertTrue(spec["suspend"])
+
+    def answer(self, method, path, body, kind="application/json"):
+        status, headers, text = self.server.request(method, path, json.dumps(body), {"Content-Type": kind})
+        return status, json.loads(text).get("message", ""), {k.lower(): v for k, v in headers.items()}.get("warning", "")
+
+    def test_ways_around_the_books(self):
+        """A pod reaches no GPU that it did not ask for; where berth does not look after it, it is not judged."""
+        visible = [{"name": "NVIDIA_VISIBLE_DEVICES", "value": "all"}]
+        extra = {"name": "x", "image": "i"}
+        rows = {
+            "env[0]": {"containers": [{**extra, "env": visible}]},
+            "initContainers[0].env[0]": {"initContainers": [{**extra, "env": visible}]},
+            "initContainers[0].securityContext.privileged": {"initContainers": [
+                {**extra, "restartPolicy": "Always", "securityContext": {"privileged": True}}]},
+            "containers[0].securityContext.privileged": {"containers": [{**extra, "securityContext": {"privileged": True}}]},
+            "volumes[0].hostPath": {"volumes": [{"name": "v", "hostPath": {"path": "/dev/nvidia0"}}]},
+            "hostPID": {"hostPID": True},
+        }
+        for i, (where, change) in enumerate(rows.items()):
+            pod = {"metadata": {"name": f"around-{i}"}, "spec": {**pod_spec({}), **change}}
+            status, message, warning = self.answer("POST", "/api/v1/namespaces/managed/pods", pod)
+            self.assertEqual(status, 403, message)
+            self.assertIn(where, message)
+            self.assertIn(where, warning)
+            status, message, _ = self.answer("POST", "/api/v1/namespaces/free/pods", pod)
+            self.assertEqual(status, 201, message)
+        template = {"spec": {**pod_spec({}), **rows["env[0]"]}}
+        status, message, _ = self.answer("POST", "/apis/batch/v1/namespaces/managed/jobs", {
+            "apiVersion": "batch/v1", "kind": "Job", "metadata": {"name": "around"}, "spec": {"template": template}})
+        self.assertEqual(status, 403, message)
+        self.assertIn("spec.template.spec.containers[0].env[0]", message)
+
+    def test_ways_around_the_books_later(self):
+        self.made("managed", "pods", {"metadata": {"name": "debugged"}, "spec": pod_spec({})})
+        path = "/api/v1/namespaces/managed/pods/debugged/ephemeralcontainers"
+        for more, want in (({"securityContext": {"privileged": True}}, 403), ({}, 200)):
+            status, message, _ = self.answer("PATCH", path, {"spec": {"ephemeralContainers": [
+                {"name": "e", "image": "i", **more}]}}, "application/strategic-merge-patch+json")
+            self.assertEqual(status, want, message)
 
 
 if __name__ == "__main__":

@@ -105,8 +105,17 @@ class Reader:
             elif rest[0] in "|>":
                 out[key] = self.folded(indent, rest)
             else:
-                out[key] = self.scalar_or_flow(rest, line.number)
+                out[key] = self.scalar_or_flow(self.wrapped(rest, indent), line.number)
         return out
+
+    def wrapped(self, text, indent):
+        """A plain scalar that a writer folded goes on in lines that stand deeper."""
+        while text[0] not in "\"'[{&*!" and (line := self.peek()) is not None and line.indent > indent:
+            text += " " + line.text
+            self.at += 1
+            if ": " in text or text.endswith(":"):
+                raise NotPlain(f"line {line.number}: unexpected indentation")
+        return text
 
     def below(self, indent):
         line = self.peek()
@@ -128,7 +137,7 @@ class Reader:
     def scalar_or_flow(self, text, number):
         if text[0] in "&*!":
             raise NotPlain(f"line {number}: {text[0]} is not read")
-        while text[0] in "\"'" and (len(text) == 1 or text[-1] != text[0]):  # folded by a writer
+        while text[0] in "\"'" and not closed(text):  # folded by a writer
             line = self.peek()
             if line is None:
                 raise NotPlain(f"line {number}: no end of {text[0]}")
@@ -146,6 +155,10 @@ class Reader:
         if text[end:].strip():
             raise NotPlain(f"line {number}: after {text[:end]}: {text[end:]}")
         return value
+
+
+def closed(text):
+    return len(text) > 1 and text[-1] == text[0] and (text[0] == '"' or text.count("'") % 2 == 0)
 
 
 def balanced(text):
@@ -184,7 +197,7 @@ def flow(text, at):
 
 def scalar(text):
     if len(text) > 1 and text[0] == text[-1] and text[0] in "\"'":
-        return text[1:-1]
+        return text[1:-1].replace("''", "'") if text[0] == "'" else text[1:-1]
     if text in ("true", "false"):
         return text == "true"
     if text in ("null", "~", ""):

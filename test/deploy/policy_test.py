@@ -56,13 +56,33 @@ class Shipped(unittest.TestCase):
                 self.assertIn((subject["kind"], subject["name"]), there)
                 self.assertEqual(subject["namespace"], "berth-system")
 
+    def test_events_of_agents_are_in_one_namespace(self):
+        roles = [o for path, o in shipped() if o["kind"] == "Role" and o["metadata"]["name"] == "berth-agent"]
+        self.assertEqual([o["metadata"]["namespace"] for o in roles], ["default"] * 2)
+
     def test_agents_write_no_pods(self):
         agents = [o for _, o in shipped() if o["kind"] == "ClusterRole" and o["metadata"]["name"] == "berth-agent"]
         self.assertEqual(len(agents), 2)  # rbac/ and berth.yaml
         for agent in agents:
             for rule in agent["rules"]:
                 if any(r.split("/")[0] == "pods" for r in rule["resources"]):
-                    self.assertLessEqual(set(rule["verbs"]), {"get", "list", "watch"})
+                    self.assertLessEqual(set(rule["verbs"]), {"list", "watch"})
+                self.assertNotIn("events", rule["resources"], "of one namespace alone")
+
+    def test_every_policy_is_bound_and_fails_closed(self):
+        objects = [o for path, o in shipped() if path == "berth.yaml"]
+        bound = {o["spec"]["policyName"]: o["spec"]["validationActions"] for o in objects
+                 if o["kind"] == "ValidatingAdmissionPolicyBinding"}
+        policies = [o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"]
+        self.assertEqual(bound, {o["metadata"]["name"]: ["Deny"] for o in policies})
+        self.assertEqual(len(policies), 6)
+        for one in policies:
+            self.assertEqual(one["spec"]["failurePolicy"], "Fail")
+            # Of berth's own accounts alone: nobody else's writes wait for them.
+            conditions = [c["expression"] for c in one["spec"]["matchConditions"]]
+            account = one["metadata"]["name"].split("-")[1]
+            self.assertEqual(conditions, [
+                f'request.userInfo.username == "system:serviceaccount:berth-system:berth-{account}"'])
 
     def test_rights_are_those_of_rbac(self):
         """Which the tests on a real API server are run with."""
@@ -232,10 +252,11 @@ class Policy(unittest.TestCase):
 class PlainYaml(unittest.TestCase):
     def test_reads(self):
         text = ("# c\na: 1 # one\nb:\n- x\n- k: v\n  l: [p, 'q r',\n      \"s\"]\n- {m: [n], o: true}\n"
-                "c: >-\n  two\n  lines\nd: \"#no comment\"\ng: '\"a\" +\n  b'\ne:\n---\n---\nf: v1:2\n")
+                "c: >-\n  two\n  lines\nd: \"#no comment\"\ng: '\"a\" +\n  b'\ne:\n---\n---\nf: v1:2\n"
+                "h: it goes\n  on and\n  on\ni: 'a ''b'''\n")
         self.assertEqual(documents(text), [
             {"a": 1, "b": ["x", {"k": "v", "l": ["p", "q r", "s"]}, {"m": ["n"], "o": True}], "c": "two lines",
-             "d": "#no comment", "g": '"a" + b', "e": None}, {"f": "v1:2"}])
+             "d": "#no comment", "g": '"a" + b', "e": None}, {"f": "v1:2", "h": "it goes on and on", "i": "a 'b'"}])
 
     def test_refuses(self):
         for text in ("a: &x 1", "a: *x", "a: !t 1", "a:\n\tb: 1", "a: 1\na: 2", "a: [1", "a\n", "a: 1\n  b: 2"):

@@ -12,6 +12,10 @@ RBAC = os.path.join(rig.HERE, "..", "..", "deploy", "rbac")
 ACCOUNT = "system:serviceaccount:berth-system:"
 ROLES = "/apis/rbac.authorization.k8s.io/v1"
 CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
+NODE = "/api/v1/nodes/node-0"
+EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
+GPU_NODES = "/apis/berth.dev/v1alpha1/gpunodes"
+GPU_NODE = {"apiVersion": "berth.dev/v1alpha1", "kind": "GpuNode"}
 # Granted and not used below, and why.
 UNUSED = {
     ("", "nodes", "get"): "a node that refuses pods again and again",
@@ -30,7 +34,7 @@ UNUSED = {
 
 class Rights(rig.Test):
     def apply(self, r):
-        for name in ("namespace", "controller", "agent", "agent-fence"):
+        for name in ("namespace", "controller", "controller-fence", "agent", "agent-fence"):
             r.kubectl("apply", "--server-side", "--validate=strict", "-f", os.path.join(RBAC, name + ".yaml"))
 
     def token(self, r, account, pod=None):
@@ -129,43 +133,203 @@ class Rights(rig.Test):
         self.assertEqual(granted - used - lists - set(UNUSED), set(), "granted and never used")
         self.figure(f"{len(mine)} requests, {len(granted)} rights, {len(granted - used)} of them not used here")
 
+    def agents(self, r):
+        """A client with the token of the agent of node-0, and one with a token that names no node."""
+        self.apply(r)
+        r.nodes(2)
+        spec = {**rig.pod_spec(0), "serviceAccountName": "berth-agent", "nodeName": "node-0"}
+        pod = r.api.post("/api/v1/namespaces/berth-system/pods", {"metadata": {"name": "agent"}, "spec": spec})
+        of_pod = rig.Api(r.cluster.write_kubeconfig("agent", self.token(r, "berth-agent", pod)))
+        by_hand = rig.Api(r.cluster.write_kubeconfig("by-hand", self.token(r, "berth-agent")))
+        self.fences_stand(r, of_pod)
+        return of_pod, by_hand
+
+    def fences_stand(self, r, of_agent):
+        """The server takes a moment before it asks new policies: one refusal of each."""
+        label = {"metadata": {"labels": {"node-restriction.kubernetes.io/x": "1"}}}
+        event = self.event("berth-agent", {"kind": "Pod", "name": "x", "namespace": "default", "apiVersion": "v1"})
+        r.wait("the fence stands", lambda: self.answer(lambda: of_agent.merge(
+            "/api/v1/nodes/node-1", {"metadata": {"labels": {"nvidia.com/x": "1"}}})) == 422)
+        r.wait("fields are fenced", lambda: self.answer(lambda: of_agent.merge("/api/v1/nodes/node-0", label)) == 422)
+        r.wait("events are fenced", lambda: self.answer(lambda: of_agent.post(EVENTS, event)) == 422)
+        # Dry, so that it is not there when it is made below.
+        r.wait("GpuNodes are fenced", lambda: self.answer(lambda: of_agent.post(
+            GPU_NODES + "?dryRun=All", {**GPU_NODE, "metadata": {"name": "node-0"}, "spec": {"reservedGpus": [0]}})) == 422)
+
+    @staticmethod
+    def event(controller, regarding, **more):
+        return {"apiVersion": "events.k8s.io/v1", "kind": "Event", "metadata": {"generateName": "e-"}, "action": "Monitoring",
+                "reason": "Told", "type": "Warning", "note": "n", "reportingController": controller,
+                "reportingInstance": "i", "eventTime": "2026-01-01T00:00:00.000000Z", "regarding": regarding, **more}
+
+    def check(self, rows):
+        for i, (want, call) in enumerate(rows):
+            self.assertEqual(self.answer(call), want, f"row {i}")
+        self.figure(f"{len(rows)} requests answered as the roles and the fences say")
+
     def test_an_agent_writes_its_own_node_alone(self):
         with rig.Rig(self, controllers=None, rbac=True) as r:
-            self.apply(r)
-            r.nodes(2)
-            spec = {**rig.pod_spec(0), "serviceAccountName": "berth-agent", "nodeName": "node-0"}
-            pod = r.api.post("/api/v1/namespaces/berth-system/pods", {"metadata": {"name": "agent"}, "spec": spec})
-            of_pod = rig.Api(r.cluster.write_kubeconfig("agent", self.token(r, "berth-agent", pod)))
-            by_hand = rig.Api(r.cluster.write_kubeconfig("by-hand", self.token(r, "berth-agent")))
-            label = {"metadata": {"labels": {"berth.dev/x": "1"}}}
-            r.wait("the fence stands", lambda: self.answer(lambda: of_pod.merge("/api/v1/nodes/node-1", label)) == 422)
-            gpu_node = {"apiVersion": "berth.dev/v1alpha1", "kind": "GpuNode"}
-            status = {"status": {"conditions": [{"type": "GpusHealthy", "status": "True"}]}}
-            gpus = "/apis/berth.dev/v1alpha1/gpunodes"
+            of_pod, by_hand = self.agents(r)
+            label = {"metadata": {"labels": {"nvidia.com/gpu.product": "x"}}}
+            status = {"status": {"conditions": [{"type": "GpuHealthy", "status": "True"}]}}
 
-            def made(name):
-                return {**gpu_node, "metadata": {"name": name}}
+            def made(name, **more):
+                return {**GPU_NODE, "metadata": {"name": name, **more}}
 
-            rows = [
-                (200, lambda: of_pod.merge("/api/v1/nodes/node-0", label)),
-                (200, lambda: of_pod.call("PATCH", "/api/v1/nodes/node-0/status", status, patch="strategic")),
+            def owner(kind, name):
+                return [{"apiVersion": "v1", "kind": kind, "name": name, "uid": "0a0a0a0a-0000-4000-8000-000000000000"}]
+
+            own = {"kind": "Node", "name": "node-0", "apiVersion": "v1"}
+            self.check([
+                (200, lambda: of_pod.merge(NODE, label)),
+                (200, lambda: of_pod.call("PATCH", NODE + "/status", status, patch="strategic")),
                 (422, lambda: of_pod.call("PATCH", "/api/v1/nodes/node-1/status", status, patch="strategic")),
-                (200, lambda: of_pod.post(gpus, made("node-0"))),
-                (422, lambda: of_pod.post(gpus, made("node-1"))),
-                (200, lambda: of_pod.merge(gpus + "/node-0", {"metadata": {"labels": {"a": "b"}}})),
-                (422, lambda: by_hand.merge("/api/v1/nodes/node-0", label)),
+                (422, lambda: of_pod.post(GPU_NODES, made("node-1"))),
+                (422, lambda: of_pod.post(GPU_NODES, made("node-0", ownerReferences=owner("Node", "node-1")))),
+                (422, lambda: of_pod.post(GPU_NODES, made("node-0", ownerReferences=owner("Pod", "node-0")))),
+                (422, lambda: of_pod.post(GPU_NODES, made("node-0", finalizers=["a.io/b"]))),
+                (200, lambda: of_pod.post(GPU_NODES, made("node-0", ownerReferences=owner("Node", "node-0")))),
+                (200, lambda: of_pod.merge(GPU_NODES + "/node-0/status", {"status": {"driverVersion": "580.1"}})),
+                (422, lambda: of_pod.merge(GPU_NODES + "/node-0", {"metadata": {"labels": {"a": "b"}}})),
+                (422, lambda: of_pod.merge(GPU_NODES + "/node-0", {"spec": {"reservedGpus": [1]}})),
+                (422, lambda: by_hand.merge(NODE, label)),
                 (200, lambda: of_pod.get("/api/v1/pods?fieldSelector=spec.nodeName%3Dnode-0")),
+                (403, lambda: of_pod.get("/api/v1/namespaces/berth-system/pods/agent")),
+                (403, lambda: of_pod.get(NODE)),
                 (403, lambda: of_pod.merge("/api/v1/namespaces/berth-system/pods/agent", label)),
                 (403, lambda: of_pod.post("/api/v1/namespaces/berth-system/pods", {"metadata": {"name": "x"},
                                                                                    "spec": rig.pod_spec(0)})),
                 (403, lambda: of_pod.get("/api/v1/secrets")),
                 (403, lambda: of_pod.get("/api/v1/namespaces/berth-system/secrets/berth-webhook")),
-                (403, lambda: of_pod.delete("/api/v1/nodes/node-0")),
-                (403, lambda: of_pod.get("/api/v1/nodes/node-0/proxy/healthz")),
-            ]
-            for i, (want, call) in enumerate(rows):
-                self.assertEqual(self.answer(call), want, f"row {i}")
-            self.figure(f"{len(rows)} requests answered as the roles and the fence say")
+                (403, lambda: of_pod.post("/api/v1/nodes", {"metadata": {"name": "node-9"}})),
+                (403, lambda: of_pod.delete(NODE)),
+                (403, lambda: of_pod.get(NODE + "/proxy/healthz")),
+                (200, lambda: of_pod.post(EVENTS, self.event("berth-agent", own))),
+                (422, lambda: of_pod.post(EVENTS, self.event("kubelet", own))),
+                (422, lambda: of_pod.post(EVENTS, self.event("berth-agent", {**own, "name": "node-1"}))),
+                (422, lambda: of_pod.post(EVENTS, self.event("berth-agent", own, related=own))),
+                (422, lambda: by_hand.post(EVENTS, self.event("berth-agent", own))),
+                (403, lambda: of_pod.post(EVENTS.replace("default", "kube-system"), self.event("berth-agent", own))),
+                (403, lambda: of_pod.post("/api/v1/namespaces/default/events", {
+                    "metadata": {"generateName": "e-"}, "involvedObject": own, "source": {"component": "kubelet"}})),
+            ])
+
+    def test_an_agent_changes_what_is_its_own_of_the_node(self):
+        """Every field of a Node, by each kind of patch and by both ways in."""
+        with rig.Rig(self, controllers=None, rbac=True) as r:
+            of_pod, _ = self.agents(r)
+            r.api.merge(NODE, {"metadata": {"labels": {"a.io/b": "c"}, "annotations": {"a.io/b": "c"}}, "spec": {"taints": [
+                {"key": "berth.dev/agent-not-ready", "effect": "NoSchedule"}, {"key": "a.io/b", "effect": "NoSchedule"}]}})
+            taints = r.api.get(NODE)["spec"]["taints"]
+            ready = {"type": "Ready", "status": "False", "reason": "r", "message": "m"}
+
+            def merged(body, path=NODE):
+                return lambda: of_pod.merge(path, body)
+
+            def labelled(key, value="x"):
+                return {"metadata": {"labels": {key: value}}}
+
+            def applied(body):
+                return lambda: of_pod.call("PATCH", NODE + "?fieldManager=m&force=true", {
+                    "apiVersion": "v1", "kind": "Node", **body}, patch="apply")
+
+            def strategic(body, path=NODE + "/status"):
+                return lambda: of_pod.call("PATCH", path, body, patch="strategic")
+
+            refused = [merged(labelled(key), path) for path in (NODE, NODE + "/status") for key in (
+                "node-restriction.kubernetes.io/x", "node-role.kubernetes.io/control-plane", "kubernetes.io/hostname",
+                "topology.kubernetes.io/zone", "node.kubernetes.io/instance-type", "berth.dev/x", "x.nvidia.com/y",
+                "nvidia.com/mig.config", "nvidia.com/gpu.deploy.driver", "feature.node.kubernetes.io/cpu-x", "a.io/new")]
+            refused += [merged(labelled("a.io/b", None)), merged(labelled("kubernetes.io/hostname", None))]
+            refused += [applied({"metadata": {"name": "node-0", "labels": {"node-role.kubernetes.io/x": ""}}})]
+            for metadata in ({"annotations": {"x": "y"}}, {"annotations": {"a.io/b": None}}, {"finalizers": ["a.io/b"]},
+                             {"ownerReferences": [{"apiVersion": "v1", "kind": "Pod", "name": "x", "uid": "u"}]}):
+                refused += [merged({"metadata": metadata}, path) for path in (NODE, NODE + "/status")]
+            refused += [merged({"spec": spec}) for spec in (
+                {"unschedulable": True}, {"providerID": "x://y"}, {"podCIDR": "10.0.0.0/24", "podCIDRs": ["10.0.0.0/24"]},
+                {"taints": [*taints, {"key": "x", "effect": "NoExecute"}]}, {"taints": [taints[0]]}, {"taints": None},
+                {"taints": [*taints, {"key": "berth.dev/rejecting", "effect": "NoSchedule"}]},
+                {"taints": [{**taints[0], "value": "x"}, taints[1]]})]
+            refused += [merged({"status": status}, NODE + "/status") for status in (
+                {"addresses": [{"type": "InternalIP", "address": "10.0.0.9"}]}, {"allocatable": {rig.GPU: "64"}},
+                {"capacity": {rig.GPU: "64"}}, {"capacity": {"cpu": "1"}}, {"phase": "Terminated"},
+                {"nodeInfo": {"kubeletVersion": "v0"}}, {"daemonEndpoints": {"kubeletEndpoint": {"Port": 1}}},
+                {"images": [{"names": ["x"]}]}, {"volumesInUse": ["x"]}, {"conditions": []}, {"conditions": None})]
+            refused += [strategic({"status": {"conditions": [one]}}) for one in (
+                ready, {**ready, "type": "MemoryPressure", "status": "True"}, {**ready, "type": "Made"},
+                {"type": "Ready", "$patch": "delete"})]
+            allowed = [merged(labelled(key), path) for path in (NODE, NODE + "/status") for key in (
+                "nvidia.com/gpu.product", "gpu.nvidia.com/nvlink-enabled", "feature.node.kubernetes.io/pci-10de.present",
+                "feature.node.kubernetes.io/kernel-version.full", "nvidia.com/mig.config.state")]
+            allowed += [applied({"metadata": {"name": "node-0", "labels": {"nvidia.com/gpu.count": "8"}}}),
+                        merged(labelled("nvidia.com/gpu.product", None))]
+            allowed += [strategic({"status": {"conditions": [one]}}) for one in (
+                {**ready, "type": "GpuReady"}, {**ready, "type": "GpuHealthy"}, {"type": "GpuHealthy", "$patch": "delete"})]
+            allowed += [lambda: of_pod.call("PATCH", NODE, [
+                {"op": "test", "path": "/spec/taints", "value": taints},
+                {"op": "replace", "path": "/spec/taints", "value": [taints[1]]}], patch="json")]
+            self.check([(422, call) for call in refused] + [(200, call) for call in allowed])
+            node = r.api.get(NODE)
+            self.assertEqual(node["spec"]["taints"], [taints[1]])
+            self.assertEqual(node["status"]["allocatable"][rig.GPU], "8")
+
+    def test_the_controller_changes_what_is_its_own(self):
+        """Pods of others are deleted and let go; those of the system are not, and no image is exchanged."""
+        with rig.Rig(self, controllers=None, rbac=True) as r:
+            self.apply(r)
+            r.nodes(1)
+            api = rig.Api(r.cluster.write_kubeconfig("account", self.token(r, "berth-controller")))
+            r.namespace("team")
+            spec = {**rig.pod_spec(1), "schedulingGates": [{"name": "kueue.x-k8s.io/admission"}]}
+            paths = {}
+            for ns in ("team", "kube-system", "berth-system"):
+                paths[ns] = f"/api/v1/namespaces/{ns}/pods/p"
+                r.api.post(paths[ns][:-2], {"metadata": {"name": "p", "finalizers": ["a.io/b"], "labels": {"a": "b"}},
+                                            "spec": spec})
+            pod, rejecting = paths["team"], {"key": "berth.dev/rejecting", "value": "1", "effect": "NoSchedule"}
+            other = {"key": "a.io/b", "effect": "NoSchedule"}
+            r.api.merge(NODE, {"spec": {"taints": [other]}})
+            cordon = {"spec": {"unschedulable": True}}
+            r.wait("nodes are fenced", lambda: self.answer(lambda: api.merge(NODE + "?dryRun=All", cordon)) == 422)
+            r.wait("pods are fenced", lambda: self.answer(
+                lambda: api.delete(paths["kube-system"] + "?dryRun=All")) == 422)
+
+            def strategic(path, body):
+                return lambda: api.call("PATCH", path, body, patch="strategic")
+
+            def image(kind):
+                return {"spec": {kind: [{"name": "c", "image": "evil"}]}}
+
+            condition = {"status": {"conditions": [{"type": "PodScheduled", "status": "False", "reason": "Unschedulable"}]}}
+            gates = {"spec": {"schedulingGates": [{"name": "kueue.x-k8s.io/admission", "$patch": "delete"}],
+                              "nodeSelector": {"a": "b"}}}
+            self.check([
+                *[(422, lambda path=paths[ns]: api.delete(path)) for ns in ("kube-system", "berth-system")],
+                *[(422, strategic(paths[ns], gates)) for ns in ("kube-system", "berth-system")],
+                (422, strategic(pod, image("containers"))),
+                (422, strategic(pod, {"metadata": {"labels": {"a": "c"}}})),
+                (422, strategic(pod, {"metadata": {"annotations": {"berth.dev/gpus": "0"}}})),
+                (422, strategic(pod, {"metadata": {"finalizers": ["c.io/d"]}})),
+                (422, strategic(pod, {"metadata": {"ownerReferences": [
+                    {"apiVersion": "v1", "kind": "Node", "name": "x", "uid": "u"}]}})),
+                (422, strategic(pod, {"spec": {"activeDeadlineSeconds": 1}})),
+                (422, strategic(pod + "/status", {"status": {"phase": "Succeeded"}})),
+                (422, strategic(pod + "/status", {"metadata": {"labels": {"a": "c"}}})),
+                (200, strategic(pod + "/status", condition)),
+                (200, strategic(paths["kube-system"] + "/status", condition)),
+                (200, strategic(pod, gates)),
+                (200, strategic(pod, {"metadata": {"$deleteFromPrimitiveList/finalizers": ["a.io/b"]}})),
+                (200, lambda: api.delete(pod)),
+                (422, lambda: api.merge(NODE, cordon)),
+                (422, lambda: api.merge(NODE, {"metadata": {"labels": {"a": "b"}}})),
+                (422, lambda: api.merge(NODE, {"metadata": {"annotations": {"a": "b"}}})),
+                (422, lambda: api.merge(NODE, {"spec": {"taints": []}})),
+                (422, lambda: api.merge(NODE, {"spec": {"taints": [other, {**other, "key": "c"}]}})),
+                (422, lambda: api.merge(NODE, {"spec": {"taints": [other, {**rejecting, "effect": "NoExecute"}]}})),
+                (403, lambda: api.merge(NODE + "/status", {"status": {"phase": "x"}})),
+                (200, lambda: api.merge(NODE, {"spec": {"taints": [other, rejecting]}})),
+                (200, lambda: api.merge(NODE, {"spec": {"taints": [other]}})),
+            ])
 
     def test_the_controller_cannot_do_more(self):
         with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:

@@ -5,6 +5,7 @@
 """
 import base64
 import http.client
+import http.server
 import json
 import os
 import re
@@ -273,9 +274,44 @@ class PageWithAgents(unittest.TestCase):
             status, _, text = cls.server.request("PATCH", f"/api/v1/nodes/{node}/status", json.dumps(patch),
                                                  {"Content-Type": "application/merge-patch+json"})
             assert status == 200, text
+        cls.pretend(int(port))
         controller = cls.start(["controller", "--kubeconfig", cls.kubeconfig, "--no-election", "--page", "127.0.0.1:0",
                                 "--agent-port", port])
         cls.port = int(re.search(r"port=(\d+)", cls.read_until(controller, "serving the page"))[1])
+
+    @classmethod
+    def pretend(cls, port):
+        """A tenant's pod with the labels of an agent, which would say that the GPUs of gpu-1 are busy."""
+        cls.asked = []
+
+        class Liar(http.server.BaseHTTPRequestHandler):
+            def do_GET(self):
+                cls.asked.append(self.path)
+                body = "".join(f'DCGM_FI_DEV_GPU_UTIL{{gpu="{i}"}} 99\n' for i in range(8)).encode()
+                self.send_response(200)
+                self.send_header("Content-Length", str(len(body)))
+                self.end_headers()
+                self.wfile.write(body)
+
+            def log_message(self, *_):
+                pass
+
+        cls.liar = http.server.ThreadingHTTPServer(("127.0.0.4", port), Liar)
+        threading.Thread(target=cls.liar.serve_forever, daemon=True).start()
+        pod = {"metadata": {"name": "liar", "labels": {
+            "app.kubernetes.io/name": "berth", "app.kubernetes.io/component": "agent"}}, "spec": {
+                "nodeName": "gpu-1", "serviceAccountName": "berth-agent", "containers": [{"name": "c", "image": "i"}]}}
+        path = "/api/v1/namespaces/default/pods"
+        status, _, text = cls.server.request("POST", path, json.dumps(pod))
+        assert status == 201, text
+        # Its kubelet is a simulated one, and gives it another address.
+        end, mine = time.monotonic() + LIMIT_SECONDS, {"status": {"podIP": "127.0.0.4", "podIPs": [{"ip": "127.0.0.4"}]}}
+        while json.loads(text)["status"].get("phase") != "Running":
+            assert time.monotonic() < end, text
+            text = cls.server.request("GET", path + "/liar")[2]
+        status, _, text = cls.server.request("PATCH", path + "/liar/status", json.dumps(mine),
+                                             {"Content-Type": "application/merge-patch+json"})
+        assert status == 200 and json.loads(text)["status"]["podIP"] == "127.0.0.4", text
 
     @classmethod
     def start(cls, command):
@@ -297,6 +333,7 @@ class PageWithAgents(unittest.TestCase):
             process.terminate()
             process.communicate(timeout=60)
             assert process.returncode == 0, process.args
+        cls.liar.shutdown()
         cls.folder.cleanup()
 
     def page(self):
@@ -325,7 +362,8 @@ class PageWithAgents(unittest.TestCase):
             self.assertLess(time.monotonic(), end, (page["telemetry"], page["gpus"], busy))
         self.assertEqual(len(busy["gpu-0"]), 8)
         self.assertTrue(all(0 <= b <= 100 for b in busy["gpu-0"]), busy)
-        self.assertEqual(set(busy["gpu-1"]), {-1})  # nobody answers there
+        self.assertEqual(set(busy["gpu-1"]), {-1})  # nobody answers there, and a liar is not asked
+        self.assertEqual(self.asked, [])
         self.assertEqual(page["telemetry"]["silent"], 1)
         self.assertTrue(page["telemetry"]["oldest"])
         self.assertTrue(page["trend"])
