@@ -180,11 +180,19 @@ void World::feed_pod(model::PodSpec& pod) {
   }
 }
 
-void World::refresh(std::vector<objects::Note>& refused) {
+objects::ObjectSet::PlaceOf World::believed() const {
+  return [this](const std::string& key, const objects::LivePod& pod) {
+    const auto it = assumed_.find(key);
+    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
+    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
+  };
+}
+
+void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread) {
   note("refresh");
   bool more = true;
   while (more) {
-    objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce);
+    objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
     if (changes.everything) {
       const auto queue_pods = std::move(queue_pods_);
       start_over();
@@ -219,6 +227,7 @@ void World::refresh(std::vector<objects::Note>& refused) {
     }
     if (changes.budgets_changed) builder_->set_budgets(std::move(changes.budgets));
     std::move(changes.refused.begin(), changes.refused.end(), std::back_inserter(refused));
+    std::move(changes.unread.begin(), changes.unread.end(), std::back_inserter(unread));
     more = changes.more;
   }
   feed_places();
@@ -341,12 +350,7 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
 
 objects::Inputs World::inputs() {
   note("inputs");
-  const auto believed = [this](const std::string& key, const objects::LivePod& pod) {
-    const auto it = assumed_.find(key);
-    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
-    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
-  };
-  objects::Inputs inputs = objects_.queue_inputs(believed, !reservations_.empty());
+  objects::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
   objects_.inputs_taken();
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {

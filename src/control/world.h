@@ -83,8 +83,9 @@ class World {
   const admit::Policy& queue_policy() const { return queue_policy_; }
   model::SnapshotBuilder& builder() { return *builder_; }
 
-  // Feeds the builder with everything that changed. Invalid pods are told to refused.
-  void refresh(std::vector<objects::Note>& refused);
+  // Feeds the builder with everything that changed. Invalid pods are told to refused, what cannot
+  // be read of objects that count to unread.
+  void refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread);
   // One decision over pods of no queue. What it places and evicts is believed at once.
   model::Decision decide(std::int64_t now_ns);
 
@@ -162,6 +163,7 @@ class World {
   }
   void touch_gang(const std::string& name);  // and the pod of that name
   std::string failure_of(const model::WorkloadSpec& spec) const;
+  objects::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
