@@ -686,5 +686,6 @@ std::shared_ptr<const objects::ObjectSet> Controller::copy() const {
   return state_->world.objects().copy();
 }
 std::uint64_t Controller::revision() const { return state_->world.objects().revision(); }
+std::map<std::string, int> Controller::counted() const { return state_->world.counted(); }
 
 }  // namespace berth::control

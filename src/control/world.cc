@@ -628,6 +628,18 @@ std::string World::gang_of(const std::string& pod) const {
   return gang < 0 ? std::string() : state.gang(gang).ns + '/' + state.gang(gang).name;
 }
 
+std::map<std::string, int> World::counted() const {
+  std::map<std::string, int> out;
+  const model::ClusterState& state = builder_->state();
+  objects_.for_each_pod([&](const std::string& key, const objects::LivePod&) {
+    const auto id = builder_->find_pod(key);
+    if (!id || state.pod(*id).slot == model::kPending) return;
+    out[key] = state.pod(*id).shape->demand->count;
+  });
+  for (const auto& [pod, leaving] : leaving_) out[pod] = INT32_MAX;
+  return out;
+}
+
 void World::record(WorldLog* log) {
   log_ = log;
   if (log_ != nullptr) begin_log();

@@ -146,6 +146,9 @@ class World {
 
   // Of a pod in the builder: "ns/name" of its gang, or empty.
   std::string gang_of(const std::string& pod) const;
+  // GPUs, or parts and shares of them, of every pod that the model has on a node, by "ns/name"; of
+  // those that leave without end. A bound pod that is not there is a mistake. O(pods).
+  std::map<std::string, int> counted() const;
   void forget_everything();  // beliefs, not objects: leadership was lost
   std::uint64_t rebuilds() const { return rebuilds_; }
 

@@ -38,7 +38,7 @@ void read_cordon(const Value& v, bool& out, Decoder& d) {
   decode(v, out, d);
   if (d.errors() != before) out = true;
 }
-void read_conditions(const Value& v, std::vector<Condition>& out, Decoder& d) {
+void read_node_conditions(const Value& v, std::vector<Condition>& out, Decoder& d) {
   const std::size_t before = d.errors();
   list_of<read_condition>(v, out, d);
   if (d.errors() != before) out.push_back({"Ready", "Unknown"});
@@ -60,7 +60,7 @@ constexpr text::Field<NodeTop> kNodeStatusFields[] = {
                             read_amounts(v, out.allocatable, d);
                           }),
     text::field<&NodeTop::capacity, read_amounts>("capacity"),
-    text::field<&NodeTop::conditions, read_conditions>("conditions"),
+    text::field<&NodeTop::conditions, read_node_conditions>("conditions"),
 };
 constexpr text::Field<NodeTop> kNodeFields[] = {
     text::skip<NodeTop>("apiVersion"),
