@@ -12,7 +12,7 @@ namespace berth::objects {
 namespace {
 
 constexpr const char* kFourGpus =
-    "{apiVersion: v1, kind: Node, metadata: {name: n, labels: {nvidia.com/gpu.count: '4', "
+    "{apiVersion: v1, kind: Node, metadata: {name: n1, labels: {nvidia.com/gpu.count: '4', "
     "nvidia.com/gpu.product: NVIDIA-H100-80GB-HBM3}}, status: {allocatable: {cpu: 64, memory: 1Ti, "
     "pods: 110, nvidia.com/gpu: 4}, conditions: [{type: Ready, status: 'True'}]}}\n---\n";
 
@@ -26,14 +26,14 @@ std::string pod_on(const std::string& node, const std::string& meta, const std::
       spec.empty() ? "" : ", " + spec);
 }
 
-// In milli-GPU, on node n.
+// In milli-GPU, on node n1.
 int held(const Inputs& in) {
   model::SnapshotBuilder builder;
   for (const auto& node : in.nodes) builder.upsert_node(node);
   for (const auto& gang : in.gangs) builder.upsert_gang(gang);
   for (const auto& pod : in.pods) builder.upsert_pod(pod);
   const model::ClusterState& state = builder.state();
-  const auto slot = state.inventory().slot("n");
+  const auto slot = state.inventory().slot("n1");
   if (!slot) return -1;
   int free = 0;
   for (const auto milli : state.node(*slot).gpu) free += milli;
@@ -69,7 +69,7 @@ class PodsThatRun : public testing::TestWithParam<BadPart> {};
 
 TEST_P(PodsThatRun, CountAndAreWarnedOf) {
   const BadPart& bad = GetParam();
-  const std::string bound = kFourGpus + pod_on("n", bad.meta, bad.limits, bad.spec);
+  const std::string bound = kFourGpus + pod_on("n1", bad.meta, bad.limits, bad.spec);
   for (const Inputs& in : {read(bound), live(bound)}) {
     EXPECT_EQ(held(in), bad.held) << bound;
     EXPECT_TRUE(in.invalid.empty()) << all(in.invalid);
@@ -128,12 +128,12 @@ INSTANTIATE_TEST_SUITE_P(
 // What the agent says is held, be the pod's own word what it may.
 TEST(Counted, TheAgentsWordHolds) {
   const std::string agent =
-      "---\n{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n}, status: {gpus: "
+      "---\n{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n1}, status: {gpus: "
       "[{index: 0}, {index: 1, holders: [u]}, {index: 2, holders: [u]}, {index: 3}]}}\n";
   for (const char* limits : {"cpu: 1", "nvidia.com/gpu: x", "nvidia.com/gpu: 1", kTwo}) {
     for (const char* meta : {"", "annotations: {berth.dev/gpus: '0'}",
                              "annotations: {gpu-fraction: x, berth.dev/gpus: x}"}) {
-      const std::string yaml = kFourGpus + pod_on("n", meta, limits) + agent;
+      const std::string yaml = kFourGpus + pod_on("n1", meta, limits) + agent;
       for (const Inputs& in : {read(yaml), live(yaml)}) {
         EXPECT_EQ(held(in), 2000) << limits << ' ' << meta;
         ASSERT_EQ(in.pods.size(), 1u);
@@ -175,26 +175,24 @@ TEST(Counted, RandomAnnotationsAndLabelsFreeNothing) {
       "metadata: {name: default, namespace: t}, spec: {clusterQueue: q}}\n";
   for (std::uint64_t seed = 1; seed <= 400; ++seed) {
     Random random(seed);
-    text::JsonWriter parts[2];  // annotations, labels
-    for (text::JsonWriter& out : parts) {
-      std::set<std::string> keys;
-      out.begin_object();
+    std::string meta;
+    for (const char* part : {"annotations: {", "}, labels: {"}) {
+      std::map<std::string, std::string> texts;
       for (int i = static_cast<int>(random.below(4)); i >= 0; --i) {
-        const std::string key = kKeys[random.below(std::size(kKeys))];
-        std::string value;
+        std::string& value = texts[kKeys[random.below(std::size(kKeys))]];
         for (int n = static_cast<int>(random.below(6)); n > 0; --n) {
           value += kLetters[random.below(kLetters.size())];
         }
-        if (keys.insert(key).second) out.field(key, value);
       }
-      out.end_object();
+      meta += part;
+      for (const auto& [key, value] : texts) meta += fmt::format("\"{}\": \"{}\", ", key, value);
     }
-    const std::string meta =
-        "annotations: " + std::move(parts[0]).take() + ", labels: " + std::move(parts[1]).take();
-    const std::string yaml = kFourGpus + pod_on("n", meta, kTwo) + (seed % 2 == 0 ? queue : "");
+    meta += '}';
+    const std::string yaml = kFourGpus + pod_on("n1", meta, kTwo) + (seed % 2 == 0 ? queue : "");
     EXPECT_GE(held(read(yaml)), 2000) << yaml;
     ObjectSet set({.scheduler_names = {"berth"}, .seed = seed});
-    for (const text::Document& document : *text::parse_yaml(yaml)) {
+    const auto documents = text::parse_yaml(yaml);
+    for (const text::Document& document : *documents) {
       const text::Value& v = document.root();
       set.put(v.find("apiVersion")->string(), v.find("kind")->string(), v);
     }
@@ -215,13 +213,14 @@ TEST(Counted, BoundAndWaitingPodsOfOneBody) {
             documents->front().root());
   };
   put(kFourGpus);
+  const std::string ours = "schedulerName: berth";
   const std::string bad = "annotations: {gpu-memory: x}";
-  put(pod_on("", bad, kTwo));
+  put(pod_on("", bad, kTwo, ours));
   EXPECT_EQ(set.take_changes(9).refused.size(), 1u);
   EXPECT_EQ(set.unread().at("Pod"), 0u);
   // It was bound before it was spoilt, and the API does not show that yet.
   const auto believed = [](const std::string&, const LivePod&) {
-    return ObjectSet::Place{"n", {0, 1}};
+    return ObjectSet::Place{"n1", {0, 1}};
   };
   set.touch_pod("t/p");
   ObjectChanges assumed = set.take_changes(9, believed);
@@ -229,12 +228,12 @@ TEST(Counted, BoundAndWaitingPodsOfOneBody) {
   EXPECT_EQ(assumed.pods[0].gpu_indices, (std::vector<int>{0, 1}));
   EXPECT_EQ(held(set.inputs(believed)), 2000);
   EXPECT_EQ(held(set.queue_inputs(believed, true)), 2000);
-  put(pod_on("n", bad, kTwo));
+  put(pod_on("n1", bad, kTwo, ours));
   ObjectChanges bound = set.take_changes(9);
   EXPECT_EQ(bound.pods.size(), 1u);
   EXPECT_EQ(bound.unread.size(), 1u);
   EXPECT_EQ(set.unread().at("Pod"), 1u);
-  put(pod_on("n", "", kTwo));
+  put(pod_on("n1", "", kTwo, ours));
   EXPECT_EQ(set.unread().at("Pod"), 0u);
   EXPECT_TRUE(set.take_changes(9).unread.empty());
 }
@@ -315,7 +314,7 @@ TEST(Counted, AQueueThatCannotBeReadKeepsWhoIsInIt) {
                                 queue_yaml("queueingStrategy: 5"),
                                 queue_yaml("preemption: {withinClusterQueue: Sometimes}"),
                                 queue_yaml("fairSharing: {weight: -1}"),
-                                queue_yaml("namespaceSelector: 5"),
+                                queue_yaml("admissionChecksStrategy: 5"),
                                 queue_yaml("flavorFungibility: {whenCanBorrow: x}"),
                                 queue_yaml("", "nominalQuota: many"),
                                 queue_yaml("", "nominalQuota: 4, lendingLimit: 9"),
