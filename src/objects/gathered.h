@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objects/budget.h"
+#include "objects/counted.h"
 #include "objects/job.h"
 #include "objects/kueue_config.h"
 #include "objects/kueue_workload.h"
@@ -73,7 +74,7 @@ struct Gathered {
   std::vector<Found<VolcanoJob>> volcano_jobs;
   std::vector<Found<UpstreamWorkload>> upstream_workloads;
   NoteList ignored, warnings, invalid, notes;
-  std::vector<Note> unread;  // of the warnings: what cannot be read of objects that count
+  std::vector<Note> unread;  // what cannot be read of objects that count; also told elsewhere
   Counts counts;
 
   template <class T>
@@ -86,12 +87,12 @@ struct Gathered {
     invalid.add(note(at.origin, at.shown, std::move(path), std::move(message)));
   }
   // An object with errors that counts all the same (counted.h), as what.
-  void count_in_part(std::vector<Note> errors, std::string_view as) {
-    ++counts.unread_objects;
+  void count_in_part(std::vector<Note> errors, const Counted& as) {
+    ++(as.invalid ? counts.invalid_objects : counts.unread_objects);
     for (Note& error : errors) {
-      error.message.append("; ").append(as);
+      error.message.append("; ").append(as.as);
       if (unread.size() < kMaxNotes) unread.push_back(error);
-      warnings.add(std::move(error));
+      (as.invalid ? invalid : warnings).add(std::move(error));
     }
   }
   static Note note(const Origin& at, const std::string& shown, std::string path,

@@ -280,7 +280,6 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     spec.admitted = false;
   } else if (!spec.admission && (reserved == true || spec.admitted)) {
     d.error(v, spec.admitted ? "Admitted" : "QuotaReserved", "status.admission beside it");
-    spec.admission.emplace();
   }
 }
 

@@ -16,24 +16,23 @@ using text::Value;
 
 constexpr int kMaxListDepth = 4;
 
-// What an object with errors counts as; empty: it was refused, or nothing is wrong with it.
+// What an object with errors counts as; nothing: it was refused, or nothing is wrong with it.
 template <auto Member, auto Decode>
-std::string_view take_object(const Value& v, Origin origin, std::string shown, Gathered& out,
-                             Decoder& d) {
+Counted take_object(const Value& v, Origin origin, std::string shown, Gathered& out, Decoder& d) {
   typename std::remove_reference_t<decltype(out.*Member)>::value_type found;
   Decode(v, found.object, d);
-  const std::string_view as = d.ok() ? std::string_view{} : counted_by_name(found.object);
-  if (!d.ok() && as.empty()) return as;
+  const Counted counts = d.ok() ? Counted{} : counted_by_name(found.object);
+  if (!d.ok() && counts.as.empty()) return counts;
   found.origin = std::move(origin);
   found.shown = std::move(shown);
   (out.*Member).push_back(std::move(found));
-  return as;
+  return counts;
 }
 constexpr text::internal::DefaultReader decode_any{};
 
 struct KnownKind {
   std::string_view version, kind;
-  std::string_view (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
+  Counted (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
 };
 
 // Named types, not lambdas: clang names a lambda of one file like one of another, and the linker
@@ -248,7 +247,7 @@ class DocumentReader {
     }
     ++out_.counts.objects;
     Decoder d;
-    const std::string_view as = known->take(v, origin_, shown, out_, d);
+    const Counted counts = known->take(v, origin_, shown, out_, d);
     for (const text::Issue& issue : d.issues()) {
       if (issue.severity == text::Issue::kWarning) {
         out_.warnings.add(note_of(issue, origin_, shown, path));
@@ -256,11 +255,11 @@ class DocumentReader {
     }
     if (d.ok()) return;
     std::vector<Note> errors = errors_of(d, origin_, shown, path);
-    if (as.empty()) {
+    if (counts.as.empty()) {
       ++out_.counts.invalid_objects;
       for (Note& error : errors) out_.invalid.add(std::move(error));
     } else {
-      out_.count_in_part(std::move(errors), as);
+      out_.count_in_part(std::move(errors), counts);
     }
   }
 

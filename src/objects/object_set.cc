@@ -363,7 +363,8 @@ struct ObjectSet::State {
     }
     Gathered one;
     read_object(v, version, kind, {.source = "cluster"}, one);
-    if (unread.put(kind, key, std::move(one.unread))) ++revision;
+    const bool invalid = one.counts.invalid_objects > 0;
+    if (unread.put(kind, key, std::move(one.unread), invalid)) ++revision;
     before_change(kind, key, name, one);
     if (!shelf->take(key, one)) return Effect::kNone;
     ++revision;
@@ -429,7 +430,7 @@ struct ObjectSet::State {
       digests.erase(mine);
     }
     if (shelf == &shelves.workloads) lanes.erase(key);
-    unread.put(kind, key, {});
+    unread.put(kind, key, {}, false);
     gpu_facts_same = false;
     before_change(kind, key, std::string(name), Gathered());
     if (!shelf->erase(key)) return Effect::kNone;
@@ -463,7 +464,7 @@ struct ObjectSet::State {
     for (const auto& [key, pod] : pods) {
       if (pod.body->valid) continue;
       if (pod.unread()) {
-        all.count_in_part(complaints(key, pod), kPodCounts);
+        all.count_in_part(complaints(key, pod), {kPodCounts});
         continue;
       }
       ++all.counts.invalid_objects;

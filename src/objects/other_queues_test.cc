@@ -69,9 +69,8 @@ void refuses(const std::string& yaml, const std::string& part) {
 
 // Who is in the queue stays, and nothing new is let in.
 void closes(const std::string& yaml, const std::string& part) {
-  warns(yaml, part);
+  refuses(yaml, part);
   const Inputs in = read(yaml);
-  EXPECT_TRUE(in.invalid.empty()) << all(in.invalid);
   ASSERT_EQ(in.queues.queues.size(), 1u);
   EXPECT_EQ(in.queues.queues[0].stop, model::StopPolicy::kHold);
 }
