@@ -19,6 +19,7 @@
 #include "control/watches.h"
 #include "control/world.h"
 #include "control/writer.h"
+#include "objects/counted.h"
 #include "objects/quota_requests.h"
 #include "objects/readers.h"
 #include "text/yaml.h"
@@ -410,7 +411,7 @@ void Controller::State::refresh() {
     const objects::LivePod* live = world.objects().pod(pod_of(note));
     if (live != nullptr) {
       notices.event({"v1", "Pod", live->ns, live->name, live->uid}, "Warning", "Unreadable",
-                    "Counting", message);
+                    "Counting", fmt::format("{}; {}", message, objects::kPodCounts));
     } else {
       log.warn("part of an object cannot be read", {{"object", note.object}, {"why", message}});
     }
