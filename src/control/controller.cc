@@ -19,6 +19,7 @@
 #include "control/watches.h"
 #include "control/world.h"
 #include "control/writer.h"
+#include "objects/counted.h"
 #include "objects/quota_requests.h"
 #include "objects/readers.h"
 #include "text/yaml.h"
@@ -93,7 +94,11 @@ struct Controller::State {
         rejected_metric(metrics_in
                             .counter({.name = "berth_controller_rejected_total",
                                       .help = "Pods that a kubelet refused."})
-                            .get()) {
+                            .get()),
+        unread_metric(metrics_in.gauge(
+            {.name = "berth_controller_unreadable_objects",
+             .help = "Objects that count although part of them cannot be read, by kind.",
+             .labels = {"kind"}})) {
     if (input_log != nullptr) world.record(input_log);
   }
 
@@ -112,6 +117,7 @@ struct Controller::State {
   void rejected(const std::string& pod, const std::string& gang, const Value& object);
   void want_cycle();
   void tick();
+  void refresh();
   void cycle();
   bool may_decide();
   void lose_lead();
@@ -144,6 +150,8 @@ struct Controller::State {
   Histogram duration_metric;
   Counter postponed_metric;
   Counter rejected_metric;
+  GaugeFamily& unread_metric;
+  std::map<std::string, std::size_t> unread_kinds;  // that the metric names
 
   KueueLease kueue;
   Loop::Timer cycle_timer = 0, tick_timer = 0;
@@ -388,6 +396,38 @@ bool Controller::State::may_decide() {
 
 // ---- a cycle ----
 
+// Takes what changed into the model, and tells whom it concerns what of it cannot be read.
+void Controller::State::refresh() {
+  std::vector<objects::Note> refused, unread;
+  world.refresh(refused, unread);
+  const auto pod_of = [](const objects::Note& note) {
+    constexpr std::string_view kKind = "Pod ";
+    return note.object.starts_with(kKind) ? note.object.substr(kKind.size()) : std::string();
+  };
+  for (const objects::Note& note : refused) {
+    const std::string pod = pod_of(note);
+    const objects::LivePod* live = world.objects().pod(pod);
+    if (live != nullptr && live->node.empty() && !live->foreign) {
+      notices.waits(pod, live->uid, "Invalid", note.path + ": " + note.message);
+    }
+  }
+  for (const objects::Note& note : unread) {
+    const std::string message = note.path + ": " + note.message;
+    const objects::LivePod* live = world.objects().pod(pod_of(note));
+    if (live != nullptr) {
+      notices.event({"v1", "Pod", live->ns, live->name, live->uid}, "Warning", "Unreadable",
+                    "Counting", fmt::format("{}; {}", message, objects::kPodCounts));
+    } else {
+      log.warn("part of an object cannot be read", {{"object", note.object}, {"why", message}});
+    }
+  }
+  for (auto& [kind, known] : unread_kinds) known = 0;
+  for (const auto& [kind, count] : world.objects().unread()) unread_kinds[kind] = count;
+  for (const auto& [kind, count] : unread_kinds) {
+    unread_metric.with({kind}).set(static_cast<double>(count));
+  }
+}
+
 void Controller::State::cycle() {
   wanted = false;
   const std::int64_t begin = now();
@@ -398,16 +438,7 @@ void Controller::State::cycle() {
   ++cycles;
   cycles_metric.add();
   world.begin_cycle(cycles);
-  std::vector<objects::Note> refused;
-  world.refresh(refused);
-  for (const objects::Note& note : refused) {
-    const std::size_t space = note.object.find(' ');
-    const std::string pod = note.object.substr(space == std::string::npos ? 0 : space + 1);
-    const objects::LivePod* live = world.objects().pod(pod);
-    if (live != nullptr && live->node.empty() && !live->foreign) {
-      notices.waits(pod, live->uid, "Invalid", note.path + ": " + note.message);
-    }
-  }
+  refresh();
   const bool queues =
       world.objects().has_queues() &&
       (world.objects().queues_changed() || (room && keeper.pending() > 0) || queues_due());
@@ -665,5 +696,6 @@ std::shared_ptr<const objects::ObjectSet> Controller::copy() const {
   return state_->world.objects().copy();
 }
 std::uint64_t Controller::revision() const { return state_->world.objects().revision(); }
+std::map<std::string, int> Controller::counted() const { return state_->world.counted(); }
 
 }  // namespace berth::control

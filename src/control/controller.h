@@ -91,6 +91,7 @@ class Controller {
   // The same to be looked at elsewhere, and a number that is another one when it is: object_set.h.
   std::shared_ptr<const objects::ObjectSet> copy() const;
   std::uint64_t revision() const;
+  std::map<std::string, int> counted() const;  // what runs, as the model has it: world.h
 
  private:
   struct State;

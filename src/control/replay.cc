@@ -117,8 +117,8 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
     cycle_ = static_cast<std::uint64_t>(number_of(v, "n"));
     last_ = {};
   } else if (op == "refresh") {
-    std::vector<objects::Note> refused;
-    world_->refresh(refused);
+    std::vector<objects::Note> refused, unread;
+    world_->refresh(refused, unread);
   } else if (op == "inputs") {
     inputs_ = world_->inputs();
   } else if (op == "decide") {

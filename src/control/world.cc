@@ -184,12 +184,20 @@ void World::feed_pod(model::PodSpec& pod) {
   }
 }
 
-void World::refresh(std::vector<objects::Note>& refused) {
+objects::ObjectSet::PlaceOf World::believed() const {
+  return [this](const std::string& key, const objects::LivePod& pod) {
+    const auto it = assumed_.find(key);
+    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
+    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
+  };
+}
+
+void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread) {
   note("refresh");
   if (builder_->book().words() > known_words_ + kMostDeadWords) objects_.touch_all();
   bool more = true, anew = false;
   while (more) {
-    objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce);
+    objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
     if (changes.everything) {
       const auto queue_pods = std::move(queue_pods_);
       start_over();
@@ -224,6 +232,7 @@ void World::refresh(std::vector<objects::Note>& refused) {
     }
     if (changes.budgets_changed) builder_->set_budgets(std::move(changes.budgets));
     std::move(changes.refused.begin(), changes.refused.end(), std::back_inserter(refused));
+    std::move(changes.unread.begin(), changes.unread.end(), std::back_inserter(unread));
     more = changes.more;
     anew = anew || changes.everything;
   }
@@ -348,12 +357,7 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
 
 objects::Inputs World::inputs() {
   note("inputs");
-  const auto believed = [this](const std::string& key, const objects::LivePod& pod) {
-    const auto it = assumed_.find(key);
-    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
-    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
-  };
-  objects::Inputs inputs = objects_.queue_inputs(believed, !reservations_.empty());
+  objects::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
   objects_.inputs_taken();
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {
@@ -629,6 +633,18 @@ std::string World::gang_of(const std::string& pod) const {
   const model::ClusterState& state = builder_->state();
   const std::int32_t gang = state.pod(*id).info->gang;
   return gang < 0 ? std::string() : state.gang(gang).ns + '/' + state.gang(gang).name;
+}
+
+std::map<std::string, int> World::counted() const {
+  std::map<std::string, int> out;
+  const model::ClusterState& state = builder_->state();
+  objects_.for_each_pod([&](const std::string& key, const objects::LivePod&) {
+    const auto id = builder_->find_pod(key);
+    if (!id || state.pod(*id).slot == model::kPending) return;
+    out[key] = state.pod(*id).shape->demand->count;
+  });
+  for (const auto& [pod, leaving] : leaving_) out[pod] = INT32_MAX;
+  return out;
 }
 
 void World::record(WorldLog* log) {

@@ -83,8 +83,9 @@ class World {
   const admit::Policy& queue_policy() const { return queue_policy_; }
   model::SnapshotBuilder& builder() { return *builder_; }
 
-  // Feeds the builder with everything that changed. Invalid pods are told to refused.
-  void refresh(std::vector<objects::Note>& refused);
+  // Feeds the builder with everything that changed. Invalid pods are told to refused, what cannot
+  // be read of objects that count to unread.
+  void refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread);
   // One decision over pods of no queue. What it places and evicts is believed at once.
   model::Decision decide(std::int64_t now_ns);
 
@@ -145,6 +146,9 @@ class World {
 
   // Of a pod in the builder: "ns/name" of its gang, or empty.
   std::string gang_of(const std::string& pod) const;
+  // GPUs, or parts and shares of them, of every pod that the model has on a node, by "ns/name"; of
+  // those that leave without end. A bound pod that is not there is a mistake. O(pods).
+  std::map<std::string, int> counted() const;
   void forget_everything();  // beliefs, not objects: leadership was lost
   std::uint64_t rebuilds() const { return rebuilds_; }
 
@@ -162,6 +166,7 @@ class World {
   }
   void touch_gang(const std::string& name);  // and the pod of that name
   std::string failure_of(const model::WorkloadSpec& spec) const;
+  objects::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);

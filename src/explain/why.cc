@@ -16,6 +16,7 @@
 #include "explain/server_rules.h"
 #include "explain/trial.h"
 #include "explain/words.h"
+#include "objects/counted.h"
 
 namespace berth::explain {
 
@@ -189,7 +190,20 @@ class Inquiry {
     const bool leaves = std::all_of(unit_.running.begin(), unit_.running.end(),
                                     [](const PodSpec* pod) { return pod->terminating; });
     if (leaves) answer_.line += ", and is being deleted";
+    say_unread();
     if (first.started_ns > 0) answer_.since_ns = first.started_ns;
+  }
+
+  // What of a pod that runs cannot be read: it holds more than it may need to.
+  void say_unread() {
+    for (const PodSpec* pod : unit_.running) {
+      const std::string name = "Pod " + pod->ns + '/' + pod->name;
+      for (const objects::Note& note : trials_.inputs().warnings) {
+        if (note.object != name || !note.message.ends_with(objects::kPodCounts)) continue;
+        answer_.line += "; " + note.path + ": " + note.message;
+        return;
+      }
+    }
   }
 
   void invalid_object() {

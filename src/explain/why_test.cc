@@ -194,6 +194,14 @@ TEST(Why, WhatIsBeingDeletedDoesNotWait) {
   inputs.pods = {small_pod("a", 2, "n0"), small_pod("want", 9)};
   inputs.pods[0].terminating = inputs.pods[1].terminating = true;
   EXPECT_EQ(answer_of(inputs, "a").line, "team/a runs on n0, and is being deleted");
+  objects::Note unread;
+  unread.object = "Pod team/a";
+  unread.path = "metadata.annotations.gpu-fraction";
+  unread.message = "found string \"x\"; it runs, so it counts with what can be read";
+  inputs.warnings = {unread};
+  EXPECT_EQ(answer_of(inputs, "a").line,
+            "team/a runs on n0, and is being deleted; metadata.annotations.gpu-fraction: found "
+            "string \"x\"; it runs, so it counts with what can be read");
   EXPECT_EQ(answer_of(inputs, "want").line, "team/want is being deleted");
   EXPECT_EQ(answer_of(inputs, "want").standing, Standing::kRunning);
 }

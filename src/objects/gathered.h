@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objects/budget.h"
+#include "objects/counted.h"
 #include "objects/job.h"
 #include "objects/kueue_config.h"
 #include "objects/kueue_workload.h"
@@ -73,6 +74,7 @@ struct Gathered {
   std::vector<Found<VolcanoJob>> volcano_jobs;
   std::vector<Found<UpstreamWorkload>> upstream_workloads;
   NoteList ignored, warnings, invalid, notes;
+  std::vector<Note> unread;  // what cannot be read of objects that count; also told elsewhere
   Counts counts;
 
   template <class T>
@@ -84,6 +86,15 @@ struct Gathered {
     ++counts.invalid_objects;
     invalid.add(note(at.origin, at.shown, std::move(path), std::move(message)));
   }
+  // An object with errors that counts all the same (counted.h), as what.
+  void count_in_part(std::vector<Note> errors, const Counted& as) {
+    ++(as.invalid ? counts.invalid_objects : counts.unread_objects);
+    for (Note& error : errors) {
+      error.message.append("; ").append(as.as);
+      if (unread.size() < kMaxNotes) unread.push_back(error);
+      (as.invalid ? invalid : warnings).add(std::move(error));
+    }
+  }
   static Note note(const Origin& at, const std::string& shown, std::string path,
                    std::string message) {
     return {at.source, at.document, at.line, shown, std::move(path), std::move(message)};
@@ -93,6 +104,10 @@ struct Gathered {
 // Reads one object, or a list of them; version and kind stand in where it does not say.
 void read_object(const text::Value& object, std::string_view version, std::string_view kind,
                  Origin origin, Gathered& out);
+
+// One pod of a cluster, read as far as it can be whether or not it may count so (counted.h); what
+// is wrong with it.
+std::vector<Note> read_pod(const text::Value& object, PodObject& out);
 
 // Cross-object resolution: the second half of ManifestReader::finish().
 Inputs resolve(Gathered&& gathered, const ManifestOptions& options);

@@ -14,7 +14,6 @@ using text::Value;
 
 constexpr std::string_view kWhole = "nvidia.com/gpu";
 constexpr std::string_view kShared = "nvidia.com/gpu.shared";
-constexpr std::string_view kMigPrefix = "nvidia.com/mig-";
 constexpr std::string_view kFraction = "gpu-fraction";
 constexpr std::string_view kMemory = "gpu-memory";
 constexpr std::string_view kDevices = "gpu-fraction-num-devices";
@@ -31,10 +30,10 @@ void ask_resource(const Value& object, std::string_view name, std::int64_t amoun
   if (amount == 0) return;
   if (amount > kMaxCount) {
     Decoder::Step step(d, name);
-    return d.error(object, std::to_string(amount), "at most 1000000");
+    d.error(object, std::to_string(amount), "at most 1000000");
   }
   GpuDemandSpec demand;
-  demand.count = static_cast<int>(amount);
+  demand.count = static_cast<int>(std::min(amount, kMaxCount));
   demand.kind = name == kWhole    ? GpuDemandSpec::Kind::kWhole
                 : name == kShared ? GpuDemandSpec::Kind::kShared
                                   : GpuDemandSpec::Kind::kMig;
@@ -42,14 +41,15 @@ void ask_resource(const Value& object, std::string_view name, std::int64_t amoun
   asked.push_back({std::string(name), std::move(demand)});
 }
 
-void ask_fraction(const Value& object, const Meta& meta, std::vector<Asked>& asked, Decoder& d) {
+// Readers of annotations: false when there is one that cannot be read.
+bool ask_fraction(const Value& object, const Meta& meta, std::vector<Asked>& asked, Decoder& d) {
   const std::string* text = meta.annotation(kFraction);
-  if (text == nullptr) return;
+  if (text == nullptr) return true;
   int milli = 0;
   bool exact = true;
   if (!parse_fraction(*text, milli, exact)) {
-    return annotation_error(object, kFraction, "a decimal number above 0 and at most 1, as \"0.5\"",
-                            d);
+    annotation_error(object, kFraction, "a decimal number above 0 and at most 1, as \"0.5\"", d);
+    return false;
   }
   if (!exact)
     annotation_warning(object, kFraction, "at most three decimals; the rest is dropped", d);
@@ -58,34 +58,67 @@ void ask_fraction(const Value& object, const Meta& meta, std::vector<Asked>& ask
   demand.count = 1;
   demand.milli = milli;
   asked.push_back({"annotation gpu-fraction", std::move(demand)});
+  return true;
 }
 
-void ask_memory(const Value& object, const Meta& meta, std::vector<Asked>& asked, Decoder& d) {
+bool ask_memory(const Value& object, const Meta& meta, std::vector<Asked>& asked, Decoder& d) {
   const std::string* text = meta.annotation(kMemory);
-  if (text == nullptr) return;
+  if (text == nullptr) return true;
   std::int64_t mib = 0;
   if (!parse_int(*text, mib) || mib < 1 || mib > 100'000'000) {
-    return annotation_error(object, kMemory, "a whole number of MiB, 1..100000000", d);
+    annotation_error(object, kMemory, "a whole number of MiB, 1..100000000", d);
+    return false;
   }
   GpuDemandSpec demand;
   demand.kind = GpuDemandSpec::Kind::kMemory;
   demand.count = 1;
   demand.memory_mib = mib;
   asked.push_back({"annotation gpu-memory", std::move(demand)});
+  return true;
 }
 
-void read_device_count(const Value& object, const Meta& meta, GpuDemandSpec& demand, Decoder& d) {
+bool read_device_count(const Value& object, const Meta& meta, GpuDemandSpec& demand, Decoder& d) {
   const std::string* text = meta.annotation(kDevices);
-  if (text == nullptr) return;
+  if (text == nullptr) return true;
   std::int64_t count = 0;
   if (!parse_int(*text, count) || count < 1 || count > model::kMaxGpusPerNode) {
-    return annotation_error(object, kDevices, "a whole number 1..16", d);
+    annotation_error(object, kDevices, "a whole number 1..16", d);
+    return false;
   }
-  if (demand.kind != GpuDemandSpec::Kind::kFraction &&
-      demand.kind != GpuDemandSpec::Kind::kMemory) {
-    return annotation_error(object, kDevices, "gpu-fraction or gpu-memory beside it", d);
-  }
+  const bool parts =
+      demand.kind == GpuDemandSpec::Kind::kFraction || demand.kind == GpuDemandSpec::Kind::kMemory;
+  if (!parts) annotation_error(object, kDevices, "gpu-fraction or gpu-memory beside it", d);
   demand.count = static_cast<int>(count);
+  return parts;
+}
+
+// What annotations alone ask for, where they cannot be read: so many whole GPUs at the most.
+GpuDemandSpec whole_devices(int count) {
+  GpuDemandSpec demand;
+  demand.kind = GpuDemandSpec::Kind::kFraction;  // also of a node that shares its GPUs
+  demand.milli = model::kMilliPerGpu;
+  demand.count = std::max(1, count);
+  return demand;
+}
+
+// Of several resources the first is the demand. The others count too: slices as plain resources of
+// the node, shares with the whole GPUs.
+void keep_others(std::vector<Asked>& asked, model::Amounts& requests) {
+  GpuDemandSpec& first = asked.front().demand;
+  for (std::size_t i = 1; i < asked.size(); ++i) {
+    const GpuDemandSpec& other = asked[i].demand;
+    if (other.kind == GpuDemandSpec::Kind::kMig) {
+      requests.insert_or_assign(other.mig, other.count);
+    } else if (other.kind == GpuDemandSpec::Kind::kShared) {
+      first.count = static_cast<int>(std::min<std::int64_t>(first.count + other.count, kMaxCount));
+    }
+  }
+}
+
+bool amounts_read(const Containers& containers) {
+  const auto read = [](const Container& c) { return c.resources.read; };
+  return std::all_of(containers.init.begin(), containers.init.end(), read) &&
+         std::all_of(containers.app.begin(), containers.app.end(), read);
 }
 
 // In start order: sidecars, then app containers. A plain init container that alone asks for more
@@ -179,30 +212,36 @@ bool parse_fraction(std::string_view text, int& milli, bool& exact) {
   return true;
 }
 
-void read_gpu_demand(const Value& object, const Meta& meta, const Containers& containers,
+bool read_gpu_demand(const Value& object, const Meta& meta, const Containers& containers,
                      model::PodSpec& out, Decoder& d) {
   std::vector<Asked> asked;
   for (auto it = out.requests.begin(); it != out.requests.end();) {
-    const bool gpu = it->first == kWhole || it->first == kShared ||
-                     std::string_view(it->first).starts_with(kMigPrefix);
+    const bool gpu = is_gpu_resource(it->first);
     if (gpu) ask_resource(object, it->first, it->second, asked, d);
     it = gpu ? out.requests.erase(it) : std::next(it);
   }
-  ask_fraction(object, meta, asked, d);
-  ask_memory(object, meta, asked, d);
+  const bool by_resource = !asked.empty();
+  const bool by_fraction = ask_fraction(object, meta, asked, d);
+  bool read = ask_memory(object, meta, asked, d) && by_fraction;
   if (asked.size() > 1) {
     std::string how;
     for (const Asked& a : asked) how += (how.empty() ? "" : " and ") + a.how;
     d.error(object, how, "one way of asking for GPUs");
+    read = false;
   }
+  if (by_resource) keep_others(asked, out.requests);
   if (!asked.empty()) out.gpu = std::move(asked.front().demand);
-  read_device_count(object, meta, out.gpu, d);
+  GpuDemandSpec parts = out.gpu;
+  read = read_device_count(object, meta, parts, d) && read;
+  if (!by_resource) out.gpu = read ? std::move(parts) : whole_devices(parts.count);
+  if (by_resource) read = amounts_read(containers);
   if (out.gpu.kind == GpuDemandSpec::Kind::kWhole) {
     out.gpus_by_container = whole_by_container(containers, out.gpu.count);
   }
   read_models(object, meta, out, d);
   read_min_memory(object, meta, out, d);
   read_indices(object, meta, out, d);
+  return read;
 }
 
 }  // namespace berth::objects

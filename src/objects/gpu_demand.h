@@ -17,8 +17,10 @@
 namespace berth::objects {
 
 // Takes the GPU resources out of out.requests and fills the GPU fields of out. object is the Pod or
-// the template, for the places of errors.
-void read_gpu_demand(const text::Value& object, const Meta& meta, const Containers& containers,
+// the template, for the places of errors. False: how much it asks for cannot be read. For a pod
+// that runs all the same, resources then go before annotations, and where annotations alone ask,
+// each GPU is taken whole, at least one.
+bool read_gpu_demand(const text::Value& object, const Meta& meta, const Containers& containers,
                      model::PodSpec& out, text::Decoder& d);
 
 // "0.5" to 500. Digits after the third decimal are dropped (exact says whether there were any).

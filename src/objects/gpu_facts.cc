@@ -176,17 +176,16 @@ void lay_out(const Advertised& a, const Shape& s, const Product* product, NodeSp
 
 void fill_from_labels(NodeSpec& node, GpuFacts& facts) {
   const Advertised a = read_advertised(node, facts);
-  if (!facts.errors.empty()) return;
   const Product* product = find_product(a.product);
-  const Shape s = a.mig_profile.empty() || a.mig_profile == "INVALID"
-                      ? shape_devices(a, product, facts)
-                      : shape_single_mig(a, product);
+  Shape s = a.mig_profile.empty() || a.mig_profile == "INVALID" ? shape_devices(a, product, facts)
+                                                                : shape_single_mig(a, product);
   if (s.devices == 0) return;
   if (s.devices > model::kMaxGpusPerNode) {
     facts.errors.push_back("found " + std::to_string(s.devices) +
                            " GPUs, want at most 16 (on a node "
                            "that shares GPUs the label nvidia.com/gpu.replicas says how)");
-    return;
+    // Which of them is which cannot be told: they are there for who runs on them, for nobody new.
+    s = {.devices = model::kMaxGpusPerNode};
   }
   node.gpus_assumed = true;
   node.shares_per_gpu =
@@ -195,8 +194,8 @@ void fill_from_labels(NodeSpec& node, GpuFacts& facts) {
 }
 
 void fill_from_agent(const GpuNode& agent, NodeSpec& node, GpuFacts& facts) {
-  const Advertised a = read_advertised(node, facts);
-  facts.errors.clear();  // labels do not count where the agent speaks
+  GpuFacts labels;  // do not count where the agent speaks
+  const Advertised a = read_advertised(node, labels);
   node.nics = agent.nics;
   node.numa_policy = agent.numa_policy;
   node.numa_scope = agent.numa_scope;

@@ -47,6 +47,7 @@ void read_mig_slots(const Value& v, MigSlots& out, Decoder& d) {
     Decoder::Step step(d, "resource");
     d.error(v, quoted(out.resource), "a resource that begins with nvidia.com/mig-");
   }
+  if (d.errors() != before) out.count = 0;
 }
 
 constexpr text::Field<GpuSpec> kHealthFields[] = {
@@ -77,7 +78,17 @@ constexpr text::Field<G> kGpuFields[] = {
                                  Decoder& d) { decode_object(v, kHealthFields, out.gpu, d); }),
     text::field<&G::holders>("holders"),
 };
-constexpr auto read_gpu = object_of<kGpuFields>;
+constexpr int kNoIndex = -1;
+// One that cannot be read in full is there and gets nothing new.
+void read_gpu(const Value& v, G& out, Decoder& d) {
+  const std::size_t before = d.errors();
+  out.gpu.index = kNoIndex;
+  decode_object(v, kGpuFields, out, d);
+  if (d.errors() == before) return;
+  out.gpu.health = Health::kUnknown;
+  out.gpu.health_reason = "its entry in the GpuNode cannot be read";
+  std::erase_if(out.gpu.mig, [](const MigSlots& slots) { return slots.count == 0; });
+}
 
 constexpr text::Field<NicSpec> kNicFields[] = {
     text::required(text::field<&NicSpec::name>("name")),
@@ -115,16 +126,20 @@ void check_gpus(const Value& v, GpuNode& out, Decoder& d) {
   Decoder::Step gpus(d, "gpus");
   const Value& where = at == nullptr ? v : *at;
   if (out.gpus.size() > model::kMaxGpusPerNode) {
-    return d.error(where, std::to_string(out.gpus.size()) + " GPUs", "at most 16");
+    d.error(where, std::to_string(out.gpus.size()) + " GPUs", "at most 16");
   }
-  std::sort(out.gpus.begin(), out.gpus.end(),
-            [](const G& a, const G& b) { return a.gpu.index < b.gpu.index; });
+  std::erase_if(out.gpus, [](const G& g) { return g.gpu.index == kNoIndex; });  // told already
+  std::stable_sort(out.gpus.begin(), out.gpus.end(),
+                   [](const G& a, const G& b) { return a.gpu.index < b.gpu.index; });
   for (std::size_t i = 1; i < out.gpus.size(); ++i) {
     if (out.gpus[i].gpu.index == out.gpus[i - 1].gpu.index) {
       d.error(where, "index " + std::to_string(out.gpus[i].gpu.index) + " twice",
               "each index once");
+      out.gpus[i - 1].gpu.health = out.gpus[i].gpu.health = Health::kUnknown;
     }
   }
+  const auto again = [](const G& a, const G& b) { return a.gpu.index == b.gpu.index; };
+  out.gpus.erase(std::unique(out.gpus.begin(), out.gpus.end(), again), out.gpus.end());
 }
 
 void put_position(text::JsonWriter& out, std::string_view key, int position) {
@@ -202,9 +217,9 @@ void decode(const Value& v, GpuNode& out, Decoder& d) {
   read_meta(v, Scope::kCluster, meta, d);
   out.name = std::move(meta.name);
   out.uid = std::move(meta.uid);
-  const std::size_t before = d.errors();
   decode_object(v, kGpuNodeFields, out, d);
-  if (d.errors() == before) check_gpus(v, out, d);
+  check_gpus(v, out, d);
+  std::erase_if(out.nics, [](const NicSpec& nic) { return nic.name.empty(); });
   std::sort(out.reserved_gpus.begin(), out.reserved_gpus.end());
   out.reserved_gpus.erase(std::unique(out.reserved_gpus.begin(), out.reserved_gpus.end()),
                           out.reserved_gpus.end());

@@ -107,7 +107,7 @@ TEST(GpuNode, Errors) {
     return all(read("{apiVersion: berth.dev/v1alpha1, kind: GpuNode, metadata: {name: n0}, "
                     "status: {" +
                     status + "}}")
-                   .invalid);
+                   .warnings);
   };
   EXPECT_NE(errors("gpus: [{index: 0}, {index: 0}]").find("index 0 twice"), std::string::npos);
   EXPECT_NE(errors("gpus: [{index: 16}]").find("status.gpus[0].index"), std::string::npos);
@@ -117,6 +117,30 @@ TEST(GpuNode, Errors) {
   EXPECT_NE(errors("gpus: [{index: 0, migSlots: [{resource: cpu, count: 1}]}]").find("mig-"),
             std::string::npos);
   EXPECT_NE(errors("topologyManager: {policy: maybe}").find("best-effort"), std::string::npos);
+}
+
+// A GPU whose entry cannot be read is there for who holds it, and for nobody new.
+TEST(GpuNode, OneBadEntryLeavesTheOthers) {
+  const std::string bad[] = {"shares: 0",
+                             "health: {state: Sick}",
+                             "holders: 5",
+                             "memoryMiB: many",
+                             "migSlots: [{resource: cpu, count: 1}]",
+                             "numaNode: -1"};
+  for (const std::string& part : bad) {
+    const Inputs in = read(
+        "{apiVersion: v1, kind: Node, metadata: {name: n0}, status: {allocatable: "
+        "{pods: 1, nvidia.com/gpu: 3}}}\n---\n{apiVersion: berth.dev/v1alpha1, kind: GpuNode, "
+        "metadata: {name: n0}, status: {gpus: [{index: 0}, {index: 1, " +
+        part + "}, {index: 2, holders: [u]}]}}\n");
+    ASSERT_EQ(in.nodes.size(), 1u) << part;
+    ASSERT_EQ(in.nodes[0].gpus.size(), 3u) << part;
+    EXPECT_FALSE(in.nodes[0].gpus_assumed) << part;
+    EXPECT_EQ(in.nodes[0].gpus[0].health, model::Health::kHealthy) << part;
+    EXPECT_EQ(in.nodes[0].gpus[1].health, model::Health::kUnknown) << part;
+    EXPECT_TRUE(in.nodes[0].gpus[1].mig.empty()) << part;
+    EXPECT_TRUE(in.invalid.empty()) << all(in.invalid);
+  }
 }
 
 }  // namespace

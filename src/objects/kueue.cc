@@ -39,11 +39,16 @@ std::int64_t quota_amount(const std::string& resource, const text::Quantity& qua
   return resource == "cpu" ? quantity.milli_value() : quantity.value();
 }
 
-void read_quota(const Value& v, ResourceQuota& out, Decoder& d) {
-  RawQuota raw;
-  const std::size_t before = d.errors();
-  decode_object(v, kQuotaFields, raw, d);
-  if (d.errors() != before) return;
+// Who holds of a quota that cannot be read does not become a borrower by that, and nobody borrows
+// of it.
+ResourceQuota unknown_quota(std::string resource) {
+  return {.resource = std::move(resource),
+          .nominal = kMaxAmount,
+          .borrowing_limit = std::nullopt,
+          .lending_limit = 0};
+}
+
+void check_quota(const Value& v, const RawQuota& raw, Decoder& d) {
   const auto check = [&](const text::Quantity& quantity, std::string_view field) {
     if (!quantity.is_negative()) return;
     Decoder::Step step(d, field);
@@ -52,16 +57,26 @@ void read_quota(const Value& v, ResourceQuota& out, Decoder& d) {
   check(raw.nominal, "nominalQuota");
   if (raw.borrowing_limit) check(*raw.borrowing_limit, "borrowingLimit");
   if (raw.lending_limit) check(*raw.lending_limit, "lendingLimit");
+  if (raw.lending_limit &&
+      quota_amount(raw.resource, *raw.lending_limit) > quota_amount(raw.resource, raw.nominal)) {
+    Decoder::Step step(d, "lendingLimit");
+    d.mismatch(*v.find("lendingLimit"), "at most nominalQuota");
+  }
+}
+
+void read_quota(const Value& v, ResourceQuota& out, Decoder& d) {
+  RawQuota raw;
+  const std::size_t before = d.errors();
+  decode_object(v, kQuotaFields, raw, d);
+  if (d.errors() == before) check_quota(v, raw, d);
+  if (d.errors() != before) {
+    out = unknown_quota(std::move(raw.resource));
+    return;
+  }
   out.resource = raw.resource;
   out.nominal = quota_amount(raw.resource, raw.nominal);
   if (raw.borrowing_limit) out.borrowing_limit = quota_amount(raw.resource, *raw.borrowing_limit);
-  if (raw.lending_limit) {
-    out.lending_limit = quota_amount(raw.resource, *raw.lending_limit);
-    if (*out.lending_limit > out.nominal) {
-      Decoder::Step step(d, "lendingLimit");
-      d.mismatch(*v.find("lendingLimit"), "at most nominalQuota");
-    }
-  }
+  if (raw.lending_limit) out.lending_limit = quota_amount(raw.resource, *raw.lending_limit);
 }
 
 constexpr Field<FlavorQuota> kFlavorQuotaFields[] = {
@@ -137,6 +152,44 @@ void check_limits(const Value& object, const std::vector<ResourceGroup>& groups,
       }
     }
   }
+}
+
+// After errors: each resource and flavor once, and a quota for each resource of a group.
+void straighten_groups(std::vector<ResourceGroup>& groups) {
+  std::set<std::string> resources, flavors;
+  for (ResourceGroup& group : groups) {
+    if (group.covered.empty()) {
+      for (const FlavorQuota& flavor : group.flavors) {
+        for (const ResourceQuota& quota : flavor.resources) group.covered.push_back(quota.resource);
+      }
+    }
+    std::erase_if(group.covered, [&resources](const std::string& name) {
+      return name.empty() || !resources.insert(name).second;
+    });
+    std::erase_if(group.flavors, [&flavors](const FlavorQuota& flavor) {
+      return flavor.flavor.empty() || !flavors.insert(flavor.flavor).second;
+    });
+    for (FlavorQuota& flavor : group.flavors) {
+      std::vector<ResourceQuota> quotas;
+      for (const std::string& name : group.covered) {
+        const auto known = std::find_if(flavor.resources.begin(), flavor.resources.end(),
+                                        [&](const auto& quota) { return quota.resource == name; });
+        quotas.push_back(known == flavor.resources.end() ? unknown_quota(name) : *known);
+      }
+      flavor.resources = std::move(quotas);
+    }
+  }
+  std::erase_if(groups, [](const ResourceGroup& group) {
+    return group.covered.empty() || group.flavors.empty();
+  });
+}
+
+// After errors: the queue is there for who is in it, and lets nobody in.
+void keep_closed(QueueSpec& queue) {
+  if (queue.stop == model::StopPolicy::kNone) queue.stop = model::StopPolicy::kHold;
+  queue.borrow_by_preemption = false;
+  queue.concurrent = false;
+  straighten_groups(queue.groups);
 }
 
 // ---- weights and words ----
@@ -349,20 +402,28 @@ void decode_flavor(const Value& v, FlavorSpec& out, Decoder& d) {
 
 void decode_cluster_queue(const Value& v, KueueVersion version, QueueSpec& out, Decoder& d) {
   Meta meta;
+  const std::size_t before = d.errors();
   if (version == KueueVersion::kV1beta1) {
     decode_kind<kQueue1SpecFields>(v, Scope::kCluster, meta, out, d);
   } else {
     decode_kind<kQueue2SpecFields>(v, Scope::kCluster, meta, out, d);
   }
   check_concurrent(v, out, d);
-  check_limits(v, out.groups, !out.cohort.empty(),
-               version == KueueVersion::kV1beta1 ? "cohort" : "cohortName", d);
+  if (d.errors() == before) {
+    check_limits(v, out.groups, !out.cohort.empty(),
+                 version == KueueVersion::kV1beta1 ? "cohort" : "cohortName", d);
+  }
+  if (d.errors() != before) keep_closed(out);
 }
 
 void decode_local_queue(const Value& v, LocalQueueSpec& out, Decoder& d) {
   Meta meta;
+  const std::size_t before = d.errors();
   decode_kind<kLocalQueueSpecFields>(v, Scope::kNamespaced, meta, out, d);
   out.ns = meta.ns;
+  if (d.errors() != before && out.stop == model::StopPolicy::kNone) {
+    out.stop = model::StopPolicy::kHold;
+  }
   const Value* usage = find_in(v, {"status", "fairSharing", "admissionFairSharingStatus"});
   if (usage == nullptr) return;
   if (const Value* consumed = usage->find("consumedResources")) {
@@ -377,6 +438,7 @@ void decode_local_queue(const Value& v, LocalQueueSpec& out, Decoder& d) {
 
 void decode_cohort(const Value& v, KueueVersion version, CohortSpec& out, Decoder& d) {
   Meta meta;
+  const std::size_t before = d.errors();
   if (version == KueueVersion::kV1beta1) {
     decode_kind<kCohort1SpecFields>(v, Scope::kCluster, meta, out, d);
   } else {
@@ -385,8 +447,18 @@ void decode_cohort(const Value& v, KueueVersion version, CohortSpec& out, Decode
   if (!out.name.empty() && out.parent == out.name) {
     Decoder::Step step(d, "spec");
     d.error(v, "the cohort as its own parent", "another cohort, or none");
+    out.parent.clear();
   }
-  check_limits(v, out.groups, !out.parent.empty(), "parentName", d);
+  if (d.errors() == before) check_limits(v, out.groups, !out.parent.empty(), "parentName", d);
+  if (d.errors() == before) return;
+  straighten_groups(out.groups);
+  for (ResourceGroup& group : out.groups) {  // what it cannot say its queues do not get
+    for (FlavorQuota& flavor : group.flavors) {
+      for (ResourceQuota& quota : flavor.resources) {
+        if (quota == unknown_quota(quota.resource)) quota.nominal = 0;
+      }
+    }
+  }
 }
 
 }  // namespace berth::objects

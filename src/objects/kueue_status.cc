@@ -43,7 +43,9 @@ inline constexpr Field<A> kPodSetAssignmentFields[] = {
                     [](const Value& v, A& out, Decoder& d) { read_amounts(v, out.spec.usage, d); }),
     text::custom<A>("topologyAssignment",
                     [](const Value& v, A& out, Decoder& d) {
+                      const std::size_t before = d.errors();
                       read_topology_assignment(v, Version, out.spec.topology, d);
+                      if (d.errors() != before) out.spec.topology.reset();
                     }),
 };
 
@@ -81,10 +83,33 @@ void read_pod_set_assignments(const Value& v, WorkloadObject& out, AdmissionSpec
   }
 }
 
+// After errors: an entry for each pod set, in their order. What they hold of what comes with the
+// other objects (Resolver::mend_admission).
+void complete_admission(const WorkloadObject& workload, AdmissionSpec& admission) {
+  std::vector<PodSetAdmission> sets;
+  for (const model::PodSetSpec& set : workload.spec.pod_sets) {
+    const auto known = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
+                                    [&set](const auto& one) { return one.name == set.name; });
+    if (known != admission.pod_sets.end()) {
+      std::erase_if(known->flavors, [](const auto& entry) { return entry.second.empty(); });
+      sets.push_back(std::move(*known));
+    } else {
+      PodSetAdmission one;
+      one.name = set.name;
+      one.count = set.count;
+      sets.push_back(std::move(one));
+    }
+  }
+  admission.pod_sets = std::move(sets);
+}
+
 template <KueueVersion Version>
 void read_admission(const Value& v, WorkloadObject& out, Decoder& d) {
-  if (!v.is_object()) return d.mismatch(v, "an object");
   AdmissionSpec admission;
+  if (!v.is_object()) {
+    out.spec.admission = std::move(admission);
+    return d.mismatch(v, "an object");
+  }
   const Value* queue = v.find("clusterQueue");
   {
     Decoder::Step step(d, "clusterQueue");
@@ -96,8 +121,11 @@ void read_admission(const Value& v, WorkloadObject& out, Decoder& d) {
   }
   Decoder::Step step(d, "podSetAssignments");
   const Value* sets = v.find("podSetAssignments");
-  if (sets == nullptr) return d.error(v, "nothing", "one entry for each pod set");
-  read_pod_set_assignments<Version>(*sets, out, admission, d);
+  if (sets == nullptr) {
+    d.error(v, "nothing", "one entry for each pod set");
+  } else {
+    read_pod_set_assignments<Version>(*sets, out, admission, d);
+  }
   out.spec.admission = std::move(admission);
 }
 
@@ -220,7 +248,7 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     const bool on = c.is_true();
     const std::string& reason = c.reason.empty() ? c.type : c.reason;
     if (c.type == "QuotaReserved") {
-      reserved = on;
+      if (on || c.status == "False") reserved = on;
       if (on) spec.reserved_ns = c.since_ns;
     } else if (c.type == "Admitted" && on) {
       spec.admitted = true;
@@ -242,7 +270,9 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     } else if (c.type == kPlacedCondition && on) {
       spec.seats.clear();
       const std::string want = seats_in(c.message, spec.seats);
-      if (!want.empty()) d.error(v, "the condition " + c.type + " with another message", want);
+      if (want.empty()) continue;
+      spec.seats.clear();
+      d.error(v, "the condition " + c.type + " with another message", want);
     }
   }
   if (reserved == false) {
@@ -273,11 +303,14 @@ inline constexpr Field<W1> kWorkloadStatusFields[] = {
 }  // namespace
 
 void read_workload_status(const Value& v, KueueVersion version, WorkloadObject& out, Decoder& d) {
+  const std::size_t before = d.errors();
   if (version == KueueVersion::kV1beta1) {
     decode_lenient(v, kWorkloadStatusFields<KueueVersion::kV1beta1>, out, d);
   } else {
     decode_lenient(v, kWorkloadStatusFields<KueueVersion::kV1beta2>, out, d);
   }
+  const bool errors = d.errors() != before || !out.read;
+  if (errors && out.spec.admission) complete_admission(out, *out.spec.admission);
 }
 
 }  // namespace berth::objects

@@ -161,6 +161,23 @@ void check_pod_sets(const Value& v, const std::vector<PodSetSpec>& sets, Decoder
   }
 }
 
+// After errors: each name once, and nothing beside it that does not go together.
+void straighten_pod_sets(WorkloadObject& out) {
+  std::set<std::string> names;
+  std::vector<PodSetSpec> sets;
+  std::vector<PodObject> templates;
+  for (std::size_t i = 0; i < out.spec.pod_sets.size(); ++i) {
+    PodSetSpec& set = out.spec.pod_sets[i];
+    if (!names.insert(set.name).second) continue;
+    set.min_count.reset();
+    set.topology = {};
+    sets.push_back(std::move(set));
+    templates.push_back(std::move(out.templates[i]));
+  }
+  out.spec.pod_sets = std::move(sets);
+  out.templates = std::move(templates);
+}
+
 void read_pod_sets(const Value& v, WorkloadObject& out, Decoder& d) {
   if (!v.is_array()) return d.mismatch(v, "an array");
   const std::size_t before = d.errors();
@@ -178,6 +195,7 @@ void read_pod_sets(const Value& v, WorkloadObject& out, Decoder& d) {
     out.spec.pod_sets.push_back(std::move(raw.spec));
   }
   if (d.errors() == before) check_pod_sets(v, out.spec.pod_sets, d);
+  if (d.errors() != before) straighten_pod_sets(out);
 }
 
 // ---- the rest of spec ----
@@ -273,7 +291,9 @@ void read_seats(const Value& v, W& out, Decoder& d) {
   const std::string* text = out.meta.annotation(kSeatsAnnotation);
   if (text == nullptr) return;
   const std::string want = seats_in(*text, out.spec.seats);
-  if (!want.empty()) annotation_error(v, kSeatsAnnotation, want, d);
+  if (want.empty()) return;
+  out.spec.seats.clear();
+  annotation_error(v, kSeatsAnnotation, want, d);
 }
 
 void read_workload_annotations(const Value& v, W& out, Decoder& d) {
@@ -281,7 +301,10 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   if (const std::string* text = out.meta.annotation(kBoost)) {
     const char* end = text->data() + text->size();
     const auto [at, error] = std::from_chars(text->data(), end, out.boost);
-    if (error != std::errc() || at != end) annotation_error(v, kBoost, "an integer", d);
+    if (error != std::errc() || at != end) {
+      out.boost = 0;
+      annotation_error(v, kBoost, "an integer", d);
+    }
   }
   if (const std::string* who = out.meta.annotation("kueue.x-k8s.io/admission-gated-by")) {
     out.spec.held_by = *who;
@@ -356,6 +379,7 @@ std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Sea
 }
 
 void decode_workload(const Value& v, KueueVersion version, WorkloadObject& out, Decoder& d) {
+  const std::size_t before = d.errors();
   read_meta(v, Scope::kNamespaced, out.meta, d);
   const bool first = version == KueueVersion::kV1beta1;
   if (first) {
@@ -378,10 +402,12 @@ void decode_workload(const Value& v, KueueVersion version, WorkloadObject& out, 
   out.spec.owner = owner_of(out.meta);
   out.spec.preemption_gated = !out.preemption_gates.empty();
   read_workload_annotations(v, out, d);
+  out.read = d.errors() == before;
   const Value* status = v.find("status");
   if (status == nullptr || status->is_null()) return;
   Decoder::Step step(d, "status");
   read_workload_status(*status, version, out, d);
+  out.read = d.errors() == before;
 }
 
 }  // namespace berth::objects

@@ -45,6 +45,7 @@ struct WorkloadObject {
   bool pod_class = false;  // a PriorityClass, not a WorkloadPriorityClass
   int boost = 0;           // annotation priority-boost
   std::vector<std::string> preemption_gates;
+  bool read = true;  // in full; else what it holds may have to be completed
 };
 void decode_workload(const text::Value& v, KueueVersion version, WorkloadObject& out,
                      text::Decoder& d);

@@ -1,3 +1,4 @@
+#include "objects/gathered.h"
 #include "objects/object_set.h"
 #include "objects/pod_body.h"
 #include "objects/readers.h"
@@ -24,6 +25,49 @@ LivePod read_live_pod(const Value& v) {
     }
   }
   return live;
+}
+
+std::shared_ptr<PodBody> read_pod_body(const Value& v) {
+  auto body = std::make_shared<PodBody>();
+  PodObject& pod = body->object;
+  body->notes = read_pod(v, pod);
+  body->valid = body->notes.empty();
+  pod.meta.name.clear();
+  pod.meta.generate_name.clear();
+  pod.meta.uid.clear();
+  pod.meta.created_ns = 0;
+  pod.meta.deleted = false;
+  std::erase_if(pod.meta.annotations, [](const auto& entry) {
+    return entry.first == kGpusAnnotation || entry.first == kLastApplied;
+  });
+  pod.phase.clear();
+  model::PodSpec& spec = pod.spec;
+  spec.name.clear();
+  spec.uid.clear();
+  spec.node_name.clear();
+  spec.gpu_indices.clear();
+  spec.created_ns = spec.started_ns = 0;
+  spec.terminating = false;
+  return body;
+}
+
+PodObject live_object(const LivePod& live) {
+  PodObject pod = live.body->object;
+  pod.meta.name = pod.spec.name = live.name;
+  pod.meta.uid = pod.spec.uid = live.uid;
+  pod.meta.created_ns = pod.spec.created_ns = live.created_ns;
+  pod.meta.deleted = pod.spec.terminating = live.terminating;
+  pod.spec.started_ns = live.started_ns;
+  pod.spec.node_name = live.node;
+  pod.phase = live.phase;
+  if (!live.node.empty()) indices_of(live.gpus, pod.spec.gpu_indices);
+  return pod;
+}
+
+std::vector<Note> complaints(const std::string& key, const LivePod& live) {
+  std::vector<Note> out = live.body->notes;
+  for (Note& note : out) note.object = "Pod " + key;
+  return out;
 }
 
 }  // namespace berth::objects

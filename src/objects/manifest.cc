@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "objects/counted.h"
 #include "objects/gathered.h"
 #include "objects/kueue_convert.h"
 #include "text/json.h"
@@ -15,20 +16,23 @@ using text::Value;
 
 constexpr int kMaxListDepth = 4;
 
+// What an object with errors counts as; nothing: it was refused, or nothing is wrong with it.
 template <auto Member, auto Decode>
-void take_object(const Value& v, Origin origin, std::string shown, Gathered& out, Decoder& d) {
+Counted take_object(const Value& v, Origin origin, std::string shown, Gathered& out, Decoder& d) {
   typename std::remove_reference_t<decltype(out.*Member)>::value_type found;
   Decode(v, found.object, d);
-  if (!d.ok()) return;
+  const Counted counts = d.ok() ? Counted{} : counted_by_name(found.object);
+  if (!d.ok() && counts.as.empty()) return counts;
   found.origin = std::move(origin);
   found.shown = std::move(shown);
   (out.*Member).push_back(std::move(found));
+  return counts;
 }
 constexpr text::internal::DefaultReader decode_any{};
 
 struct KnownKind {
   std::string_view version, kind;
-  void (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
+  Counted (*take)(const Value&, Origin, std::string, Gathered&, Decoder&);
 };
 
 // Named types, not lambdas: clang names a lambda of one file like one of another, and the linker
@@ -150,6 +154,27 @@ std::string versions_read(std::string_view kind, std::string_view version) {
   return out.empty() ? others : out;
 }
 
+Note note_of(const text::Issue& issue, const Origin& origin, const std::string& shown,
+             const std::string& path) {
+  Note note = Gathered::note(origin, shown, path + issue.path, "found " + issue.found);
+  if (!issue.allowed.empty()) note.message += ", want " + issue.allowed;
+  if (issue.line > 0) note.line = issue.line;
+  return note;
+}
+
+std::vector<Note> errors_of(const Decoder& d, const Origin& origin, const std::string& shown,
+                            const std::string& path) {
+  std::vector<Note> out;
+  for (const text::Issue& issue : d.issues()) {
+    if (issue.severity == text::Issue::kError) out.push_back(note_of(issue, origin, shown, path));
+  }
+  if (d.errors() > out.size()) {
+    const std::string more = std::to_string(d.errors() - out.size()) + " more errors";
+    out.push_back(Gathered::note(origin, shown, path, more));
+  }
+  return out;
+}
+
 // One document: its objects in order, lists flattened.
 class DocumentReader {
  public:
@@ -222,25 +247,19 @@ class DocumentReader {
     }
     ++out_.counts.objects;
     Decoder d;
-    known->take(v, origin_, shown, out_, d);
-    report(d, shown, path);
-  }
-
-  void report(const Decoder& d, const std::string& shown, const std::string& path) {
-    std::size_t errors = 0;
+    const Counted counts = known->take(v, origin_, shown, out_, d);
     for (const text::Issue& issue : d.issues()) {
-      Note note = Gathered::note(origin_, shown, path + issue.path, "found " + issue.found);
-      if (!issue.allowed.empty()) note.message += ", want " + issue.allowed;
-      if (issue.line > 0) note.line = issue.line;
-      const bool error = issue.severity == text::Issue::kError;
-      if (error) ++errors;
-      (error ? out_.invalid : out_.warnings).add(std::move(note));
+      if (issue.severity == text::Issue::kWarning) {
+        out_.warnings.add(note_of(issue, origin_, shown, path));
+      }
     }
     if (d.ok()) return;
-    ++out_.counts.invalid_objects;
-    if (d.errors() > errors) {
-      out_.invalid.add(Gathered::note(origin_, shown, path,
-                                      std::to_string(d.errors() - errors) + " more errors"));
+    std::vector<Note> errors = errors_of(d, origin_, shown, path);
+    if (counts.as.empty()) {
+      ++out_.counts.invalid_objects;
+      for (Note& error : errors) out_.invalid.add(std::move(error));
+    } else {
+      out_.count_in_part(std::move(errors), counts);
     }
   }
 
@@ -258,6 +277,12 @@ class DocumentReader {
 void read_object(const Value& object, std::string_view version, std::string_view kind,
                  Origin origin, Gathered& out) {
   DocumentReader(std::move(origin), out).read(object, version, kind, "", 0);
+}
+
+std::vector<Note> read_pod(const Value& object, PodObject& out) {
+  Decoder d;
+  decode(object, out, d);
+  return errors_of(d, {.source = "cluster"}, shown_name(object, "Pod", true), "");
 }
 
 struct ManifestReader::State {

@@ -7,7 +7,8 @@
 // installation, the Queues of Volcano and KAI, Volcano's
 // Job, the upstream Workload (other_queues.h), and lists of any of these. Every other kind is named
 // in ignored. An object with an error is named in invalid, with every error, and the
-// rest goes on. Unknown fields and assumptions are warnings.
+// rest goes on; one that holds something counts with what can be read of it, and its errors are
+// warnings (counted.h). Unknown fields and assumptions are warnings.
 //
 // The result does not depend on the order of the documents: of two objects with one name the
 // first by (source, document, place in it) is taken, outputs are sorted by namespace and name,
@@ -74,9 +75,10 @@ struct Note {
 struct Counts {
   std::size_t objects = 0;  // of known kinds, valid or not
   std::size_t invalid_objects = 0;
-  std::size_t finished_pods = 0;  // Succeeded or Failed, left out
-  std::size_t stray_pods = 0;     // bound to a node that is not in the input, left out
-  std::size_t job_pods = 0;       // made from Jobs
+  std::size_t unread_objects = 0;  // that count although part of them cannot be read
+  std::size_t finished_pods = 0;   // Succeeded or Failed, left out
+  std::size_t stray_pods = 0;      // bound to a node that is not in the input, left out
+  std::size_t job_pods = 0;        // made from Jobs
   std::size_t suspended_jobs = 0;
   // Also those that were not kept.
   std::size_t ignored = 0, warnings = 0, invalid = 0, notes = 0;

@@ -22,6 +22,7 @@ void read_labels(const text::Value& v, model::Labels& out, text::Decoder& d) {
   decode(v, out, d);
   for (const text::Member& member : v.members()) {
     text::Decoder::Step step(d, member.key);
+    const std::size_t before = d.errors();
     if (!is_qualified_name(member.key)) {
       d.error(member.value, "key " + quoted(member.key),
               "a label key: an optional DNS prefix and '/', then at most 63 of A-Z a-z 0-9 - _ .");
@@ -29,6 +30,8 @@ void read_labels(const text::Value& v, model::Labels& out, text::Decoder& d) {
     if (member.value.is_string() && !text::validate_label_value(member.value.string()).ok()) {
       d.mismatch(member.value, "a label value: at most 63 of A-Z a-z 0-9 - _ .");
     }
+    const bool text = member.value.is_string() || member.value.is_null();
+    if (d.errors() != before || !text) out.erase(std::string(member.key));
   }
 }
 

@@ -32,6 +32,18 @@ struct NodeTop {
   std::vector<Condition> conditions;
 };
 
+// A node that does not say so readably gets nothing new.
+void read_cordon(const Value& v, bool& out, Decoder& d) {
+  const std::size_t before = d.errors();
+  decode(v, out, d);
+  if (d.errors() != before) out = true;
+}
+void read_node_conditions(const Value& v, std::vector<Condition>& out, Decoder& d) {
+  const std::size_t before = d.errors();
+  list_of<read_condition>(v, out, d);
+  if (d.errors() != before) out.push_back({"Ready", "Unknown"});
+}
+
 constexpr text::Field<NodeTop> kNodeSpecFields[] = {
     text::skip<NodeTop>("configSource"),
     text::skip<NodeTop>("externalID"),
@@ -39,7 +51,7 @@ constexpr text::Field<NodeTop> kNodeSpecFields[] = {
     text::skip<NodeTop>("podCIDRs"),
     text::skip<NodeTop>("providerID"),
     text::field<&NodeTop::taints, list_of<read_taint>>("taints"),
-    text::field<&NodeTop::unschedulable>("unschedulable"),
+    text::field<&NodeTop::unschedulable, read_cordon>("unschedulable"),
 };
 constexpr text::Field<NodeTop> kNodeStatusFields[] = {
     text::custom<NodeTop>("allocatable",
@@ -48,7 +60,7 @@ constexpr text::Field<NodeTop> kNodeStatusFields[] = {
                             read_amounts(v, out.allocatable, d);
                           }),
     text::field<&NodeTop::capacity, read_amounts>("capacity"),
-    text::field<&NodeTop::conditions, list_of<read_condition>>("conditions"),
+    text::field<&NodeTop::conditions, read_node_conditions>("conditions"),
 };
 constexpr text::Field<NodeTop> kNodeFields[] = {
     text::skip<NodeTop>("apiVersion"),

@@ -29,7 +29,8 @@ void decode(const text::Value& v, NodeObject& out, text::Decoder& d);
 //   need, with the memory of a slice.
 // - mig-* in allocatable: as many devices as the slots need carry them, spread evenly; they are the
 //   highest indices.
-// An error (too many GPUs, a label that is not a number) makes the Node invalid.
+// A label that is not a number is an error and says nothing. Of more than 16 GPUs none is usable,
+// which is one too.
 struct GpuFacts {
   std::vector<std::string> warnings;
   std::vector<std::string> errors;

@@ -154,15 +154,31 @@ TEST(Gpus, MigSingle) {
   EXPECT_EQ(n.gpus[0].memory_mib, 9984);
 }
 
+// A node is there with what can be read of it.
 TEST(Gpus, Errors) {
-  EXPECT_NE(all(read(node_yaml("", "nvidia.com/gpu: 17")).invalid).find("found 17 GPUs"),
-            std::string::npos);
+  const Inputs many = read(node_yaml("", "nvidia.com/gpu: 17"));
+  EXPECT_NE(all(many.warnings).find("found 17 GPUs"), std::string::npos) << all(many.warnings);
+  ASSERT_EQ(many.nodes.size(), 1u);
+  EXPECT_EQ(many.nodes[0].gpus.size(), 16u);
+  EXPECT_EQ(healthy(many.nodes[0]), 0) << "which of them is which cannot be told";
   const Inputs in = read(node_yaml("nvidia.com/gpu.count: many", "nvidia.com/gpu: 1"));
-  EXPECT_TRUE(in.nodes.empty());
-  EXPECT_EQ(in.counts.invalid_objects, 1u);
-  EXPECT_EQ(read(node_yaml("", "cpu2: -1")).nodes.size(), 0u);
-  EXPECT_EQ(read("{apiVersion: v1, kind: Node, metadata: {name: n0, labels: {a: 8}}}").nodes.size(),
-            0u);
+  ASSERT_EQ(in.nodes.size(), 1u);
+  EXPECT_EQ(in.nodes[0].gpus.size(), 1u);
+  EXPECT_EQ(in.counts.invalid_objects, 0u);
+  EXPECT_EQ(in.counts.unread_objects, 1u);
+  EXPECT_NE(all(in.warnings).find("label nvidia.com/gpu.count: found \"many\""), std::string::npos);
+  EXPECT_EQ(read(node_yaml("", "cpu2: -1")).nodes.at(0).allocatable.count("cpu2"), 0u);
+  const Inputs label = read("{apiVersion: v1, kind: Node, metadata: {name: n0, labels: {a: 8}}}");
+  EXPECT_EQ(label.nodes.at(0).labels.count("a"), 0u);
+  const auto status = [](const std::string& text) {
+    return read("{apiVersion: v1, kind: Node, metadata: {name: n0}, " + text + "}").nodes.at(0);
+  };
+  EXPECT_FALSE(status("status: {conditions: 7}").ready);
+  EXPECT_FALSE(status("status: {conditions: [{type: Ready, status: 7}]}").ready);
+  EXPECT_TRUE(status("spec: {unschedulable: 7}").unschedulable);
+  EXPECT_EQ(status("spec: {taints: [{key: a, effect: Never}]}").taints.at(0).effect,
+            model::TaintEffect::kNoSchedule);
+  EXPECT_EQ(read("{apiVersion: v1, kind: Node, metadata: {name: No Name}}").nodes.size(), 0u);
 }
 
 TEST(Products, Table) {

@@ -4,9 +4,11 @@
 #include <tuple>
 #include <unordered_map>
 
+#include "objects/counted.h"
 #include "objects/object_shelves.h"
 #include "objects/queue_marks.h"
 #include "objects/resolver.h"
+#include "objects/unread_book.h"
 #include "objects/waiting_lanes.h"
 
 namespace berth::objects {
@@ -56,6 +58,8 @@ struct ObjectSet::State {
   std::unordered_map<std::string, std::uint64_t> digests;   // by kind|key
   std::uint64_t digest = 0;
   std::uint64_t revision = 0;
+  std::size_t unread_pods = 0;  // that count, and cannot be read in full
+  UnreadBook unread;            // other objects
 
   Names dirty_pods, dirty_nodes, dirty_gangs;
   bool everything = false, budgets_dirty = false, queues_dirty = false;
@@ -74,31 +78,7 @@ struct ObjectSet::State {
     if (const auto it = bodies.find(hash); it != bodies.end()) {
       if (auto held = it->second.lock()) return held;
     }
-    Gathered one;
-    read_object(v, "v1", "Pod", {.source = "cluster"}, one);
-    auto body = std::make_shared<PodBody>();
-    body->notes = one.invalid.take();
-    if (!one.pods.empty()) {
-      body->valid = true;
-      body->object = std::move(one.pods.front().object);
-      PodObject& pod = body->object;
-      pod.meta.name.clear();
-      pod.meta.generate_name.clear();
-      pod.meta.uid.clear();
-      pod.meta.created_ns = 0;
-      pod.meta.deleted = false;
-      std::erase_if(pod.meta.annotations, [](const auto& entry) {
-        return entry.first == kGpusAnnotation || entry.first == kLastApplied;
-      });
-      pod.phase.clear();
-      model::PodSpec& spec = pod.spec;
-      spec.name.clear();
-      spec.uid.clear();
-      spec.node_name.clear();
-      spec.gpu_indices.clear();
-      spec.created_ns = spec.started_ns = 0;
-      spec.terminating = false;
-    }
+    auto body = read_pod_body(v);
     if (bodies.size() > 2 * pods.size() + 1000) {
       std::erase_if(bodies, [](const auto& entry) { return entry.second.expired(); });
     }
@@ -106,21 +86,23 @@ struct ObjectSet::State {
     return body;
   }
 
-  PodObject object_of(const LivePod& live) const {
-    PodObject pod = live.body->object;
-    pod.meta.name = pod.spec.name = live.name;
-    pod.meta.uid = pod.spec.uid = live.uid;
-    pod.meta.created_ns = pod.spec.created_ns = live.created_ns;
-    pod.meta.deleted = pod.spec.terminating = live.terminating;
-    pod.spec.started_ns = live.started_ns;
-    pod.spec.node_name = live.node;
-    pod.phase = live.phase;
-    if (!live.node.empty()) indices_of(live.gpus, pod.spec.gpu_indices);
-    return pod;
+  Found<PodObject> found_pod(const LivePod& live) const {
+    return {{.source = "cluster"}, "Pod " + live.ns + '/' + live.name, live_object(live)};
   }
 
-  Found<PodObject> found_pod(const LivePod& live) const {
-    return {{.source = "cluster"}, "Pod " + live.ns + '/' + live.name, object_of(live)};
+  // As it is believed to be: bound, where the API does not show it yet. False: it is left out.
+  bool give_pod(const std::string& key, const LivePod& pod, const PlaceOf& believed,
+                Gathered& to) const {
+    Place place;
+    if (believed && pod.node.empty()) place = believed(key, pod);
+    if (!pod.body->valid && pod.node.empty() && place.node.empty()) return false;
+    to.pods.push_back(found_pod(pod));
+    if (place.node.empty()) return true;
+    model::PodSpec& spec = to.pods.back().object.spec;
+    spec.node_name = std::move(place.node);
+    spec.gpu_indices = std::move(place.gpus);
+    spec.gated = false;
+    return true;
   }
 
   bool ours(const Value& v) const {
@@ -132,6 +114,7 @@ struct ObjectSet::State {
   }
 
   void unlink(const std::string& key, const LivePod& pod) {
+    if (pod.unread()) --unread_pods;
     const auto drop = [&key](auto& index, const std::string& name) {
       const auto it = index.find(name);
       if (it == index.end()) return;
@@ -143,6 +126,7 @@ struct ObjectSet::State {
     if (!pod.owner().empty()) drop(owned, qualified(pod.ns, pod.owner()));
   }
   void link(const std::string& key, const LivePod& pod) {
+    if (pod.unread()) ++unread_pods;
     if (!pod.node.empty()) pods_on[pod.node].insert(key);
     if (!pod.group().empty()) members[qualified(pod.ns, pod.group())].insert(key);
     if (!pod.owner().empty()) owned[qualified(pod.ns, pod.owner())].insert(key);
@@ -379,6 +363,8 @@ struct ObjectSet::State {
     }
     Gathered one;
     read_object(v, version, kind, {.source = "cluster"}, one);
+    const bool invalid = one.counts.invalid_objects > 0;
+    if (unread.put(kind, key, std::move(one.unread), invalid)) ++revision;
     before_change(kind, key, name, one);
     if (!shelf->take(key, one)) return Effect::kNone;
     ++revision;
@@ -444,6 +430,7 @@ struct ObjectSet::State {
       digests.erase(mine);
     }
     if (shelf == &shelves.workloads) lanes.erase(key);
+    unread.put(kind, key, {}, false);
     gpu_facts_same = false;
     before_change(kind, key, std::string(name), Gathered());
     if (!shelf->erase(key)) return Effect::kNone;
@@ -467,28 +454,23 @@ struct ObjectSet::State {
   void give_pods(const PlaceOf& believed, Gathered& all) const {
     all.pods.reserve(pods.size());
     for (const auto& [key, pod] : pods) {
-      if (!pod.body->valid || (pod.foreign && pod.node.empty() && !in_queue(pod))) continue;
-      all.pods.push_back(found_pod(pod));
-      if (!believed || !pod.node.empty()) continue;
-      Place place = believed(key, pod);
-      if (place.node.empty()) continue;
-      model::PodSpec& spec = all.pods.back().object.spec;
-      spec.node_name = std::move(place.node);
-      spec.gpu_indices = std::move(place.gpus);
-      spec.gated = false;
+      if (pod.foreign && pod.node.empty() && !in_queue(pod)) continue;
+      give_pod(key, pod, believed, all);
     }
   }
 
-  // What is wrong with pods, each under its own name.
+  // What is wrong with objects, each under its own name.
   void give_complaints(Gathered& all) const {
     for (const auto& [key, pod] : pods) {
       if (pod.body->valid) continue;
-      ++all.counts.invalid_objects;
-      for (Note note : pod.body->notes) {
-        note.object = "Pod " + key;
-        all.invalid.add(std::move(note));
+      if (pod.unread()) {
+        all.count_in_part(complaints(key, pod), {kPodCounts});
+        continue;
       }
+      ++all.counts.invalid_objects;
+      for (Note& note : complaints(key, pod)) all.invalid.add(std::move(note));
     }
+    unread.give(all);
   }
 
   void add_node(const std::string& name, Gathered& to) const {
@@ -552,12 +534,14 @@ struct ObjectSet::State {
   }
 
   // One batch of pods with all that they refer to.
-  Gathered gather(const std::vector<const LivePod*>& batch, const Names& gangs) const {
+  Gathered gather(const std::vector<const LivePod*>& batch, const Names& gangs,
+                  const PlaceOf& believed) const {
     Gathered some;
     Names nodes, jobs, groups = gangs, claims;
     for (const LivePod* pod : batch) {
-      some.pods.push_back(found_pod(*pod));
-      if (!pod->node.empty() && nodes.insert(pod->node).second) add_node(pod->node, some);
+      give_pod(qualified(pod->ns, pod->name), *pod, believed, some);
+      const std::string& node = some.pods.back().object.spec.node_name;
+      if (!node.empty() && nodes.insert(node).second) add_node(node, some);
       if (!pod->group().empty()) groups.insert(qualified(pod->ns, pod->group()));
       if (pod->node.empty()) add_claims(*pod, claims, some);
       if (!pod->owner().starts_with("Job/")) continue;
@@ -576,15 +560,21 @@ struct ObjectSet::State {
   }
 
   // One pod of a batch, or why it is none.
-  void look_at(const std::string& key, std::vector<const LivePod*>& batch, ObjectChanges& out) {
+  void look_at(const std::string& key, const PlaceOf& believed, std::vector<const LivePod*>& batch,
+               ObjectChanges& out) {
     const auto it = pods.find(key);
-    if (it == pods.end() || it->second.finished() || !it->second.body->valid) {
+    if (it == pods.end() || it->second.finished()) {
       out.gone_pods.push_back(key);
-      if (it == pods.end()) return;
-      for (Note note : it->second.body->notes) {
-        note.object = "Pod " + key;
-        out.refused.push_back(std::move(note));
-      }
+      return;
+    }
+    const bool bound =
+        !it->second.node.empty() || (believed && !believed(key, it->second).node.empty());
+    if (!it->second.body->valid) {
+      auto& told = bound ? out.unread : out.refused;
+      for (Note& note : complaints(key, it->second)) told.push_back(std::move(note));
+    }
+    if (!it->second.body->valid && !bound) {
+      out.gone_pods.push_back(key);
     } else if (in_queue(it->second)) {
       queues_dirty = true;
     } else if (it->second.foreign && it->second.node.empty()) {
@@ -594,19 +584,19 @@ struct ObjectSet::State {
     }
   }
 
-  void resolve_pods(std::size_t max_pods, ObjectChanges& out) {
+  void resolve_pods(std::size_t max_pods, const PlaceOf& believed, ObjectChanges& out) {
     std::vector<const LivePod*> batch;
     Names taken, gangs;
     for (const std::string& key : dirty_pods) {
       if (taken.size() >= max_pods) break;
       if (!taken.insert(key).second) continue;
-      look_at(key, batch, out);
+      look_at(key, believed, batch, out);
       const auto pod = pods.find(key);
       if (pod == pods.end() || pod->second.group().empty()) continue;
       const std::string gang = qualified(pod->second.ns, pod->second.group());
       if (!gangs.insert(gang).second || !decides_for_mates(gang)) continue;
       for (const std::string& mate : members.at(gang)) {
-        if (taken.insert(mate).second) look_at(mate, batch, out);
+        if (taken.insert(mate).second) look_at(mate, believed, batch, out);
       }
     }
     std::sort(batch.begin(), batch.end(), [](const LivePod* a, const LivePod* b) {
@@ -615,7 +605,7 @@ struct ObjectSet::State {
     for (const std::string& key : taken) dirty_pods.erase(key);
     out.more = !dirty_pods.empty();
     if (batch.empty() && dirty_gangs.empty()) return;
-    Inputs inputs = resolve(gather(batch, dirty_gangs), {.live = true});
+    Inputs inputs = resolve(gather(batch, dirty_gangs, believed), {.live = true});
     dirty_gangs.clear();
     Names there;
     for (const model::PodSpec& pod : inputs.pods) there.insert(qualified(pod.ns, pod.name));
@@ -686,6 +676,7 @@ std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
   State& to = *out->state_;
   to.shelves = state_->shelves;
   to.workload_owners = state_->workload_owners;
+  to.unread = state_->unread;
   to.revision = state_->revision;
   for (const auto& [key, pod] : state_->pods) {
     const bool taken = bound == nullptr || pod.node.empty() || bound->pods.contains(key);
@@ -731,7 +722,7 @@ std::map<std::string, int> ObjectSet::waiting_behind() const {
   return out;
 }
 
-ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {
+ObjectChanges ObjectSet::take_changes(std::size_t max_pods, const PlaceOf& believed) {
   State& s = *state_;
   ObjectChanges out;
   if (s.everything) {
@@ -746,9 +737,10 @@ ObjectChanges ObjectSet::take_changes(std::size_t max_pods) {
     }
     s.budgets_dirty = true;
   }
+  out.unread = s.unread.take_fresh();
   if (!s.dirty_nodes.empty()) s.resolve_nodes(out);
   s.spread_dirty_gangs(out);
-  if (!s.dirty_pods.empty() || !s.dirty_gangs.empty()) s.resolve_pods(max_pods, out);
+  if (!s.dirty_pods.empty() || !s.dirty_gangs.empty()) s.resolve_pods(max_pods, believed, out);
   if (s.budgets_dirty) s.resolve_budgets(out, *this);
   return out;
 }
@@ -793,6 +785,11 @@ bool ObjectSet::in_queue(std::string_view key) const {
 }
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
+std::map<std::string, std::size_t> ObjectSet::unread() const {
+  std::map<std::string, std::size_t> out{{"Pod", state_->unread_pods}};
+  state_->unread.count(out);
+  return out;
+}
 std::uint64_t ObjectSet::digest() const { return state_->digest; }
 std::uint64_t ObjectSet::revision() const { return state_->revision; }
 

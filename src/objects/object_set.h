@@ -40,9 +40,9 @@ enum class Effect : std::uint8_t {
   kNow,    // something may start, or must be told
 };
 
-struct PodBody {  // what equal pods share
-  PodObject object;
-  bool valid = false;
+struct PodBody {            // what equal pods share
+  PodObject object;         // as far as it can be read
+  bool valid = false;       // in full: one that is not counts only where it is bound (counted.h)
   std::vector<Note> notes;  // errors, of the first such pod
 };
 
@@ -58,10 +58,14 @@ struct LivePod {
   std::shared_ptr<const PodBody> body;
 
   bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
+  bool unread() const { return !body->valid && !node.empty() && !finished(); }  // and counts
   const std::string& owner() const { return body->object.spec.owner; }
   const std::string& group() const { return body->object.member.group; }
 };
 LivePod read_live_pod(const text::Value& object);  // without body, digest and foreign
+std::shared_ptr<PodBody> read_pod_body(const text::Value& object);
+PodObject live_object(const LivePod& live);  // the body as this pod has it
+std::vector<Note> complaints(const std::string& key, const LivePod& live);  // under its name
 
 struct ObjectChanges {
   bool everything = false;  // what was fed before does not count: start with an empty builder
@@ -74,6 +78,7 @@ struct ObjectChanges {
   bool budgets_changed = false;
   std::vector<model::BudgetSpec> budgets;
   std::vector<Note> refused;  // why pods are invalid
+  std::vector<Note> unread;   // what cannot be read of objects that count
   bool more = false;          // call again
 };
 
@@ -103,7 +108,7 @@ class ObjectSet {
   Inputs queue_inputs(const PlaceOf& believed = {}, bool whole = false) const;
   // By "ns/name" of LocalQueues: how many of them that leaves out.
   std::map<std::string, int> waiting_behind() const;
-  ObjectChanges take_changes(std::size_t max_pods);
+  ObjectChanges take_changes(std::size_t max_pods, const PlaceOf& believed = {});
   void touch_pod(const std::string& key);   // told again with the next changes
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell
   void touch_node(const std::string& name);
@@ -125,6 +130,9 @@ class ObjectSet {
   bool in_queue(std::string_view key) const;  // a pod that inputs() alone can resolve
   bool queues_changed() const;                // since the last inputs_taken()
   void inputs_taken();
+
+  // By kind: how many objects count although part of them cannot be read.
+  std::map<std::string, std::size_t> unread() const;
 
   // Of every object that counts, by kind, name and resourceVersion; the same in every process.
   std::uint64_t digest() const;

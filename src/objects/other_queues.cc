@@ -277,9 +277,18 @@ constexpr Field<U> kUpstreamWorkloadFields[] = {
     text::skip<U>("status"),
 };
 
+// After errors: a bound that is lower than another one does not count.
+void raise_to(model::Amounts& high, const model::Amounts& low) {
+  for (auto& [resource, amount] : high) {
+    const auto it = low.find(resource);
+    if (it != low.end()) amount = std::max(amount, it->second);
+  }
+}
+
 }  // namespace
 
 void decode(const Value& v, VolcanoQueue& out, Decoder& d) {
+  const std::size_t before = d.errors();
   read_meta(v, Scope::kCluster, out.meta, d);
   decode_object(v, kVolcanoQueueFields, out, d);
   if (out.parent == "root") out.parent.clear();
@@ -290,17 +299,26 @@ void decode(const Value& v, VolcanoQueue& out, Decoder& d) {
     Decoder::Step spec(d, "spec");
     Decoder::Step step(d, "parent");
     d.error(v, "the queue itself", "another queue, or none");
+    out.parent.clear();
   }
+  if (d.errors() == before) return;
+  out.closed = true;
+  raise_to(out.deserved, out.guarantee);
+  raise_to(out.capability, out.guarantee);
+  raise_to(out.capability, out.deserved);
 }
 
 void decode(const Value& v, KaiQueue& out, Decoder& d) {
+  const std::size_t before = d.errors();
   read_meta(v, Scope::kCluster, out.meta, d);
   decode_object(v, kKaiQueueFields, out, d);
   if (out.parent == out.meta.name) {
     Decoder::Step spec(d, "spec");
     Decoder::Step step(d, "parentQueue");
     d.error(v, "the queue itself", "another queue, or none");
+    out.parent.clear();
   }
+  out.closed = d.errors() != before;
   const auto gpu = out.shares.find("gpu");
   for (const auto& [name, share] : out.shares) {
     if (gpu == out.shares.end() || share.weight == gpu->second.weight) continue;

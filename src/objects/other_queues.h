@@ -22,7 +22,7 @@ struct VolcanoQueue {
   std::string parent;  // empty: under the root
   model::Amounts capability, guarantee, deserved;
   bool fifo = false;    // dequeueStrategy
-  bool closed = false;  // status.state
+  bool closed = false;  // status.state, or it cannot be read in full
 };
 void decode(const text::Value& v, VolcanoQueue& out, text::Decoder& d);
 
@@ -34,6 +34,7 @@ struct KaiQueue {
   Meta meta;
   std::string parent;
   std::map<std::string, KaiShare> shares;  // gpu, cpu, memory, as far as given
+  bool closed = false;                     // it cannot be read in full
 };
 void decode(const text::Value& v, KaiQueue& out, text::Decoder& d);
 

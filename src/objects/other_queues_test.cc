@@ -67,6 +67,14 @@ void refuses(const std::string& yaml, const std::string& part) {
   EXPECT_NE(all(in.invalid).find(part), std::string::npos) << part << " in:\n" << all(in.invalid);
 }
 
+// Who is in the queue stays, and nothing new is let in.
+void closes(const std::string& yaml, const std::string& part) {
+  refuses(yaml, part);
+  const Inputs in = read(yaml);
+  ASSERT_EQ(in.queues.queues.size(), 1u);
+  EXPECT_EQ(in.queues.queues[0].stop, model::StopPolicy::kHold);
+}
+
 // ---- Volcano queues ----
 
 TEST(VolcanoQueues, StatedShares) {
@@ -137,17 +145,17 @@ TEST(VolcanoQueues, ParentsThatCannotBe) {
       << all(in.warnings);
   EXPECT_EQ(in.queues.queues.size(), 1u);
   EXPECT_EQ(in.queues.cohorts.size(), 2u);
-  refuses(volcano_queue("a", "parent: a"), "Queue a: spec.parent: found the queue itself");
+  closes(volcano_queue("a", "parent: a"), "Queue a: spec.parent: found the queue itself");
 }
 
 TEST(VolcanoQueues, Fields) {
-  refuses(volcano_queue("a", "weight: 0"), "spec.weight: found number 0, want an integer 1..65535");
-  refuses(volcano_queue("a", "deserved: {cpu: 2}, capability: {cpu: 1}"),
-          "spec.deserved: found more cpu than capability, want at most the capability");
-  refuses(volcano_queue("a", "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}"),
-          "spec.guarantee: found more cpu than deserved");
-  refuses(volcano_queue("a", "capability: {cpu: -1}"), "spec.capability.cpu: found number -1");
-  refuses(volcano_queue("a", "dequeueStrategy: lifo"), "one of fifo, traverse");
+  closes(volcano_queue("a", "weight: 0"), "spec.weight: found number 0, want an integer 1..65535");
+  closes(volcano_queue("a", "deserved: {cpu: 2}, capability: {cpu: 1}"),
+         "spec.deserved: found more cpu than capability, want at most the capability");
+  closes(volcano_queue("a", "deserved: {cpu: 1}, guarantee: {resource: {cpu: 2}}"),
+         "spec.guarantee: found more cpu than deserved");
+  closes(volcano_queue("a", "capability: {cpu: -1}"), "spec.capability.cpu: found number -1");
+  closes(volcano_queue("a", "dequeueStrategy: lifo"), "one of fifo, traverse");
   warns(volcano_queue("a", "reclaimable: false"),
         "Queue a: spec.reclaimable: found false, which has no equivalent");
   for (const std::string field :
@@ -189,11 +197,11 @@ TEST(KaiQueues, Shares) {
 }
 
 TEST(KaiQueues, Fields) {
-  refuses(kai_queue("a", "resources: {gpu: {quota: -2}}"),
-          "spec.resources.gpu.quota: found number -2, want at least 0, or -1 for no limit");
-  refuses(kai_queue("a", "resources: {gpu: {overQuotaWeight: -1}}"),
-          "spec.resources.gpu.overQuotaWeight: found number -1");
-  refuses(kai_queue("a", "parentQueue: a"), "spec.parentQueue: found the queue itself");
+  closes(kai_queue("a", "resources: {gpu: {quota: -2}}"),
+         "spec.resources.gpu.quota: found number -2, want at least 0, or -1 for no limit");
+  closes(kai_queue("a", "resources: {gpu: {overQuotaWeight: -1}}"),
+         "spec.resources.gpu.overQuotaWeight: found number -1");
+  closes(kai_queue("a", "parentQueue: a"), "spec.parentQueue: found the queue itself");
   warns(kai_queue("a", "priority: 5"), "Queue a: spec.priority: found a field that has no equ");
   warns(kai_queue("a", "preemptMinRuntime: 5m"), "spec.preemptMinRuntime: found a field");
   warns(kai_queue("a", "resources: {gpu: {overQuotaWeight: 2}, cpu: {overQuotaWeight: 3}}"),

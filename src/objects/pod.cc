@@ -71,6 +71,7 @@ void read_host_ports(const Value& v, const RawPodSpec& raw, model::PodSpec& out,
 // The parts of spec that need the namespace and the labels of the pod.
 void read_where(const RawPodSpec& raw, const Meta& meta, model::PodSpec& out, Decoder& d) {
   const AffinityContext context{meta.ns, meta.labels};
+  const std::size_t before = d.errors();
   if (raw.affinity != nullptr) {
     Decoder::Step step(d, "affinity");
     read_affinity(*raw.affinity, context, out, d);
@@ -79,6 +80,14 @@ void read_where(const RawPodSpec& raw, const Meta& meta, model::PodSpec& out, De
     Decoder::Step step(d, "topologySpreadConstraints");
     read_spread(*raw.spread, context, out, d);
   }
+  if (d.errors() == before) return;
+  out.required_nodes.clear();  // half a rule is none
+  out.preferred_nodes.clear();
+  out.affinity.clear();
+  out.anti_affinity.clear();
+  out.preferred_affinity.clear();
+  out.preferred_anti_affinity.clear();
+  out.spread.clear();
 }
 
 void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
@@ -115,11 +124,12 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
     const Resources* pod_level = raw.pod_level ? &*raw.pod_level : nullptr;
     if (!effective_requests(raw.containers, pod_level, raw.overhead, spec.requests)) {
       d.error(at == nullptr ? v : *at, "requests that add up to more than 8Pi", "a smaller sum");
+      for (auto& [name, amount] : spec.requests) amount = std::min(amount, kMaxAmount);
     }
   }
   read_membership(v, out.meta, raw.scheduling_group, out.member, d);
   spec.queue = out.member.queue;
-  read_gpu_demand(v, out.meta, raw.containers, spec, d);
+  out.gpus_read = read_gpu_demand(v, out.meta, raw.containers, spec, d);
   std::erase_if(spec.requests, [](const auto& entry) { return entry.second == 0; });
 }
 

@@ -2,6 +2,10 @@
 //
 // service: the controlling owner is a ReplicaSet, StatefulSet, Deployment or ReplicationController.
 // A pod without an owner has no replicas to keep apart, so it is none, whatever its restartPolicy.
+//
+// Every part is read apart from the others: one that cannot be read is an error and leaves its
+// field as it was. For a pod that runs what was read counts all the same (counted.h), so each field
+// errs to the side of holding more.
 #pragma once
 
 #include <optional>
@@ -23,6 +27,7 @@ struct PodObject {
   Membership member;
   std::vector<ClaimRef> claims;
   bool other_gates = false;  // scheduling gates that are not Kueue's
+  bool gpus_read = true;     // false: spec.gpu is the least that it holds (gpu_demand.h)
 
   bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
 };

@@ -72,12 +72,14 @@ void BodyHash::add(const Value& v) {
 
 bool indices_of(std::string_view text, std::vector<int>& out) {
   if (text.empty()) return true;
+  std::vector<int> indices;
   for (const std::string_view part : split(text, ",")) {
     std::int64_t index = 0;
     if (!parse_int(trim(part), index) || index >= model::kMaxGpusPerNode) return false;
-    out.push_back(static_cast<int>(index));
+    indices.push_back(static_cast<int>(index));
   }
-  std::sort(out.begin(), out.end());
+  std::sort(indices.begin(), indices.end());
+  out = std::move(indices);
   return true;
 }
 

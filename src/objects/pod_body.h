@@ -40,7 +40,7 @@ struct BodyHashHash {
 // Of everything that pods of one body have in common.
 BodyHash hash_of_body(const text::Value& pod, std::uint64_t seed);
 
-// "0,3": sorted; false when it is anything else.
+// "0,3": sorted; false, and nothing taken, when it is anything else.
 bool indices_of(std::string_view text, std::vector<int>& out);
 
 }  // namespace berth::objects

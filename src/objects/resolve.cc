@@ -2,31 +2,12 @@
 #include <set>
 #include <tuple>
 
+#include "objects/counted.h"
 #include "objects/resolver.h"
 
 namespace berth::objects {
 
 namespace {
-
-template <class T>
-const std::string& ns_of(const T& object) {
-  static const std::string kNone;
-  if constexpr (requires { object.meta; }) {
-    return object.meta.ns;
-  } else if constexpr (requires { object.ns; }) {
-    return object.ns;
-  } else {
-    return kNone;
-  }
-}
-template <class T>
-const std::string& name_of(const T& object) {
-  if constexpr (requires { object.meta; }) {
-    return object.meta.name;
-  } else {
-    return object.name;
-  }
-}
 
 // Sorted by name; of two with one name the first by where it was found stays.
 template <class T>
@@ -91,11 +72,11 @@ void Resolver::nodes() {
         fill_gpus(agent == agents.end() ? nullptr : agent->second, node.object.spec);
     for (const std::string& warning : facts.warnings) in_.warn(node, "status", warning);
     if (!facts.errors.empty()) {
-      ++in_.counts.invalid_objects;
+      std::vector<Note> errors;
       for (const std::string& error : facts.errors) {
-        in_.invalid.add(Gathered::note(node.origin, node.shown, "status", error));
+        errors.push_back(Gathered::note(node.origin, node.shown, "status", error));
       }
-      continue;
+      in_.count_in_part(std::move(errors), counted(node.object));
     }
     for (const auto& [key, value] : node.object.spec.labels) node_label_keys_.insert(key);
     if (agent != agents.end()) {

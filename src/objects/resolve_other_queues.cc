@@ -31,6 +31,7 @@ ForestQueue from_kai(const KaiQueue& queue) {
   ForestQueue out;
   out.name = queue.meta.name;
   out.parent = queue.parent;
+  out.closed = queue.closed;
   for (const auto& [name, share] : queue.shares) {
     const std::string resource = name == "gpu" ? "nvidia.com/gpu" : name;
     const double unit = name == "memory" ? 1e6 : 1;

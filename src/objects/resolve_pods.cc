@@ -99,10 +99,29 @@ bool Resolver::settle(const Found<T>& at, const std::string& path, PodObject& po
 
 template bool Resolver::settle(const Found<VolcanoJob>&, const std::string&, PodObject&);
 
+namespace {
+
+// It holds these devices at least, whatever else of it can be read.
+void raise_demand(model::PodSpec& pod) {
+  using Kind = model::GpuDemandSpec::Kind;
+  const auto held = static_cast<int>(pod.gpu_indices.size());
+  if (pod.gpu.kind == Kind::kNone) {
+    pod.gpu.kind = Kind::kFraction;
+    pod.gpu.milli = model::kMilliPerGpu;
+  }
+  if (held <= pod.gpu.count) return;
+  pod.gpu.count = held;
+  if (pod.gpu.kind == Kind::kWhole) pod.gpus_by_container = {held};
+}
+
+}  // namespace
+
 // Where the pod's GPUs are known: the agent's word first. What cannot be is dropped with a warning.
 void Resolver::check_indices(const Found<PodObject>& at, model::PodSpec& pod) {
   const auto held = holders_.find(pod.uid);
-  if (!pod.uid.empty() && held != holders_.end() && held->second.node == pod.node_name) {
+  const bool by_agent =
+      !pod.uid.empty() && held != holders_.end() && held->second.node == pod.node_name;
+  if (by_agent) {
     std::vector<int> indices = held->second.indices;
     std::sort(indices.begin(), indices.end());
     indices.erase(std::unique(indices.begin(), indices.end()), indices.end());
@@ -122,14 +141,15 @@ void Resolver::check_indices(const Found<PodObject>& at, model::PodSpec& pod) {
         return std::any_of(node->gpus.begin(), node->gpus.end(),
                            [index](const model::GpuSpec& g) { return g.index == index; });
       });
+  if (on_node && (by_agent || !at.object.gpus_read)) raise_demand(pod);
   using Kind = model::GpuDemandSpec::Kind;
-  const bool counted = pod.gpu.kind == Kind::kFraction || pod.gpu.kind == Kind::kMemory ||
-                       (pod.gpu.kind == Kind::kWhole && node->shares_per_gpu == 1);
+  const bool by_device = pod.gpu.kind == Kind::kFraction || pod.gpu.kind == Kind::kMemory ||
+                         (pod.gpu.kind == Kind::kWhole && node->shares_per_gpu == 1);
   const auto& held_now = pod.gpu_indices;  // sorted
   const bool once = std::adjacent_find(held_now.begin(), held_now.end()) == held_now.end();
   const auto asked = static_cast<std::size_t>(pod.gpu.count);
   const bool fits = pod.gpu.kind != Kind::kNone &&
-                    (counted ? once && held_now.size() == asked : held_now.size() <= asked);
+                    (by_device ? once && held_now.size() == asked : held_now.size() <= asked);
   if (on_node && fits) return;
   in_.warn(at, "metadata.annotations",
            on_node ? "found GPU indices that do not go with what the pod asks for; not used"

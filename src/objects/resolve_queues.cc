@@ -173,6 +173,30 @@ void Resolver::settle_templates(Found<WorkloadObject>& found, model::WorkloadSpe
   }
 }
 
+void Resolver::mend_admission(model::WorkloadSpec& spec) const {
+  model::AdmissionSpec& admission = *spec.admission;
+  for (const auto& local : out_.queues.local_queues) {
+    const bool named = local.ns == spec.ns && local.name == spec.queue;
+    if (named && admission.queue.empty()) admission.queue = local.queue;
+  }
+  const auto queue = std::find_if(out_.queues.queues.begin(), out_.queues.queues.end(),
+                                  [&](const auto& q) { return q.name == admission.queue; });
+  for (std::size_t i = 0; i < admission.pod_sets.size(); ++i) {
+    model::PodSetAdmission& set = admission.pod_sets[i];
+    for (const auto& [resource, amount] : spec.pod_sets[i].requests) {
+      if (!set.flavors.contains(resource) && queue != out_.queues.queues.end()) {
+        for (const model::ResourceGroup& group : queue->groups) {
+          const auto& covered = group.covered;
+          if (std::find(covered.begin(), covered.end(), resource) == covered.end()) continue;
+          set.flavors[resource] = group.flavors.front().flavor;
+        }
+      }
+      const bool fits = set.count == 0 || amount <= kMaxAmount / set.count;
+      set.usage.try_emplace(resource, fits ? amount * set.count : kMaxAmount);
+    }
+  }
+}
+
 void Resolver::workloads() {
   for (Found<WorkloadObject>& found : in_.workloads) {
     model::WorkloadSpec& spec = found.object.spec;
@@ -201,6 +225,7 @@ void Resolver::workloads() {
     }
     if (!spec.admission) waiting_pods_ += pods;
     settle_templates(found, spec);
+    if (!found.object.read && spec.admission) mend_admission(spec);
     const std::size_t at = add_workload(std::move(spec));
     for (auto* owned : owners) owned->push_back(at);
   }

@@ -62,6 +62,8 @@ class Resolver {
   std::size_t add_workload(model::WorkloadSpec spec);
   bool settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec);
   void settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec);
+  // Of a holder that cannot be read in full: what it does not say of its queue and amounts.
+  void mend_admission(model::WorkloadSpec& spec) const;
   void meaning_of(model::TopologyAsk& ask) const;  // short names of levels
   void finish_queues();
 

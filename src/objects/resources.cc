@@ -34,14 +34,15 @@ void read_quantities(const Value& v, Quantities& out, Decoder& d) {
     decode(member.value, quantity, d);
     std::int64_t ignored = 0;
     if (d.errors() != before || !to_amount(member.value, member.key, quantity, ignored, d)) {
-      continue;
-    }
-    if (is_exact_resource(member.key) && !quantity.is_integer()) {
+      // A pod that runs counts even so: too much as the most there is, GPUs as at least one.
+      const bool unknown = quantity.is_zero() || quantity.is_negative();
+      if (unknown && !is_gpu_resource(member.key)) continue;
+      if (unknown) quantity = Quantity::from_units(1);
+    } else if (is_exact_resource(member.key) && !quantity.is_integer()) {
       d.mismatch(member.value, member.key == kGpu
                                    ? "a whole number (for a part of a GPU use the annotation "
                                      "gpu-fraction)"
                                    : "a whole number");
-      continue;
     }
     out.insert_or_assign(std::string(member.key), quantity);
   }
@@ -80,7 +81,7 @@ void check_pair(const Value& v, const RawResources& raw, Decoder& d) {
 
 void to_amounts(const Quantities& from, Amounts& out) {
   for (const auto& [name, q] : from) {
-    out.insert_or_assign(name, name == "cpu" ? q.milli_value() : q.value());
+    out.insert_or_assign(name, std::min(name == "cpu" ? q.milli_value() : q.value(), kMaxAmount));
   }
 }
 
@@ -158,6 +159,10 @@ bool is_pod_level_resource(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");
 }
 
+bool is_gpu_resource(std::string_view name) {
+  return name == kGpu || name == "nvidia.com/gpu.shared" || name.starts_with("nvidia.com/mig-");
+}
+
 bool is_exact_resource(std::string_view name) {
   if (name.starts_with("hugepages-")) return true;
   return name.find('/') != std::string_view::npos &&
@@ -166,12 +171,21 @@ bool is_exact_resource(std::string_view name) {
 
 void decode(const Value& v, Resources& out, Decoder& d) {
   RawResources raw;
+  const std::size_t before = d.errors();
   decode_object(v, kResourceFields, raw, d);
   check_pair(v, raw, d);
+  out.read = d.errors() == before;
   to_amounts(raw.limits, out.limits);
   to_amounts(raw.requests, out.stated);
   out.requests = out.stated;
   out.requests.insert(out.limits.begin(), out.limits.end());  // keeps what is there
+  if (out.read) return;
+  for (auto& [name, amount] : out.requests) {  // the two should be equal: the larger one counts
+    const auto limit = out.limits.find(name);
+    if (limit != out.limits.end() && is_exact_resource(name)) {
+      amount = std::max(amount, limit->second);
+    }
+  }
 }
 
 void decode(const Value& v, Container& out, Decoder& d) {

@@ -19,6 +19,7 @@ struct Resources {
   model::Amounts requests;  // limits stand in for what is not stated
   model::Amounts limits;
   model::Amounts stated;  // requests as written
+  bool read = true;       // nothing of it is wrong
 };
 void decode(const text::Value& v, Resources& out, text::Decoder& d);
 
@@ -39,6 +40,7 @@ struct Containers {
   std::vector<Container> init, app;
 };
 
+bool is_gpu_resource(std::string_view name);  // whole, shared or a slice
 // cpu, memory and huge pages may be given for the pod as a whole.
 bool is_pod_level_resource(std::string_view name);
 // Whole numbers only, requests equal to limits: extended resources and huge pages.

@@ -104,6 +104,32 @@ TEST(ControllerQueues, TheLifeOfAQueuedJob) {
   EXPECT_EQ(rig.brain->writes("status"), status);
 }
 
+// Its Workload, then its queue: whoever cannot read them knows at least that they hold.
+TEST(ControllerQueues, WhatCannotBeReadGoesOnHoldingQuota) {
+  QueueRig rig;
+  rig.start();
+  rig.job("one", 1, 4, "100000");
+  ASSERT_TRUE(rig.until([&] { return rig.workload_condition("one", "Admitted") == "True"; }));
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 1; }));
+  rig.job("two", 1, 4, "100000");
+  rig.annotate(rig.workload_of("one"), R"({"kueue.x-k8s.io/priority-boost":"x"})");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 1u) << rig.story("two");
+  EXPECT_NE(rig.workload_condition("two", "QuotaReserved"), "True");
+  rig.annotate(rig.workload_of("one"), R"({"kueue.x-k8s.io/priority-boost":null})");
+  const std::string queue = "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/cq";
+  rig.world.merge(queue, R"({"spec":{"queueingStrategy":"Sideways"}})");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 1u) << rig.story("two");
+  EXPECT_EQ(rig.workload_condition("one", "Admitted"), "True");
+  rig.remove("/apis/batch/v1/namespaces/default/jobs/one");
+  rig.run(10 * kSecond);
+  EXPECT_NE(rig.workload_condition("two", "QuotaReserved"), "True") << "nothing new is let in";
+  rig.world.merge(queue, R"({"spec":{"queueingStrategy":"StrictFIFO"}})");
+  EXPECT_TRUE(rig.until([&] { return rig.workload_condition("two", "Admitted") == "True"; }))
+      << rig.story("two");
+}
+
 TEST(ControllerQueues, AHigherPriorityEvictsInTwoPhases) {
   QueueRig rig;
   rig.apply(

@@ -85,7 +85,7 @@ class History {
     const std::string run =
         fmt::format("annotations: {{sim.berth.dev/run-seconds: '{}'}}", random_.between(1, 40));
     const std::string node = "m-" + std::to_string(random_.below(4));
-    switch (random_.below(9)) {
+    switch (random_.below(10)) {
       case 0:
       case 1:
         return rig.pod(name, static_cast<int>(random_.between(0, 4)), "", run);
@@ -120,6 +120,14 @@ class History {
       case 7:
         return rig.nodes->inject(
             {.node = node, .kind = sim::FaultKind::kRefusePods, .for_ns = 5 * kSecond});
+      case 8: {  // something of a pod that runs cannot be read from now on
+        const auto bound = rig.bound();
+        if (bound.empty()) return;
+        const std::string& one = bound[random_.below(bound.size())];
+        const char* const bad[] = {R"({"gpu-fraction":"x"})", R"({"berth.dev/gpus":"-1"})",
+                                   R"({"berth.dev/topology-required":"a b"})"};
+        return rig.annotate_pod(one.substr(0, one.find('@')), bad[random_.below(std::size(bad))]);
+      }
       default: {
         const auto bound = rig.bound();
         if (bound.empty()) return;

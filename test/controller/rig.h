@@ -79,14 +79,58 @@ class Rig {
     brain = std::make_unique<Brain>(
         world, lines, seed, std::move(options), [] { return true; }, inputs);
   }
-  void run(std::int64_t ns) { world.loop.run_for(ns); }
+  void run(std::int64_t ns) {
+    world.loop.run_for(ns);
+    check_counted();
+  }
   bool until(const std::function<bool()>& done, std::int64_t at_most = 120 * kSecond) {
     const std::int64_t end = world.clock.ticks_ns() + at_most;
-    while (!done()) {
+    for (int i = 0; !done(); ++i) {
       if (world.clock.ticks_ns() >= end) return false;
       world.loop.run_for(kSecond / 10);
+      if (i % 10 == 0) check_counted();
     }
     return true;
+  }
+
+  // No pod that is bound is ever uncounted: each that the API has had on a node for some time, and
+  // that has not ended, is in the controller's model with at least the GPUs of its spec.
+  void check_counted() {
+    if (!brain || !brain->controller.summary().trouble.empty()) return;
+    const std::int64_t now = world.clock.ticks_ns();
+    std::map<std::string, std::int64_t> seen;
+    const auto counted = brain->controller.counted();
+    const auto list = get("/api/v1/pods");
+    const text::Value* items = list.root().find("items");
+    if (items == nullptr) return;
+    for (const text::Value& pod : items->items()) {
+      const std::string_view phase = pod.find("status")->find("phase")->string();
+      const bool bound = pod.find("spec")->find("nodeName") != nullptr;
+      if (!bound || phase == "Failed" || phase == "Succeeded") continue;
+      const text::Value& meta = *pod.find("metadata");
+      const std::string name(meta.find("name")->string());
+      const std::string uid(meta.find("uid")->string());
+      const auto since = bound_since_.find(uid);
+      seen[uid] = since == bound_since_.end() ? now : since->second;
+      if (now - seen[uid] < 5 * kSecond) continue;
+      const auto it = counted.find(std::string(meta.find("namespace")->string()) + '/' + name);
+      ASSERT_NE(it, counted.end()) << name << " runs and is not counted";
+      ASSERT_GE(it->second, gpus_in(pod)) << name;
+    }
+    bound_since_ = std::move(seen);
+  }
+  static int gpus_in(const text::Value& pod) {
+    int sum = 0;
+    for (const text::Value& c : pod.find("spec")->find("containers")->items()) {
+      const text::Value* amount = &c;
+      for (const char* key : {"resources", "limits", "nvidia.com/gpu"}) {
+        if (amount != nullptr) amount = amount->find(key);
+      }
+      if (amount == nullptr) continue;
+      sum += std::stoi(amount->is_string() ? std::string(amount->string())
+                                           : std::string(amount->number_text()));
+    }
+    return sum;
   }
 
   // YAML of objects, separated by ---; each goes to its collection.
@@ -166,6 +210,14 @@ class Rig {
     return gpus == nullptr ? "" : std::string(gpus->string());
   }
   std::string phase_of(const std::string& name) { return get_pod(name).at("status.phase"); }
+  // "{"key": "value"}" into its annotations; null takes one away.
+  void annotate(const std::string& target, const std::string& json) {
+    const auto answer = world.merge(target, R"({"metadata":{"annotations":)" + json + "}}");
+    EXPECT_EQ(answer.status, 200) << answer.body;
+  }
+  void annotate_pod(const std::string& name, const std::string& json) {
+    annotate("/api/v1/namespaces/default/pods/" + name, json);
+  }
   void remove(const std::string& target) { world.call("DELETE", target); }
   std::string delete_pod(const std::string& name) {
     return std::to_string(world.call("DELETE", "/api/v1/namespaces/default/pods/" + name).status);
@@ -205,6 +257,7 @@ class Rig {
   Logger log_;
   sim::LocalTransport transport_;
   kube::Client client_;
+  std::map<std::string, std::int64_t> bound_since_;  // by UID, as check_counted() saw it
 
  public:
   std::unique_ptr<sim::Nodes> nodes;
