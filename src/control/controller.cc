@@ -40,6 +40,13 @@ std::string_view field_text(const Value& v, std::string_view outer, std::string_
   return found == nullptr ? std::string_view{} : found->string();
 }
 
+// Whether a pod that waited for GPUs has a node now.
+bool got_gpus(const objects::LivePod& waited, const Value& pod) {
+  return waited.body->object.spec.gpu.kind != model::GpuDemandSpec::Kind::kNone &&
+         field_text(pod, "metadata", "uid") == waited.uid &&
+         !field_text(pod, "spec", "nodeName").empty();
+}
+
 }  // namespace
 
 struct Controller::State {
@@ -208,6 +215,9 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     const bool was_ours = old != nullptr && !old->foreign && !old->finished();
     const bool ran = old != nullptr && old->phase == "Running";
     const std::string gang = refused && was_ours ? world.gang_of(name) : std::string();
+    if (was_ours && !held_room && got_gpus(*old, after->root())) {
+      rejections.pod_placed(name, after->root());
+    }
     effect = world.put("v1", "Pod", after->root());
     if (refused && is_ours(after->root())) {
       rejections.pod_refused(name, after->root(), was_ours);
@@ -215,7 +225,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     }
     if (refused && was_ours) rejected(name, gang, after->root());
     const objects::LivePod* live = world.objects().pod(name);
-    if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(live->node);
+    if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(name, live->node);
   } else {
     effect = world.remove("v1", "Pod", key.ns, key.name);
     finalizers.pod_gone(key);

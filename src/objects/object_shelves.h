@@ -105,6 +105,23 @@ struct Shelves {
   }
 };
 
+// What is left of a workload that is not decided: whose pods it stands for.
+inline Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
+  Found<WorkloadObject> out{.origin = found.origin, .shown = found.shown, .object = {}};
+  out.object.meta.owners = found.object.meta.owners;
+  out.object.spec.ns = found.object.spec.ns;
+  out.object.spec.name = found.object.spec.name;
+  out.object.spec.finished = true;
+  return out;
+}
+
+inline bool same_but_holders(const GpuNode& a, const GpuNode& b) {
+  GpuNode x = a, y = b;
+  for (auto& gpu : x.gpus) gpu.holders.clear();
+  for (auto& gpu : y.gpus) gpu.holders.clear();
+  return x == y;
+}
+
 inline constexpr std::string_view kGroupOfKueue = "kueue.x-k8s.io";
 inline constexpr std::string_view kVolcanoGroup = "scheduling.volcano.sh";
 

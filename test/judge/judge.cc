@@ -175,6 +175,9 @@ class Cycle {
       if (pod->unread_claims) return Reason::kResourceClaimNotRead;
     }
     if (!complete(workload, false)) return Reason::kGangIncomplete;
+    for (const PodSpec* pod : workload.members) {
+      if (pod->needs_queue) return Reason::kQueueRequired;
+    }
     return cluster_.nodes.empty() ? Reason::kNoNodes : Reason::kNone;
   }
 
