@@ -34,11 +34,11 @@ std::string convert_url(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3)) + "/convert";
 }
 
-// Answers on the server's thread: what it asks is pure.
+// Answers on the server's thread: what it asks is pure, but for the board.
 class Reviewer {
  public:
-  Reviewer(std::string scheduler_name, MetricsRegistry& metrics)
-      : how_{.scheduler_name = std::move(scheduler_name)},
+  Reviewer(const WebhookServerOptions& options, MetricsRegistry& metrics)
+      : how_{.scheduler_name = options.scheduler_name, .board = options.board},
         conversions_(
             metrics.counter({.name = "berth_conversion_reviews_total",
                              .help = "Conversions of Kueue's kinds that the API server asked for.",
@@ -66,8 +66,8 @@ class Reviewer {
   CounterFamily& conversions_;
 };
 
-serve::Handler reviewing(const std::string& scheduler_name, MetricsRegistry& metrics) {
-  return [reviewer = Reviewer(scheduler_name, metrics)](
+serve::Handler reviewing(const WebhookServerOptions& options, MetricsRegistry& metrics) {
+  return [reviewer = Reviewer(options, metrics)](
              const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
     exchange->respond(reviewer.answer(request));
   };
@@ -164,7 +164,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.tls = files;
     http.max_body_bytes = objects::kMostReviewBytes;
     auto listening =
-        serve::HttpServer::start(http, reviewing(options.scheduler_name, metrics), &metrics);
+        serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
     if (!listening.ok()) {
       const Error why = std::move(listening).error().context("webhook");
       done(why);

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "control/queue_board.h"
 #include "kube/client.h"
 
 namespace berth::app {
@@ -29,6 +30,7 @@ struct WebhookServerOptions {
   std::int64_t authority_ns = 365 * 86'400'000'000'000;  // how long an own authority lives
   std::string scheduler_name = "berth";
   bool manage_all = false;
+  std::shared_ptr<const control::QueueBoard> board = nullptr;
 };
 
 class WebhookServer {

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "control/binder.h"
 #include "control/bodies.h"
@@ -114,6 +115,7 @@ struct Controller::State {
   void config_changed(const kube::ObjectPtr& after);
   void rejected(const std::string& pod, const std::string& gang, const Value& object);
   void want_cycle();
+  void tell_webhook();
   void tick();
   void cycle();
   bool may_decide();
@@ -153,6 +155,7 @@ struct Controller::State {
   std::int64_t paused_until = 0;
   int pauses = 0;
   bool led = false, wanted = false, said_kueue = false;
+  bool board_due = false, board_ours = false;
   bool room = false;  // may have grown since queues were decided
   std::int64_t queues_at = INT64_MIN / 2;
   std::uint64_t cycles = 0;
@@ -195,6 +198,7 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
     rejections.agent_changed(key.name, after ? &after->root() : nullptr);
     casualties.agent_changed(key.name, after ? &after->root() : nullptr);
   }
+  if (resource.kind == "Namespace" || resource.kind.ends_with("Queue")) board_due = true;
   if (resource.kind == "PodGroup") dirty_groups.insert(key.ns + '/' + key.name);
   if (effect == Effect::kNow) want_cycle();
 }
@@ -272,6 +276,7 @@ void Controller::State::config_changed(const kube::ObjectPtr& after) {
     }
   }
   if (!read) world.remove(kVersion, "Configuration", "", "");
+  board_due = true;
   want_cycle();
 }
 
@@ -324,6 +329,7 @@ void Controller::State::want_cycle() {
 
 void Controller::State::tick() {
   tick_timer = loop.after(kTick, [this] { tick(); });
+  tell_webhook();
   const bool leads = leading();
   if (leads != led) want_cycle();
   if (!leads || !watches.synced()) return;
@@ -335,6 +341,15 @@ void Controller::State::tick() {
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
   if (world.objects().has_queues() && queues_due()) want_cycle();
   keep_groups();
+}
+
+// Standbys answer the webhook, too. Where Kueue runs, its own does what there is to do.
+void Controller::State::tell_webhook() {
+  if (options.board == nullptr) return;
+  const bool ours = options.manage_queues && !kueue.live(now());
+  if (!std::exchange(board_due, false) && ours == board_ours) return;
+  board_ours = ours;
+  options.board->tell(ours ? world.objects().queue_demands() : objects::QueueDemands());
 }
 
 bool Controller::State::queues_due() const {

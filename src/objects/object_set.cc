@@ -791,6 +791,7 @@ bool ObjectSet::in_queue(std::string_view key) const {
   const auto it = state_->pods.find(key);
   return it != state_->pods.end() && state_->in_queue(it->second);
 }
+QueueDemands ObjectSet::queue_demands() const { return demands_of(of_demands(state_->shelves)); }
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
 std::uint64_t ObjectSet::digest() const { return state_->digest; }

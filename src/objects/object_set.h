@@ -63,6 +63,15 @@ struct LivePod {
 };
 LivePod read_live_pod(const text::Value& object);  // without body, digest and foreign
 
+// What namespaces say about queues to what names none.
+struct QueueDemands {
+  bool kueue = false;               // a ClusterQueue is there
+  bool pods = true;                 // Kueue looks after pods, too
+  std::set<std::string> required;   // namespaces: nothing starts outside of a queue
+  std::set<std::string> defaulted;  // with a LocalQueue "default" for it
+  friend bool operator==(const QueueDemands&, const QueueDemands&) = default;
+};
+
 struct ObjectChanges {
   bool everything = false;  // what was fed before does not count: start with an empty builder
   std::vector<model::NodeSpec> nodes;
@@ -123,6 +132,7 @@ class ObjectSet {
   bool has_queues() const;                    // of any system
   bool has_cluster_queues() const;            // Kueue's
   bool in_queue(std::string_view key) const;  // a pod that inputs() alone can resolve
+  QueueDemands queue_demands() const;         // O(namespaces)
   bool queues_changed() const;                // since the last inputs_taken()
   void inputs_taken();
 

@@ -122,6 +122,16 @@ inline bool same_but_holders(const GpuNode& a, const GpuNode& b) {
   return x == y;
 }
 
+// What says whether a namespace requires a queue, or has one for what names none.
+inline Gathered of_demands(const Shelves& s) {
+  Gathered out;
+  s.namespaces.give(out);
+  s.queue_configs.give(out);
+  s.local_queues.give(out);
+  s.cluster_queues.give(out);
+  return out;
+}
+
 inline constexpr std::string_view kGroupOfKueue = "kueue.x-k8s.io";
 inline constexpr std::string_view kVolcanoGroup = "scheduling.volcano.sh";
 

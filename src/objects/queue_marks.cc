@@ -94,12 +94,10 @@ bool QueueDoor::takes(const std::string& ns) const {
   return all || std::binary_search(names.begin(), names.end(), ns);
 }
 
-std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out) {
-  const std::string* text = meta.annotation(kNamespacesAnnotation);
-  if (text == nullptr) return std::nullopt;
-  out = {.given = true, .all = *text == "*", .bad = false, .names = {}};
-  if (out.all) return std::nullopt;
-  std::string_view rest = *text;
+QueueDoor parse_queue_door(std::string_view text) {
+  QueueDoor out{.given = true, .all = text == "*", .bad = false, .names = {}};
+  if (out.all) return out;
+  std::string_view rest = text;
   while (!out.bad) {
     const std::size_t comma = std::min(rest.find(','), rest.size());
     std::string_view name = rest.substr(0, comma);
@@ -111,8 +109,15 @@ std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out) {
     rest.remove_prefix(comma + 1);
   }
   std::sort(out.names.begin(), out.names.end());
+  if (out.bad) out.names.clear();
+  return out;
+}
+
+std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out) {
+  const std::string* text = meta.annotation(kNamespacesAnnotation);
+  if (text == nullptr) return std::nullopt;
+  out = parse_queue_door(*text);
   if (!out.bad) return std::nullopt;
-  out.names.clear();
   return bad_annotation(kNamespacesAnnotation, *text,
                         "names of namespaces with commas between them, or *; the queue takes "
                         "nobody");

@@ -33,6 +33,7 @@ struct QueueDoor {
   std::vector<std::string> names;  // sorted
   bool takes(const std::string& ns) const;
 };
+QueueDoor parse_queue_door(std::string_view text);
 std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out);
 
 std::string label_value(const Meta& meta, std::string_view key);  // "" when it has none

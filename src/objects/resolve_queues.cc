@@ -90,6 +90,23 @@ bool Resolver::requires_queue(const model::PodSpec& pod) const {
   return (default_pods_ || pod.owner.starts_with("Job/")) && requires_queue(pod.ns);
 }
 
+QueueDemands Resolver::demands() const {
+  QueueDemands out{.kueue = kueue_decides_, .pods = default_pods_, .required = {}, .defaulted = {}};
+  for (const auto& [ns, labels] : out_.queues.namespaces) {
+    if (requires_queue(ns)) out.required.insert(ns);
+  }
+  for (const std::string& ns : default_queues_) {
+    if (kueue_decides_ && managed(ns)) out.defaulted.insert(ns);
+  }
+  return out;
+}
+
+QueueDemands demands_of(Gathered&& gathered) {
+  Resolver resolver(gathered, {.live = true});
+  resolver.queues();
+  return resolver.demands();
+}
+
 std::optional<int> Resolver::workload_class(const std::string& name) const {
   const auto it = workload_classes_.find(name);
   if (it == workload_classes_.end()) return std::nullopt;

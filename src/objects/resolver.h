@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objects/gathered.h"
+#include "objects/object_set.h"
 #include "objects/queue_forest.h"
 #include "objects/queue_marks.h"
 
@@ -32,6 +33,7 @@ class Resolver {
   void hold_outsiders();
   void budgets();
   Inputs finish();
+  QueueDemands demands() const;  // after queues()
 
  private:
   using NameSet = std::set<std::string, std::less<>>;
@@ -170,6 +172,8 @@ class Resolver {
   NameSet dropped_pods_;          // ns/name
   std::size_t waiting_pods_ = 0;  // of pending workloads, made from Jobs and Workloads
 };
+
+QueueDemands demands_of(Gathered&& gathered);
 
 std::string qualified(const std::string& ns, const std::string& name);
 
