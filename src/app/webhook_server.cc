@@ -67,8 +67,8 @@ class Reviewer {
 };
 
 serve::Handler reviewing(const WebhookServerOptions& options, MetricsRegistry& metrics) {
-  return [reviewer = Reviewer(options, metrics)](
-             const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
+  return [reviewer = Reviewer(options, metrics)](const text::HttpRequest& request,
+                                                 const std::shared_ptr<serve::Exchange>& exchange) {
     exchange->respond(reviewer.answer(request));
   };
 }
@@ -163,8 +163,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.port = options.port;
     http.tls = files;
     http.max_body_bytes = objects::kMostReviewBytes;
-    auto listening =
-        serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
+    auto listening = serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
     if (!listening.ok()) {
       const Error why = std::move(listening).error().context("webhook");
       done(why);

@@ -229,7 +229,8 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     }
     if (refused && was_ours) rejected(name, gang, after->root());
     const objects::LivePod* live = world.objects().pod(name);
-    if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(name, live->node);
+    if (!ran && live != nullptr && live->phase == "Running")
+      rejections.pod_started(name, live->node);
   } else {
     effect = world.remove("v1", "Pod", key.ns, key.name);
     finalizers.pod_gone(key);

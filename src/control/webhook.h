@@ -8,7 +8,8 @@
 // and updates of templates that make pods anew (Deployment, StatefulSet, CronJob); nothing is ever
 // refused. Which namespaces are looked after says the MutatingWebhookConfiguration's selector.
 //
-// Pure but for the board. An object that is not as it should be is let through: the API server judges it.
+// Pure but for the board. An object that is not as it should be is let through: the API server
+// judges it.
 #pragma once
 
 #include <memory>
@@ -25,7 +26,7 @@ inline constexpr std::string_view kManagedLabel = "berth.dev/managed";
 struct WebhookOptions {
   std::string scheduler_name = "berth";
   bool suspend_queued_jobs = true;
-  bool every_pod = false;  // also those that ask for no GPU
+  bool every_pod = false;                             // also those that ask for no GPU
   std::shared_ptr<const QueueBoard> board = nullptr;  // null: no namespace says anything of queues
 };
 

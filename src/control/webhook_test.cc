@@ -70,7 +70,8 @@ TEST(Webhook, JobsOfQueuesAreSuspended) {
 // What namespaces say about queues reaches those that name none.
 TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
   const auto board = std::make_shared<QueueBoard>();
-  const auto patch = [&](const std::string& kind, const std::string& ns, const std::string& object) {
+  const auto patch = [&](const std::string& kind, const std::string& ns,
+                         const std::string& object) {
     const std::string group = kind == "Job" ? "batch" : "";
     auto answer = review(
         R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
@@ -108,9 +109,10 @@ TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
   EXPECT_EQ(patch("Job", "lab", job),
             "[" + label + R"(,{"op":"add","path":"/spec/suspend","value":true}])");
   EXPECT_NE(patch("Pod", "lab", gpu_pod).find(label), std::string::npos);
-  EXPECT_NE(patch("Pod", "lab", std::string(R"({"metadata":{"labels":{"a":"b"}},)") + kGpuSpec + "}")
-                .find(R"("/metadata/labels/kueue.x-k8s.io~1queue-name")"),
-            std::string::npos);
+  EXPECT_NE(
+      patch("Pod", "lab", std::string(R"({"metadata":{"labels":{"a":"b"}},)") + kGpuSpec + "}")
+          .find(R"("/metadata/labels/kueue.x-k8s.io~1queue-name")"),
+      std::string::npos);
   EXPECT_EQ(patch("Pod", "lab", R"({"spec":{"containers":[{}]}})"), "") << "not ours";
   EXPECT_EQ(patch("Pod", "team", gpu_pod).find("labels"), std::string::npos);
   board->tell({.kueue = false, .pods = true, .required = {"team"}, .defaulted = {}});

@@ -382,9 +382,10 @@ model::Outcome Queueing::outcome_of(WorkloadId id) const {
   }
   if (w.hold == admit::Hold::kNoLocalQueue && spec.queue.empty()) {
     out.reason = Reason::kQueueRequired;
-    out.message = fmt::format("namespace {} requires a queue, and {} names none: add the label "
-                              "kueue.x-k8s.io/queue-name",
-                              spec.ns, spec.owner.empty() ? "it" : spec.owner);
+    out.message = fmt::format(
+        "namespace {} requires a queue, and {} names none: add the label "
+        "kueue.x-k8s.io/queue-name",
+        spec.ns, spec.owner.empty() ? "it" : spec.owner);
     return out;
   }
   const bool final_no = w.reason == NoReason::kExceedsMaxQuota ||

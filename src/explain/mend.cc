@@ -255,10 +255,9 @@ bool mend_door(const Situation& s, Draft& draft) {
                                  [&](const auto& queue) { return queue.name == name; });
   if (!known) return false;
   queues.local_queues.push_back({.ns = ns, .name = name, .queue = name, .consumed = {}});
-  std::sort(queues.local_queues.begin(), queues.local_queues.end(),
-            [](const auto& a, const auto& b) {
-              return std::tie(a.ns, a.name) < std::tie(b.ns, b.name);
-            });
+  std::sort(
+      queues.local_queues.begin(), queues.local_queues.end(),
+      [](const auto& a, const auto& b) { return std::tie(a.ns, a.name) < std::tie(b.ns, b.name); });
   return true;
 }
 

@@ -343,7 +343,8 @@ void name_queue(const Situation& s, Draft& draft, const std::string& queue) {
     }
   }
   const bool by_job = !s.unit.places.empty() && s.unit.places.front().kind == "Job";
-  if (by_job && s.unit.queued != nullptr) draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
+  if (by_job && s.unit.queued != nullptr)
+    draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
 }
 
 void other_queues(const Situation& s, Proposals& out) {

@@ -484,7 +484,8 @@ std::string bound_queue(const std::string& api, const std::string& name, const s
 }
 const std::string kKai = "scheduling.run.ai/v2", kVolcano = "scheduling.volcano.sh/v1beta1";
 const std::string kMlRequires =
-    "---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml, labels: {berth.dev/queue-required: "
+    "---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml, labels: "
+    "{berth.dev/queue-required: "
     "'true'}}}\n";
 const std::string kKaiPod =
     "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, labels: "
@@ -535,8 +536,8 @@ TEST(OtherQueues, AQueueWithoutTheAnnotationFollowsThoseAboveIt) {
   const std::string child = "parentQueue: dept";
   EXPECT_NE(shut(bound_queue(kKai, "dept", "lab") + bound_queue(kKai, "red", "", child) + kKaiPod),
             "");
-  EXPECT_EQ(shut(bound_queue(kKai, "dept", "lab") + bound_queue(kKai, "red", "ml", child) + kKaiPod),
-            "")
+  EXPECT_EQ(
+      shut(bound_queue(kKai, "dept", "lab") + bound_queue(kKai, "red", "ml", child) + kKaiPod), "")
       << "its own counts first";
 }
 
@@ -554,9 +555,10 @@ TEST(OtherQueues, AGroupThatRunsOpensNoQueue) {
 }
 
 TEST(OtherQueues, PodsOfNoQueueOfARequiringNamespaceWait) {
-  const std::string free = gpu_node("n", 8) + bound_queue(kKai, "red", "ml") +
-                           "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, "
-                           "labels: {kai.scheduler/queue: blue}}, spec: {containers: [{name: c}]}}\n";
+  const std::string free =
+      gpu_node("n", 8) + bound_queue(kKai, "red", "ml") +
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, "
+      "labels: {kai.scheduler/queue: blue}}, spec: {containers: [{name: c}]}}\n";
   EXPECT_FALSE(read(free).pods.at(0).needs_queue);
   EXPECT_TRUE(read(kMlRequires + free).pods.at(0).needs_queue) << "its queue does not exist";
 }

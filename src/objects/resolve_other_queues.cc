@@ -150,8 +150,8 @@ std::string Resolver::shut_to(const std::string& ns, const std::string& queue,
                               const OtherSystem& system) const {
   const QueueDoor& door = system.doors.at(queue);
   const std::string note(kNamespacesAnnotation);
-  if (door.bad) return "queue " + quoted(queue) + " takes nobody: its annotation " + note +
-                       " cannot be read";
+  if (door.bad)
+    return "queue " + quoted(queue) + " takes nobody: its annotation " + note + " cannot be read";
   if (door.takes(ns)) return "";
   const std::string no = "queue " + quoted(queue) + " does not take namespace " + quoted(ns);
   if (door.given) return no + ": its annotation " + note + " does not name it";

@@ -80,9 +80,8 @@ bool Resolver::made_by_admitted(const JobObject& job) const {
   if (owner == nullptr) return false;
   const auto owned = workloads_of_.find(qualified(job.meta.ns, owner->kind + '/' + owner->name));
   return owned != workloads_of_.end() &&
-         std::any_of(owned->second.begin(), owned->second.end(), [this](std::size_t at) {
-           return out_.queues.workloads[at].admitted;
-         });
+         std::any_of(owned->second.begin(), owned->second.end(),
+                     [this](std::size_t at) { return out_.queues.workloads[at].admitted; });
 }
 
 bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing) {
@@ -112,8 +111,9 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
   const bool runs = std::any_of(existing.begin(), existing.end(), [](const PodObject* pod) {
     return !pod->finished() && !pod->spec.node_name.empty();
   });
-  // In a cluster that lives it is suspended, as Kueue does, and waits like any other. One that names
-  // no queue could only wait for ever: what runs of it goes on, and further pods do not start.
+  // In a cluster that lives it is suspended, as Kueue does, and waits like any other. One that
+  // names no queue could only wait for ever: what runs of it goes on, and further pods do not
+  // start.
   if (runs && !object.suspend && (!options_.live || queue->empty())) {
     const std::string where = queue->empty() ? "it names no queue, which its namespace requires,"
                                              : "it waits in queue " + quoted(*queue);

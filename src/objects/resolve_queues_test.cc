@@ -612,7 +612,8 @@ std::string queue_wanted(const Inputs& in) {
 }
 
 TEST(ResolveQueues, ANamespaceMayRequireAQueue) {
-  const std::string pods = pod("free", "") + pod("queued", kInQ) + pod("runs", "", "nodeName: n1,") +
+  const std::string pods = pod("free", "") + pod("queued", kInQ) +
+                           pod("runs", "", "nodeName: n1,") +
                            pod("gated", "", "schedulingGates: [{name: kueue.x-k8s.io/admission}],");
   EXPECT_EQ(queue_wanted(read(kQueues + pods)), "");
   EXPECT_EQ(queue_wanted(read(kQueues + required_ns("false") + pods)), "");
@@ -663,8 +664,9 @@ TEST(ResolveQueues, JobsOfARequiringNamespaceWaitForTheirQueue) {
   EXPECT_EQ(running.pods.size(), 2u);
   EXPECT_EQ(queue_wanted(running).substr(0, 2), "j-");
   // A Workload that is admitted stands for what made the Job.
-  const std::string set = "ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, "
-                          "name: s, uid: u, controller: true}]";
+  const std::string set =
+      "ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, "
+      "name: s, uid: u, controller: true}]";
   EXPECT_EQ(queue_wanted(read(kQueues + required_ns("true") + job(set, "parallelism: 1,") +
                               workload(set, "", kHolds))),
             "");

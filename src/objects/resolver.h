@@ -158,9 +158,9 @@ class Resolver {
   // for it and was refused.
   std::map<std::string, std::vector<std::size_t>, std::less<>> workloads_of_;
   std::map<std::string, std::size_t, std::less<>> pod_at_;  // by ns/name: place in out_.pods
-  OtherSystem volcano_{.root = "volcano", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
-  OtherSystem kai_{
-      .root = "kai", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
+  OtherSystem volcano_{
+      .root = "volcano", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
+  OtherSystem kai_{.root = "kai", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
   std::string any_flavor_ = "default";
   std::map<std::string, std::string, std::less<>> local_targets_;  // ClusterQueue by ns/LocalQueue
   NameSet kai_groups_;                                             // ns/name

@@ -94,8 +94,8 @@ void RejectedPods::avoid(Node& node, std::int64_t now) {
 }
 
 std::size_t RejectedPods::most_avoided() const {
-  return std::max<std::size_t>(1,
-                               fleet_.size() * static_cast<std::size_t>(policy_.most_percent) / 100);
+  return std::max<std::size_t>(
+      1, fleet_.size() * static_cast<std::size_t>(policy_.most_percent) / 100);
 }
 
 bool RejectedPods::may_avoid() const { return avoided().size() < most_avoided(); }

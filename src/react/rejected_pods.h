@@ -9,12 +9,12 @@
 // - A node that refuses `refusals` pods within `window_ns` is avoided: it gets a taint. Trouble
 //   that comes back is avoided twice as long, up to `longest_ns`.
 // Whoever makes pods must not be able to take nodes away, so only what was placed by us, on GPUs
-// that we chose, speaks against a node (`placed`), and of each owner one refusal counts. More of one
-// owner count only while it is refused nowhere else: then it is the node's fault and not its own.
-// At most `most_percent` of the fleet is avoided at a time; what is beyond it is told.
-// A node is released by evidence. Something of it changed (its boot, what it advertises, the health
-// of a GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over. On
-// trial one refusal is enough to avoid it again, a pod that starts ends the trial.
+// that we chose, speaks against a node (`placed`), and of each owner one refusal counts. More of
+// one owner count only while it is refused nowhere else: then it is the node's fault and not its
+// own. At most `most_percent` of the fleet is avoided at a time; what is beyond it is told. A node
+// is released by evidence. Something of it changed (its boot, what it advertises, the health of a
+// GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over. On trial
+// one refusal is enough to avoid it again, a pod that starts ends the trial.
 //
 // Pure: told what the API shows, it says what should be done; it never does it. What it knows it
 // can learn from the API again: refused pods are there, a taint carries the level and when it came.
@@ -110,7 +110,7 @@ class RejectedPods {
   Reaction due(std::int64_t now);
   bool avoids(const std::string& node) const;
   std::set<std::string> avoided() const;
-  std::size_t most_avoided() const;  // of the fleet as it is
+  std::size_t most_avoided() const;                  // of the fleet as it is
   std::size_t kept() const { return pods_.size(); }  // refused pods that are there
 
  private:
@@ -148,7 +148,7 @@ class RejectedPods {
   std::map<std::string, std::set<Order>> owned_;  // by owner, those not asked for yet
   std::set<std::string> crowded_;                 // owners with more than may stay
   std::map<std::string, Node> nodes_;
-  std::set<std::string> troubled_;            // nodes that are not quiet
+  std::set<std::string> troubled_;  // nodes that are not quiet
   std::set<std::string> fleet_;
   // By owner: the nodes that refused it, and when last. Forgotten after the window.
   std::map<std::string, std::map<std::string, std::int64_t>> refused_on_;
