@@ -494,7 +494,7 @@ const std::string kKaiPod =
 
 // Why the only workload of the input may not use its queue; "" when it may.
 std::string shut(const std::string& yaml) {
-  const Inputs in = read(gpu_node("n", 8) + yaml);
+  const Inputs in = read(gpu_node("n0", 8) + yaml);
   const model::WorkloadSpec& w = only(in);
   for (const model::PodSpec& pod : in.pods) EXPECT_TRUE(pod.queued || !pod.node_name.empty());
   if (w.incomplete.empty()) return "";
@@ -526,7 +526,7 @@ TEST(OtherQueues, AnAnnotationThatCannotBeReadTakesNobody) {
   for (const char* bad : {"Team_A", "ml,", "ml lab", ",", "ml,*", " "}) {
     const std::string yaml = bound_queue(kKai, "red", bad) + kKaiPod;
     EXPECT_NE(shut(yaml).find("takes nobody"), std::string::npos) << bad;
-    EXPECT_NE(all(read(gpu_node("n", 8) + yaml).warnings).find("berth.dev/namespaces"),
+    EXPECT_NE(all(read(gpu_node("n0", 8) + yaml).warnings).find("berth.dev/namespaces"),
               std::string::npos)
         << bad;
   }
@@ -543,9 +543,9 @@ TEST(OtherQueues, AQueueWithoutTheAnnotationFollowsThoseAboveIt) {
 
 // What runs counts; nobody comes in beside it.
 TEST(OtherQueues, AGroupThatRunsOpensNoQueue) {
-  const std::string yaml = gpu_node("n", 8) + bound_queue(kVolcano, "red", "lab") +
+  const std::string yaml = gpu_node("n0", 8) + bound_queue(kVolcano, "red", "lab") +
                            volcano_group("minMember: 2, queue: red") +
-                           grouped("a", "g", "nodeName: n,") + grouped("b", "g");
+                           grouped("a", "g", "nodeName: n0,") + grouped("b", "g");
   const Inputs in = read(yaml);
   ASSERT_EQ(in.queues.workloads.size(), 2u);
   for (const model::WorkloadSpec& w : in.queues.workloads) {
@@ -556,7 +556,7 @@ TEST(OtherQueues, AGroupThatRunsOpensNoQueue) {
 
 TEST(OtherQueues, PodsOfNoQueueOfARequiringNamespaceWait) {
   const std::string free =
-      gpu_node("n", 8) + bound_queue(kKai, "red", "ml") +
+      gpu_node("n0", 8) + bound_queue(kKai, "red", "ml") +
       "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, "
       "labels: {kai.scheduler/queue: blue}}, spec: {containers: [{name: c}]}}\n";
   EXPECT_FALSE(read(free).pods.at(0).needs_queue);

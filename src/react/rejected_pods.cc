@@ -64,7 +64,7 @@ void RejectedPods::count(Node& node, const RejectedPod& pod, std::int64_t now) {
   if (node.refusals.size() > kMostRefusals) node.refusals.pop_front();
   node.reason = pod.reason;
   if (voices(node, now) < (node.trial ? 1 : policy_.refusals)) return;
-  node.spared = !may_avoid();
+  node.spared = node.paused = avoided_now() >= most_avoided();
   if (!node.spared) avoid(node, now);
 }
 
@@ -88,7 +88,7 @@ void RejectedPods::avoid(Node& node, std::int64_t now) {
   node.refused = static_cast<int>(node.refusals.size());
   node.refusals.clear();
   node.avoided = node.before = true;
-  node.trial = node.changed = node.spared = false;
+  node.trial = node.changed = node.spared = node.paused = false;
   node.since = now;
   node.until = now + span(node.level);
 }
@@ -98,7 +98,11 @@ std::size_t RejectedPods::most_avoided() const {
       1, fleet_.size() * static_cast<std::size_t>(policy_.most_percent) / 100);
 }
 
-bool RejectedPods::may_avoid() const { return avoided().size() < most_avoided(); }
+std::size_t RejectedPods::avoided_now() const {
+  return static_cast<std::size_t>(
+      std::count_if(troubled_.begin(), troubled_.end(),
+                    [this](const std::string& name) { return avoids(name); }));
+}
 
 void RejectedPods::gone(const std::string& name) {
   const auto it = pods_.find(name);
@@ -174,7 +178,7 @@ void RejectedPods::node_gone(const std::string& node) {
 // ---- what is to be done ----
 
 void RejectedPods::release(Node& node, std::int64_t now) {
-  node.avoided = node.changed = node.spared = false;
+  node.avoided = node.changed = node.spared = node.paused = false;
   node.trial = true;
   node.since = now;
   node.refusals.clear();
@@ -217,8 +221,9 @@ Reaction RejectedPods::due(std::int64_t now) {
 // Too many nodes were avoided: whether they still are, and whether the node still speaks for it.
 void RejectedPods::look_again(const std::string& name, Node& node, bool room, std::int64_t now,
                               Reaction& out) {
+  if (now - node.last_refusal >= policy_.pause_ns) node.paused = false;
   if (voices(node, now) < (node.trial ? 1 : policy_.refusals)) {
-    node.spared = false;
+    node.spared = node.paused = false;
   } else if (room) {
     avoid(node, now);
     out.avoid.push_back({name, node.level, node.reason, node.refused, node.until - now});
@@ -228,7 +233,7 @@ void RejectedPods::look_again(const std::string& name, Node& node, bool room, st
 }
 
 void RejectedPods::due_nodes(std::int64_t now, Reaction& out) {
-  std::size_t avoided_now = avoided().size();
+  std::size_t taken = avoided_now();
   for (auto it = troubled_.begin(); it != troubled_.end();) {
     Node& node = nodes_[*it];
     if (node.avoided) {
@@ -244,8 +249,8 @@ void RejectedPods::due_nodes(std::int64_t now, Reaction& out) {
     } else if (node.marked) {
       out.release.push_back({*it, false});
     } else if (node.spared) {
-      look_again(*it, node, avoided_now < most_avoided(), now, out);
-      avoided_now += node.avoided ? 1 : 0;
+      look_again(*it, node, taken < most_avoided(), now, out);
+      taken += node.avoided ? 1 : 0;
     } else if (node.trial) {
       node.trial = now - node.since <= policy_.forgiven_ns;  // nobody came to try it
     } else if (!node.refusals.empty() && now - node.refusals.back().first > policy_.window_ns) {
@@ -268,7 +273,8 @@ bool RejectedPods::avoids(const std::string& node) const {
 std::set<std::string> RejectedPods::avoided() const {
   std::set<std::string> out;
   for (const std::string& name : troubled_) {
-    if (avoids(name)) out.insert(name);
+    const Node& node = nodes_.at(name);
+    if (node.avoided || node.paused) out.insert(name);
   }
   return out;
 }

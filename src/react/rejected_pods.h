@@ -11,10 +11,11 @@
 // Whoever makes pods must not be able to take nodes away, so only what was placed by us, on GPUs
 // that we chose, speaks against a node (`placed`), and of each owner one refusal counts. More of
 // one owner count only while it is refused nowhere else: then it is the node's fault and not its
-// own. At most `most_percent` of the fleet is avoided at a time; what is beyond it is told. A node
-// is released by evidence. Something of it changed (its boot, what it advertises, the health of a
-// GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over. On trial
-// one refusal is enough to avoid it again, a pod that starts ends the trial.
+// own. At most `most_percent` of the fleet is avoided at a time; what is beyond it is told, and
+// gets no pod for `pause_ns` after each refusal, so that a fleet that is broken as a whole makes no
+// storm. A node is released by evidence. Something of it changed (its boot, what it advertises, the
+// health of a GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over.
+// On trial one refusal is enough to avoid it again, a pod that starts ends the trial.
 //
 // Pure: told what the API shows, it says what should be done; it never does it. What it knows it
 // can learn from the API again: refused pods are there, a taint carries the level and when it came.
@@ -48,6 +49,7 @@ struct RejectionPolicy {
   std::int64_t first_ns = 60'000'000'000;
   std::int64_t longest_ns = 1'920'000'000'000;
   int most_percent = 25;  // of the fleet that is avoided at a time; one node always may be
+  std::int64_t pause_ns = 10'000'000'000;
   std::int64_t forgiven_ns = 7'200'000'000'000;  // after the last refusal the level is forgotten
 };
 
@@ -109,7 +111,7 @@ class RejectedPods {
   // What is to be done now. Deletes are told once; nodes until marked() shows the change.
   Reaction due(std::int64_t now);
   bool avoids(const std::string& node) const;
-  std::set<std::string> avoided() const;
+  std::set<std::string> avoided() const;             // also those that pause
   std::size_t most_avoided() const;                  // of the fleet as it is
   std::size_t kept() const { return pods_.size(); }  // refused pods that are there
 
@@ -127,6 +129,7 @@ class RejectedPods {
     std::int64_t since = 0, until = 0, last_refusal = 0;
     std::string reason;
     bool spared = false;  // it is to be avoided, and too many are
+    bool paused = false;  // spared, and refused a pod just now
     std::uint64_t digests[2] = {0, 0};
     bool known[2] = {false, false};
     bool quiet() const { return !avoided && !trial && !marked && refusals.empty(); }
@@ -137,7 +140,7 @@ class RejectedPods {
   void count(Node& node, const RejectedPod& pod, std::int64_t now);
   int voices(Node& node, std::int64_t now);
   void avoid(Node& node, std::int64_t now);
-  bool may_avoid() const;
+  std::size_t avoided_now() const;
   void look_again(const std::string& name, Node& node, bool room, std::int64_t now, Reaction& out);
   void due_nodes(std::int64_t now, Reaction& out);
   void release(Node& node, std::int64_t now);

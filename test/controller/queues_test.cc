@@ -600,12 +600,12 @@ TEST(ControllerQueues, AnotherTeamsQueueIsDenied) {
   QueueRig rig;
   rig.define("scheduling.run.ai", "v2", "Queue", false);
   rig.apply(
+      "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}\n---\n"
       "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red, annotations: "
       "{berth.dev/namespaces: team-a}}, spec: {resources: {gpu: {quota: 4, limit: 4, "
       "overQuotaWeight: 1}}}}\n---\n"
       "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: theirs, namespace: "
-      "team-a}, spec: {clusterQueue: cq}}\n---\n"
-      "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}");
+      "team-a}, spec: {clusterQueue: cq}}");
   rig.run(31 * kSecond);
   rig.start();
   rig.pod("kai", 1, "", "labels: {kai.scheduler/queue: red}");
