@@ -104,6 +104,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     if (!place.ok()) return std::move(place).error().context("--webhook");
     out.webhook = *place;
     BERTH_CHECK(webhook_settings(arguments));
+    out.control.board = std::make_shared<control::QueueBoard>();
   }
   BERTH_CHECK(page_settings(arguments, out));
   out.control.name_decisions = out.page.has_value();
@@ -297,6 +298,7 @@ class ControllerRun {
     options.secret_namespace = arguments_.lease_namespace;
     options.refuse_bypasses = arguments_.refuse_bypasses;
     options.scheduler_name = settings_.control.scheduler_names.front();
+    options.board = settings_.control.board;
     webhook_ = std::make_unique<WebhookServer>(client_, options, log_, metrics_);
     need_namespace([this] {
       webhook_->start([this](const Status& started) {

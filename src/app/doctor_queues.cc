@@ -7,6 +7,7 @@
 #include "app/doctor.h"
 #include "explain/words.h"
 #include "model/amounts.h"
+#include "objects/queue_marks.h"
 #include "objects/readers.h"
 
 namespace berth::app {
@@ -163,6 +164,79 @@ void check_namespaces(const DoctorInput& input, Findings& out) {
   }
 }
 
+bool requires_queue(const objects::Inputs& in, const std::string& name) {
+  const auto ns = in.queues.namespaces.find(name);
+  if (ns == in.queues.namespaces.end()) return false;
+  const auto label = ns->second.find(objects::kQueueRequiredLabel);
+  return label != ns->second.end() && label->second != "false";
+}
+
+// Pods with GPUs beside all quota, where nothing keeps them from it.
+void check_outsiders(const DoctorInput& input, Findings& out) {
+  const objects::Inputs& in = input.view.inputs;
+  if (in.queues.queues.empty() || in.queues.config.manage_without_queue) return;
+  std::set<std::string> inside;
+  for (const model::WorkloadSpec& workload : in.queues.workloads) {
+    for (const model::PodSetSpec& set : workload.pod_sets) {
+      inside.insert(set.pods.begin(), set.pods.end());
+    }
+  }
+  std::map<std::string, int> outside;
+  for (const model::PodSpec& pod : in.pods) {
+    const bool none = pod.gpu.kind == model::GpuDemandSpec::Kind::kNone;
+    if (none || pod.queued || inside.contains(pod.ns + '/' + pod.name)) continue;
+    if (!pod.needs_queue && !requires_queue(in, pod.ns)) ++outside[pod.ns];
+  }
+  for (const auto& [ns, pods] : outside) {
+    out.add("queue-not-required", Severity::kWarning, "Namespace " + ns,
+            explain::show_count(pods, "pod") +
+                " with GPUs in no queue, and nothing requires one: quota does not bind them",
+            "kubectl label namespace " + ns + " " + std::string(objects::kQueueRequiredLabel) +
+                "=true, or set manageJobsWithoutQueueName in Kueue's Configuration");
+  }
+}
+
+// Queues of Volcano and KAI that anybody can name, and those that nobody can.
+void check_doors(const DoctorInput& input, Findings& out) {
+  struct Door {
+    bool given = false;
+    std::string parent;
+  };
+  std::map<std::string, Door> doors;  // by system and name
+  const auto queues = input.view.of_kind("Queue");
+  const auto key = [](const ObjectFacts& queue, std::string_view name) {
+    const bool kai = doctor_text(*queue.value, {"apiVersion"}).starts_with("scheduling.run.ai/");
+    return (kai ? "kai/" : "volcano/") + std::string(name);
+  };
+  for (const ObjectFacts& queue : queues) {
+    Door& door = doors[key(queue, queue.name)];
+    const std::string_view text =
+        doctor_text(*queue.value, {"metadata", "annotations", objects::kNamespacesAnnotation});
+    const text::Value* notes = objects::find_in(*queue.value, {"metadata", "annotations"});
+    door.given = notes != nullptr && notes->find(objects::kNamespacesAnnotation) != nullptr;
+    for (const std::string_view field : {"parent", "parentQueue"}) {
+      const std::string_view parent = doctor_text(*queue.value, {"spec", field});
+      if (!parent.empty() && parent != queue.name) door.parent = key(queue, parent);
+    }
+    if (!door.given || !objects::parse_queue_door(text).bad) continue;
+    out.add("queue-takes-nobody", Severity::kError, "Queue " + queue.name,
+            "its annotation " + std::string(objects::kNamespacesAnnotation) + " cannot be read",
+            "write names of namespaces with commas between them, or *");
+  }
+  for (const ObjectFacts& queue : queues) {
+    std::string at = key(queue, queue.name);
+    for (std::size_t steps = 0; steps < doors.size() && !doors[at].given; ++steps) {
+      if (doors[at].parent.empty()) break;
+      at = doors[at].parent;
+    }
+    if (doors[at].given) continue;
+    out.add("queue-open-to-all", Severity::kWarning, "Queue " + queue.name,
+            "every namespace can name it",
+            "annotate it: " + std::string(objects::kNamespacesAnnotation) +
+                " with the namespaces that it is for, or *");
+  }
+}
+
 void check_groups(const DoctorInput& input, Findings& out) {
   const objects::Inputs& in = input.view.inputs;
   struct Members {
@@ -217,6 +291,7 @@ void check_queues(const DoctorInput& input, Findings& out) {
   const objects::Inputs& in = input.view.inputs;
   check_reach(input, out);
   check_names(input, out);
+  check_doors(input, out);
   if (in.queues.queues.empty()) return;
   std::map<std::string, FlavorGround> grounds;
   for (const model::FlavorSpec& flavor : in.queues.flavors) {
@@ -234,6 +309,7 @@ void check_queues(const DoctorInput& input, Findings& out) {
   }
   check_cover(input, grounds, out);
   check_namespaces(input, out);
+  check_outsiders(input, out);
 }
 
 void check_loads(const DoctorInput& input, Findings& out) {

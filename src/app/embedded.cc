@@ -187,9 +187,11 @@ struct EmbeddedCluster::State {
     BERTH_TRY(identity, load_identity(options.data, now_ns));
     continued = identity.found;
     const Random random(options.seed);
+    options.control.board = std::make_shared<control::QueueBoard>();
     webhook = std::make_unique<OwnWebhook>(
         loop, OwnWebhookOptions{.scheduler_name = options.control.scheduler_names.front(),
-                                .manage_all = options.manage_all});
+                                .manage_all = options.manage_all,
+                                .board = options.control.board});
     sim::ApiServerOptions api_options;
     api_options.admin_token = identity.token;
     api_options.webhooks = webhook.get();

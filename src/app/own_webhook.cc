@@ -140,6 +140,7 @@ kube::Call OwnWebhook::send(text::HttpRequest request, const kube::SendOptions& 
     }
     control::WebhookOptions how;
     how.scheduler_name = state->options.scheduler_name;
+    how.board = state->options.board;
     Result<std::string> review = control::review(asked.body, how);
     if (!review.ok()) {
       return answer({.status = 400, .headers = {}, .body = review.error().to_string()}, nullptr);

@@ -9,6 +9,7 @@
 #include <string>
 
 #include "base/loop.h"
+#include "control/queue_board.h"
 #include "kube/client.h"
 #include "kube/transport.h"
 
@@ -17,6 +18,7 @@ namespace berth::app {
 struct OwnWebhookOptions {
   std::string scheduler_name = "berth";
   bool manage_all = true;  // every namespace but those of the system, not only labelled ones
+  std::shared_ptr<const control::QueueBoard> board = nullptr;
 };
 
 const kube::Resource& webhook_configurations();  // MutatingWebhookConfiguration

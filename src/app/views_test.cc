@@ -448,6 +448,24 @@ TEST(Doctor, AHealthyClusterIsHealthy) {
   EXPECT_TRUE(holds(seen.out, "healthy: ")) << seen.out;
 }
 
+TEST(Doctor, QueuesThatAreRequiredAndBoundAreWell) {
+  const std::string pod =
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: other}, spec: {containers: "
+      "[{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}\n---\n";
+  const std::string named =
+      "{apiVersion: v1, kind: Namespace, metadata: {name: other, labels: "
+      "{berth.dev/queue-required: 'true'}}}\n---\n"
+      "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: dept, annotations: "
+      "{berth.dev/namespaces: team}}, spec: {}}\n---\n"
+      "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red}, spec: {parentQueue: "
+      "dept}}";
+  const std::string ids =
+      ids_of(diagnosis_of(view_node("n0", "r0", 2) + std::string(kQueues) + pod + named));
+  for (const char* id : {"queue-not-required", "queue-open-to-all", "queue-takes-nobody"}) {
+    EXPECT_EQ(ids.find(id), std::string::npos) << ids;
+  }
+}
+
 TEST(Doctor, EachCheckFindsItsOwn) {
   const std::string node = view_node("n0", "r0", 2);
   const std::string tainted =
@@ -491,6 +509,15 @@ TEST(Doctor, EachCheckFindsItsOwn) {
        node + queues +
            "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: other}, spec: "
            "{containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}"},
+      {"queue-not-required",
+       node + queues +
+           "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: other}, spec: "
+           "{containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}}"},
+      {"queue-open-to-all",
+       node + "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red}, spec: {}}"},
+      {"queue-takes-nobody",
+       node + "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red, annotations: "
+              "{berth.dev/namespaces: 'Team A'}}, spec: {}}"},
       {"group-too-small",
        node + "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, "
               "namespace: t}, spec: {minMember: 3}}\n---\n{apiVersion: v1, kind: Pod, metadata: "

@@ -34,11 +34,13 @@ std::string convert_url(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3)) + "/convert";
 }
 
-// Answers on the server's thread: what it asks is pure.
+// Answers on the server's thread: what it asks is pure, but for the board.
 class Reviewer {
  public:
-  Reviewer(control::WebhookOptions how, MetricsRegistry& metrics)
-      : how_(std::move(how)),
+  Reviewer(const WebhookServerOptions& options, MetricsRegistry& metrics)
+      : how_{.scheduler_name = options.scheduler_name,
+             .refuse_bypasses = options.refuse_bypasses,
+             .board = options.board},
         conversions_(
             metrics.counter({.name = "berth_conversion_reviews_total",
                              .help = "Conversions of Kueue's kinds that the API server asked for.",
@@ -67,11 +69,8 @@ class Reviewer {
 };
 
 serve::Handler reviewing(const WebhookServerOptions& options, MetricsRegistry& metrics) {
-  control::WebhookOptions how;
-  how.scheduler_name = options.scheduler_name;
-  how.refuse_bypasses = options.refuse_bypasses;
-  return [reviewer = Reviewer(std::move(how), metrics)](
-             const text::HttpRequest& request, const std::shared_ptr<serve::Exchange>& exchange) {
+  return [reviewer = Reviewer(options, metrics)](const text::HttpRequest& request,
+                                                 const std::shared_ptr<serve::Exchange>& exchange) {
     exchange->respond(reviewer.answer(request));
   };
 }

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
+#include "control/queue_board.h"
 #include "kube/client.h"
 
 namespace berth::app {
@@ -30,6 +31,7 @@ struct WebhookServerOptions {
   std::string scheduler_name = "berth";
   bool manage_all = false;
   bool refuse_bypasses = false;  // control/webhook.h
+  std::shared_ptr<const control::QueueBoard> board = nullptr;
 };
 
 class WebhookServer {

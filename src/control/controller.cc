@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <utility>
 
 #include "control/binder.h"
 #include "control/bodies.h"
@@ -39,6 +40,13 @@ std::string_view field_text(const Value& v, std::string_view outer, std::string_
   const Value* at = v.find(outer);
   const Value* found = at == nullptr ? nullptr : at->find(key);
   return found == nullptr ? std::string_view{} : found->string();
+}
+
+// Whether a pod that waited for GPUs has a node now.
+bool got_gpus(const objects::LivePod& waited, const Value& pod) {
+  return waited.body->object.spec.gpu.kind != model::GpuDemandSpec::Kind::kNone &&
+         field_text(pod, "metadata", "uid") == waited.uid &&
+         !field_text(pod, "spec", "nodeName").empty();
 }
 
 }  // namespace
@@ -116,6 +124,7 @@ struct Controller::State {
   void config_changed(const kube::ObjectPtr& after);
   void rejected(const std::string& pod, const std::string& gang, const Value& object);
   void want_cycle();
+  void tell_webhook();
   void tick();
   void refresh();
   void cycle();
@@ -159,6 +168,7 @@ struct Controller::State {
   std::int64_t paused_until = 0;
   int pauses = 0;
   bool led = false, wanted = false, said_kueue = false;
+  bool board_due = false, board_ours = false;
   bool room = false;  // may have grown since queues were decided
   std::int64_t queues_at = INT64_MIN / 2;
   std::uint64_t cycles = 0;
@@ -201,6 +211,7 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
     rejections.agent_changed(key.name, after ? &after->root() : nullptr);
     casualties.agent_changed(key.name, after ? &after->root() : nullptr);
   }
+  if (resource.kind == "Namespace" || resource.kind.ends_with("Queue")) board_due = true;
   if (resource.kind == "PodGroup") dirty_groups.insert(key.ns + '/' + key.name);
   if (effect == Effect::kNow) want_cycle();
 }
@@ -221,6 +232,9 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     const bool was_ours = old != nullptr && !old->foreign && !old->finished();
     const bool ran = old != nullptr && old->phase == "Running";
     const std::string gang = refused && was_ours ? world.gang_of(name) : std::string();
+    if (was_ours && !held_room && got_gpus(*old, after->root())) {
+      rejections.pod_placed(name, after->root());
+    }
     effect = world.put("v1", "Pod", after->root());
     if (refused && is_ours(after->root())) {
       rejections.pod_refused(name, after->root(), was_ours);
@@ -228,7 +242,8 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     }
     if (refused && was_ours) rejected(name, gang, after->root());
     const objects::LivePod* live = world.objects().pod(name);
-    if (!ran && live != nullptr && live->phase == "Running") rejections.pod_started(live->node);
+    if (!ran && live != nullptr && live->phase == "Running")
+      rejections.pod_started(name, live->node);
   } else {
     effect = world.remove("v1", "Pod", key.ns, key.name);
     finalizers.pod_gone(key);
@@ -275,6 +290,7 @@ void Controller::State::config_changed(const kube::ObjectPtr& after) {
     }
   }
   if (!read) world.remove(kVersion, "Configuration", "", "");
+  board_due = true;
   want_cycle();
 }
 
@@ -327,6 +343,7 @@ void Controller::State::want_cycle() {
 
 void Controller::State::tick() {
   tick_timer = loop.after(kTick, [this] { tick(); });
+  tell_webhook();
   const bool leads = leading();
   if (leads != led) want_cycle();
   if (!leads || !watches.synced()) return;
@@ -338,6 +355,15 @@ void Controller::State::tick() {
   if (!world.reservations().empty() || !partial_since.empty()) want_cycle();
   if (world.objects().has_queues() && queues_due()) want_cycle();
   keep_groups();
+}
+
+// Standbys answer the webhook, too. Where Kueue runs, its own does what there is to do.
+void Controller::State::tell_webhook() {
+  if (options.board == nullptr) return;
+  const bool ours = options.manage_queues && !kueue.live(now());
+  if (!std::exchange(board_due, false) && ours == board_ours) return;
+  board_ours = ours;
+  options.board->tell(ours ? world.objects().queue_demands() : objects::QueueDemands());
 }
 
 bool Controller::State::queues_due() const {

@@ -22,6 +22,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
+#include "control/queue_board.h"
 #include "control/world_log.h"
 #include "kube/client.h"
 #include "objects/manifest.h"
@@ -40,7 +41,8 @@ struct ControllerOptions {
   std::int64_t min_cycle_gap_ns = 5'000'000;
   std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone
   react::SickGpuPolicy sick_gpus;
-  bool name_decisions = false;  // for last_decision(), also where nobody logs them
+  bool name_decisions = false;                  // for last_decision(), also where nobody logs them
+  std::shared_ptr<QueueBoard> board = nullptr;  // for the webhook; null: nobody reads it
 };
 
 struct ControllerSummary {

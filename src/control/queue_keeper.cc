@@ -140,6 +140,10 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
         }
       }
     }
+    if (s.job && spec.queue.empty() && s.outcome != nullptr) {
+      notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Warning",
+                     model::name(s.outcome->reason), "Admitting", s.outcome->message);
+    }
     if (s.job) keep_job(s);
   }
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
@@ -150,6 +154,7 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
 
 // Whether the workload waits in a queue of Kueue, so that an object must stand for it.
 bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
+  if (spec.queue.empty()) return false;  // until it names one: the object's could not be changed
   if (spec.owner.starts_with("Job/")) {
     const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
     return job && job->uid == spec.uid;

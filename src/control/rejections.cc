@@ -4,7 +4,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <utility>
 
+#include "objects/pod_body.h"
 #include "objects/readers.h"
 #include "text/json_writer.h"
 #include "text/rfc3339.h"
@@ -62,6 +64,17 @@ std::uint64_t agent_facts(const Value& gpu_node) {
   return sum;
 }
 
+bool has_gpus(const Value& node) {
+  for (const std::string_view list : {"capacity", "allocatable"}) {
+    const Value* amounts = find_in(node, {"status", list});
+    if (amounts == nullptr) continue;
+    for (const text::Member& amount : amounts->members()) {
+      if (amount.key.starts_with("nvidia.com/") && amount.value.string() != "0") return true;
+    }
+  }
+  return false;
+}
+
 const Value* rejecting_taint(const Value& node) {
   const Value* taints = find_in(node, {"spec", "taints"});
   if (taints == nullptr) return nullptr;
@@ -102,9 +115,26 @@ Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notice
       kept_metric_(metrics
                        .gauge({.name = "berth_controller_rejected_pods",
                                .help = "Pods of ours that a kubelet refused and that are there."})
-                       .get()) {}
+                       .get()),
+      spared_metric_(
+          metrics
+              .gauge({.name = "berth_controller_nodes_spared",
+                      .help = "Nodes that keep refusing pods and are not tainted, because so large "
+                              "a share of the fleet is."})
+              .get()) {}
 
 // ---- what the API shows ----
+
+void Rejections::pod_placed(const std::string& name, const Value& pod) {
+  // Without GPUs that were chosen for it a pod says nothing about the node's.
+  if (word_in(pod, {"metadata", "annotations", objects::kGpusAnnotation}).empty()) return;
+  placed_.insert_or_assign(name, std::string(word_in(pod, {"metadata", "uid"})));
+}
+
+void Rejections::pod_gone(const std::string& name) {
+  placed_.erase(name);
+  react_.gone(name);
+}
 
 void Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
   react::RejectedPod out{.name = name,
@@ -133,14 +163,19 @@ void Rejections::pod_refused(const std::string& name, const Value& pod, bool see
                    "Scheduling",
                    fmt::format("node {} refused it ({}): {}", out.node, out.reason, again));
   }
+  const auto placed = placed_.find(name);
+  out.placed = placed != placed_.end() && placed->second == out.uid;
   react_.rejected(out, now());
 }
 
-void Rejections::pod_started(const std::string& node) { react_.started(node, now()); }
+void Rejections::pod_started(const std::string& name, const std::string& node) {
+  if (placed_.contains(name)) react_.started(node, now());
+}
 
 void Rejections::node_changed(const std::string& name, const Value* node) {
   if (node == nullptr) return react_.node_gone(name);
   react_.facts(name, react::RejectedPods::Source::kNode, node_facts(*node));
+  react_.in_fleet(name, has_gpus(*node));
   const Value* taint = rejecting_taint(*node);
   std::optional<react::RejectedPods::Mark> mark;
   if (taint != nullptr) {
@@ -188,6 +223,19 @@ bool Rejections::tick() {
                    one.changed ? "something of it changed: it is tried again"
                                : "its time is over: it is tried again");
     taint(one.node, false, 0);
+  }
+  spared_metric_.set(static_cast<double>(what.spared.size()));
+  if (what.spared.empty()) {
+    said_spared_ = false;
+  } else if (!std::exchange(said_spared_, true)) {
+    log_.warn("nodes keep refusing pods, and too many are tainted for it already: they are not",
+              {{"nodes", what.spared.size()},
+               {"first", what.spared.front()},
+               {"most", react_.most_avoided()}});
+  }
+  for (const std::string& node : what.spared) {
+    notices_.event({"v1", "Node", "", node, node}, "Warning", "RefusesPods", "Sparing",
+                   "it keeps refusing pods and is not tainted: that many nodes of the fleet are");
   }
   kept_metric_.set(static_cast<double>(react_.kept()));
   return believe();

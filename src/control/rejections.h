@@ -7,6 +7,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 #include <string>
 
@@ -29,10 +30,13 @@ class Rejections {
   Rejections(Loop& loop, World& world, Writer& writer, Notices& notices, const Logger& log,
              MetricsRegistry& metrics);
 
+  // A pod that was seen to wait got a node: somebody with the right to bind put it there, as its
+  // author cannot. What of it speaks for or against a node is believed from here on.
+  void pod_placed(const std::string& name, const text::Value& pod);
   // A refused pod of ours. seen: it was there before, and well.
   void pod_refused(const std::string& name, const text::Value& pod, bool seen);
-  void pod_gone(const std::string& name) { react_.gone(name); }
-  void pod_started(const std::string& node);
+  void pod_gone(const std::string& name);
+  void pod_started(const std::string& name, const std::string& node);
   void node_changed(const std::string& name, const text::Value* node);  // null: it is gone
   void agent_changed(const std::string& name, const text::Value* gpu_node);
   // Writes what is due. True: what may be placed where has changed.
@@ -52,9 +56,13 @@ class Rejections {
   Notices& notices_;
   const Logger& log_;
   react::RejectedPods react_;
+  // UID by ns/name of pods with GPUs that were placed while we looked. Those placed before are not
+  // believed: nothing that the API keeps of a pod tells who chose its node. An entry a pod.
+  std::map<std::string, std::string, std::less<>> placed_;
   std::set<std::string> busy_;  // nodes being written
   Counter deleted_metric_, avoided_metric_;
-  Gauge kept_metric_;
+  Gauge kept_metric_, spared_metric_;
+  bool said_spared_ = false;
 };
 
 }  // namespace berth::control

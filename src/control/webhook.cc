@@ -67,23 +67,39 @@ class Review {
     }
   }
 
-  void choose_scheduler(const Value& pod) {
+  // True: it is ours.
+  bool choose_scheduler(const Value& pod) {
     const Value* spec = pod.find("spec");
-    if (spec == nullptr || !spec->is_object()) return;
+    if (spec == nullptr || !spec->is_object()) return false;
     const Value* given = spec->find("schedulerName");
     const bool open = given == nullptr || given->is_null() || given->string().empty() ||
                       given->string() == "default-scheduler";
-    if (!open || !(options_.every_pod || asks_for_gpus(pod))) return;
+    if (!open) return given->string() == options_.scheduler_name;
+    if (!options_.every_pod && !asks_for_gpus(pod)) return false;
     std::vector<std::string> path = path_;
     path.insert(path.end(), {"spec", "schedulerName"});
     add(path, [this](text::JsonWriter& out) { out.field("value", options_.scheduler_name); });
+    return true;
+  }
+
+  void give_default_queue(const Value& object) {
+    const Value* labels = at(object.find("metadata"), "labels");
+    std::vector<std::string> path = {"metadata", "labels"};
+    if (labels != nullptr && labels->is_object()) {
+      path.emplace_back(kQueueName);
+      return add(path, [](text::JsonWriter& out) { out.field("value", "default"); });
+    }
+    add(path, [](text::JsonWriter& out) {
+      out.key("value");
+      out.begin_object();
+      out.field(kQueueName, "default");
+      out.end_object();
+    });
   }
 
   void suspend(const Value& job) {
-    const Value* labels = at(job.find("metadata"), "labels");
-    const Value* queue = at(labels, kQueueName);
     const Value* spec = job.find("spec");
-    if (queue == nullptr || queue->string().empty() || spec == nullptr) return;
+    if (spec == nullptr) return;
     const Value* now = spec->find("suspend");
     if (now != nullptr && now->as_bool()) return;
     add({"spec", "suspend"}, [](text::JsonWriter& out) { out.field("value", true); });
@@ -126,6 +142,67 @@ class Review {
   bool any_ = false;
 };
 
+bool names_queue(const Value& object) {
+  const Value* queue = at(at(object.find("metadata"), "labels"), kQueueName);
+  return queue != nullptr && !queue->string().empty();
+}
+
+// The kind of what controls it; "" for nobody.
+std::string_view controller_of(const Value& object) {
+  const Value* owners = at(object.find("metadata"), "ownerReferences");
+  if (owners == nullptr) return {};
+  for (const Value& owner : owners->items()) {
+    const Value* controls = owner.find("controller");
+    const Value* kind = owner.find("kind");
+    if (controls != nullptr && controls->as_bool() && kind != nullptr) return kind->string();
+  }
+  return {};
+}
+
+// Whether its pods wait in a group or queue of another scheduler.
+bool waits_elsewhere(const Value& job) {
+  const Value* meta = at(at(job.find("spec"), "template"), "metadata");
+  const Value* labels = at(meta, "labels");
+  const Value* notes = at(meta, "annotations");
+  for (const std::string_view key : {"kai.scheduler/queue", "scheduling.x-k8s.io/pod-group"}) {
+    if (at(labels, key) != nullptr) return true;
+  }
+  for (const std::string_view key :
+       {"scheduling.volcano.sh/queue-name", "scheduling.k8s.io/group-name",
+        "scheduling.volcano.sh/group-name", "pod-group-name"}) {
+    if (at(notes, key) != nullptr) return true;
+  }
+  return false;
+}
+
+// A Job as it is made, in a namespace. What something else than a CronJob made is left alone: who
+// made it waits.
+void review_job(const Value& job, const std::string& ns, const WebhookOptions& options,
+                Review& review) {
+  if (names_queue(job)) return review.suspend(job);
+  const std::string_view maker = controller_of(job);
+  if (options.board == nullptr || !(maker.empty() || maker == "CronJob")) return;
+  const QueueBoard::Demands demands = options.board->read();
+  if (demands->defaulted.contains(ns)) {
+    review.give_default_queue(job);
+    review.suspend(job);
+  } else if (demands->kueue && demands->required.contains(ns) && !waits_elsewhere(job)) {
+    review.suspend(job);
+  }
+}
+
+void review_pod(const Value& pod, const std::string& ns, const WebhookOptions& options,
+                Review& review) {
+  const bool ours = review.choose_scheduler(pod);
+  if (!ours || options.board == nullptr || names_queue(pod)) return;
+  const std::string_view maker = controller_of(pod);
+  const QueueBoard::Demands demands = options.board->read();
+  if (demands->pods && demands->defaulted.contains(ns) &&
+      (maker.empty() || maker == "ReplicaSet")) {
+    review.give_default_queue(pod);
+  }
+}
+
 struct Findings {
   std::string patch;
   std::vector<std::string> bypasses;
@@ -146,15 +223,19 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
   const bool fresh = kind == "Pod" && part != nullptr && part->string() == "ephemeralcontainers";
   if (!created && !renews && !fresh) return out;
   Review review(options);
+  const Value* ns_value = request.find("namespace");
+  const std::string ns(ns_value == nullptr ? std::string_view() : ns_value->string());
   if (kind == "Pod") {
-    if (!fresh) review.choose_scheduler(*object);
+    if (!fresh) review_pod(*object, ns, options, review);
     review.look_for_bypasses(*object, fresh);
   } else {
     review.find_templates(*object, 0);
   }
   const Value* group = at(request.find("kind"), "group");
   const bool batch = group != nullptr && group->string() == "batch";
-  if (options.suspend_queued_jobs && created && batch && kind == "Job") review.suspend(*object);
+  if (options.suspend_queued_jobs && created && batch && kind == "Job") {
+    review_job(*object, ns, options, review);
+  }
   out.bypasses = review.take_bypasses();
   out.judged_before = !created && !fresh;
   out.patch = std::move(review).take();

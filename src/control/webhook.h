@@ -2,20 +2,25 @@
 //
 // Pods that ask for GPUs and name no scheduler (or Kubernetes' default) get ours: on the pod
 // itself, and in every pod template of whatever makes pods, because a Job's template cannot be
-// changed later. A Job with a queue is suspended until it is admitted. Only creations are changed,
-// and updates of templates that make pods anew (Deployment, StatefulSet, CronJob). Who reaches for
-// GPUs that nobody gave him (control/bypass.h) is warned, or refused where refuse_bypasses is set:
-// pods, their ephemeral containers and new templates; a template that is there already is warned of
-// alone, because others than its author update it too. Nothing else is ever refused. Which
-// namespaces are looked after says the MutatingWebhookConfiguration's selector.
+// changed later. A Job with a queue is suspended until it is admitted; so is one without, where its
+// namespace requires a queue. A Job or pod without one gets the queue "default" of a namespace that
+// has it, as Kueue's webhook does. Only creations are changed, and updates of templates that make
+// pods anew (Deployment, StatefulSet, CronJob). Who reaches for GPUs that nobody gave him
+// (control/bypass.h) is warned, or refused where refuse_bypasses is set: pods, their ephemeral
+// containers and new templates; a template that is there already is warned of alone, because others
+// than its author update it too. Nothing else is ever refused. Which namespaces are looked after
+// says the MutatingWebhookConfiguration's selector.
 //
-// Pure. An object that is not as it should be is let through: the API server judges it.
+// Pure but for the board. An object that is not as it should be is let through: the API server
+// judges it.
 #pragma once
 
+#include <memory>
 #include <string>
 #include <string_view>
 
 #include "base/result.h"
+#include "control/queue_board.h"
 
 namespace berth::control {
 
@@ -24,8 +29,9 @@ inline constexpr std::string_view kManagedLabel = "berth.dev/managed";
 struct WebhookOptions {
   std::string scheduler_name = "berth";
   bool suspend_queued_jobs = true;
-  bool every_pod = false;        // also those that ask for no GPU
-  bool refuse_bypasses = false;  // else they are warned of
+  bool every_pod = false;                             // also those that ask for no GPU
+  bool refuse_bypasses = false;                       // else they are warned of
+  std::shared_ptr<const QueueBoard> board = nullptr;  // null: no namespace says anything of queues
 };
 
 // Refused: what is no AdmissionReview of admission.k8s.io/v1 with a request.

@@ -169,6 +169,58 @@ TEST(Webhook, WaysAroundTheBooksAreToldOfInBounds) {
   EXPECT_EQ(find_bypasses(document->root(), "", false).size(), kMostBypasses);
 }
 
+// What namespaces say about queues reaches those that name none.
+TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
+  const auto board = std::make_shared<QueueBoard>();
+  const auto patch = [&](const std::string& kind, const std::string& ns,
+                         const std::string& object) {
+    const std::string group = kind == "Job" ? "batch" : "";
+    auto answer = review(
+        R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+        R"("operation":"CREATE","namespace":")" +
+            ns + R"(","kind":{"group":")" + group + R"(","version":"v1","kind":")" + kind +
+            R"("},"object":)" + object + "}}",
+        {.board = board});
+    auto document = text::parse_json(*answer);
+    const text::Value* found = document->root().find("response")->find("patch");
+    return found == nullptr ? "" : *text::base64_decode(found->string());
+  };
+  const std::string plain = R"("spec":{"template":{"spec":{"containers":[{}]}}})";
+  const std::string job = "{" + plain + "}";
+  const std::string gpu_pod = std::string("{") + kGpuSpec + "}";
+  const std::string hold = R"([{"op":"add","path":"/spec/suspend","value":true}])";
+  EXPECT_EQ(patch("Job", "team", job), "") << "nothing is known yet";
+  board->tell({.kueue = true, .pods = true, .required = {"team"}, .defaulted = {"lab"}});
+  EXPECT_EQ(patch("Job", "team", job), hold);
+  EXPECT_EQ(patch("Job", "web", job), "");
+  EXPECT_EQ(patch("Job", "team",
+                  R"({"metadata":{"ownerReferences":[{"kind":"JobSet","controller":true}]},)" +
+                      plain + "}"),
+            "")
+      << "who made it waits";
+  EXPECT_EQ(patch("Job", "team",
+                  R"({"metadata":{"ownerReferences":[{"kind":"CronJob","controller":true}]},)" +
+                      plain + "}"),
+            hold);
+  EXPECT_EQ(patch("Job", "team",
+                  R"({"spec":{"template":{"metadata":{"labels":{"kai.scheduler/queue":"q"}},)"
+                  R"("spec":{"containers":[{}]}}}})"),
+            "");
+  const std::string label =
+      R"({"op":"add","path":"/metadata/labels","value":{"kueue.x-k8s.io/queue-name":"default"}})";
+  EXPECT_EQ(patch("Job", "lab", job),
+            "[" + label + R"(,{"op":"add","path":"/spec/suspend","value":true}])");
+  EXPECT_NE(patch("Pod", "lab", gpu_pod).find(label), std::string::npos);
+  EXPECT_NE(
+      patch("Pod", "lab", std::string(R"({"metadata":{"labels":{"a":"b"}},)") + kGpuSpec + "}")
+          .find(R"("/metadata/labels/kueue.x-k8s.io~1queue-name")"),
+      std::string::npos);
+  EXPECT_EQ(patch("Pod", "lab", R"({"spec":{"containers":[{}]}})"), "") << "not ours";
+  EXPECT_EQ(patch("Pod", "team", gpu_pod).find("labels"), std::string::npos);
+  board->tell({.kueue = false, .pods = true, .required = {"team"}, .defaulted = {}});
+  EXPECT_EQ(patch("Job", "team", job), "") << "nobody would start it again: its pods wait";
+}
+
 TEST(Webhook, WhatIsNoReviewIsRefused) {
   EXPECT_FALSE(review("", {}).ok());
   EXPECT_FALSE(review("{}", {}).ok());

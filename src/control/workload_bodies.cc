@@ -264,6 +264,9 @@ std::string_view waiting_reason(model::Reason reason) {
     case R::kAdmissionGated:
     case R::kDeactivated:
       return model::name(reason);
+    case R::kQueueRequired:
+    case R::kQueueNotAllowed:
+      return "Misconfigured";
     case R::kPreemptionGated:
       return "WaitingForQuota";
     case R::kNone:

@@ -148,6 +148,15 @@ std::pair<Reason, std::string> held_back(const ClusterState& state, const Worklo
     }
   }
   if (!missing.empty()) return {Reason::kGangIncomplete, std::move(missing)};
+  for (PodId id : w.pending) {
+    const auto& info = *state.pod(id).info;
+    if (info.needs_queue) {
+      return {Reason::kQueueRequired,
+              fmt::format("namespace {} requires a queue, and {} waits in none: name a queue that "
+                          "exists with the label kueue.x-k8s.io/queue-name",
+                          info.name.substr(0, info.name.find('/')), info.name)};
+    }
+  }
   if (state.nodes() == 0) return {Reason::kNoNodes, "the cluster has no nodes"};
   return {Reason::kNone, ""};
 }

@@ -373,6 +373,21 @@ model::Outcome Queueing::outcome_of(WorkloadId id) const {
   }
   out.reason = reason_of(w.reason);
   out.message = w.message;
+  const model::WorkloadSpec& spec = *setting_.workloads[id];
+  const bool shut = !spec.incomplete.empty() && spec.incomplete_reason == Reason::kQueueNotAllowed;
+  if (shut && (w.hold == admit::Hold::kNoLocalQueue || w.hold == admit::Hold::kIncomplete)) {
+    out.reason = Reason::kQueueNotAllowed;
+    out.message = spec.incomplete;
+    return out;
+  }
+  if (w.hold == admit::Hold::kNoLocalQueue && spec.queue.empty()) {
+    out.reason = Reason::kQueueRequired;
+    out.message = fmt::format(
+        "namespace {} requires a queue, and {} names none: add the label "
+        "kueue.x-k8s.io/queue-name",
+        spec.ns, spec.owner.empty() ? "it" : spec.owner);
+    return out;
+  }
   const bool final_no = w.reason == NoReason::kExceedsMaxQuota ||
                         w.reason == NoReason::kNoMatchingFlavor ||
                         w.reason == NoReason::kMisconfigured;

@@ -89,6 +89,8 @@ bool mends(std::string_view kind, model::Reason reason) {
        {"remove-field", "other-class", "create-class", "one-way", "create-group", "create-queue",
         "open-queue", "label-namespace", "other-queue", "other-flavor", "create-flavor",
         "drop-checks", "drop-node-name", "flavor-topology", "create-topology"}},
+      {Reason::kQueueRequired, {"other-queue"}},
+      {Reason::kQueueNotAllowed, {"open-queue", "other-queue"}},
       {Reason::kNoMatchingFlavor,
        {"tolerate", "flavor-taints", "flavor-labels", "cover-resource", "other-queue",
         "drop-selector", "other-selector", "drop-affinity", "fewer-resources", "other-resource",

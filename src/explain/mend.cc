@@ -6,6 +6,7 @@
 #include <limits>
 #include <map>
 #include <set>
+#include <tuple>
 
 #include "explain/details.h"
 #include "model/amounts.h"
@@ -244,6 +245,22 @@ bool mend_queue(const Situation& s, Draft& draft) {
   return true;
 }
 
+// Its queue takes its namespace.
+bool mend_door(const Situation& s, Draft& draft) {
+  if (s.unit.queued == nullptr) return false;
+  const std::string ns = s.unit.queued->ns, name = s.unit.queued->queue;
+  mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+  model::QueueRules& queues = edit_rules(s, draft);
+  const bool known = std::any_of(queues.queues.begin(), queues.queues.end(),
+                                 [&](const auto& queue) { return queue.name == name; });
+  if (!known) return false;
+  queues.local_queues.push_back({.ns = ns, .name = name, .queue = name, .consumed = {}});
+  std::sort(
+      queues.local_queues.begin(), queues.local_queues.end(),
+      [](const auto& a, const auto& b) { return std::tie(a.ns, a.name) < std::tie(b.ns, b.name); });
+  return true;
+}
+
 bool mend_hold(const Situation& s, Draft& draft) {
   model::QueueRules& queues = edit_rules(s, draft);
   for (model::QueueSpec& queue : queues.queues) queue.stop = model::StopPolicy::kNone;
@@ -347,6 +364,11 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
       return mend_flavor(s, draft);
     case Reason::kMisconfigured:
       return mend_queue(s, draft);
+    case Reason::kQueueRequired:
+      if (s.unit.queued != nullptr) return mend_queue(s, draft);
+      return edit_pods(s, draft, [](PodSpec& pod) { pod.needs_queue = false; }, no_edit);
+    case Reason::kQueueNotAllowed:
+      return mend_door(s, draft);
     case Reason::kDeactivated:
       return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.active = true; });
     case Reason::kAdmissionGated:

@@ -22,6 +22,7 @@ using model::WorkloadSpec;
 
 constexpr const char* kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr const char* kPriorityLabel = "kueue.x-k8s.io/priority-class";
+constexpr const char* kNamespacesNote = "berth.dev/namespaces";
 constexpr std::int64_t kNoLimit = std::numeric_limits<std::int64_t>::max();
 
 std::string quantity(const std::string& resource, std::int64_t amount) {
@@ -342,7 +343,8 @@ void name_queue(const Situation& s, Draft& draft, const std::string& queue) {
     }
   }
   const bool by_job = !s.unit.places.empty() && s.unit.places.front().kind == "Job";
-  if (by_job) draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
+  if (by_job && s.unit.queued != nullptr)
+    draft.remove(s.objects(), "Workload", s.unit.ns, s.unit.queued->name);
 }
 
 void other_queues(const Situation& s, Proposals& out) {
@@ -357,6 +359,46 @@ void other_queues(const Situation& s, Proposals& out) {
                      name_queue(s, draft, name);
                      return true;
                    }});
+  }
+}
+
+// Its namespace requires a queue, and no workload stands for it: one of those that are there.
+void required_queue(const Situation& s, Proposals& out) {
+  if (s.reason != model::Reason::kQueueRequired || s.objects() == nullptr) return;
+  int proposed = 0;
+  for (const model::LocalQueueSpec& queue : s.inputs().queues.local_queues) {
+    if (queue.ns != s.unit.ns) continue;
+    if (++proposed > 4) break;
+    out.push_back({.title = "use the queue " + queue.name,
+                   .kind = "other-queue",
+                   .objects_only = true,
+                   .apply = [&s, name = queue.name](Draft& draft) {
+                     name_queue(s, draft, name);
+                     return !draft.objects.empty();
+                   }});
+  }
+}
+
+// A queue of Volcano or KAI that does not take its namespace.
+void open_door(const Situation& s, Proposals& out) {
+  if (s.reason != model::Reason::kQueueNotAllowed || s.objects() == nullptr) return;
+  for (const RawObject& raw : s.objects()->of_kind("Queue")) {
+    if (raw.name != s.unit.queued->queue) continue;
+    out.push_back({.title = fmt::format("let the queue {} take namespace {}", raw.name, s.unit.ns),
+                   .kind = "open-queue",
+                   .disturbance = 4,
+                   .objects_only = true,
+                   .apply = [&s, name = raw.name](Draft& draft) {
+                     Tree* object = draft.edit(s.objects(), "Queue", "", name);
+                     if (object == nullptr) return false;
+                     Tree& notes = (*object)["metadata"]["annotations"];
+                     const Tree* given = notes.find(kNamespacesNote);
+                     const std::string before =
+                         given == nullptr || given->string().empty() ? "" : given->string() + ',';
+                     notes[kNamespacesNote] = Tree::of_text(before + s.unit.ns);
+                     return true;
+                   }});
+    break;
   }
 }
 
@@ -478,7 +520,8 @@ void priorities(const Situation& s, Proposals& out) {
 
 void propose_queues(const Situation& s, Proposals& out) {
   priorities(s, out);
-  if (s.unit.queued == nullptr) return;
+  if (s.unit.queued == nullptr) return required_queue(s, out);
+  open_door(s, out);
   other_queues(s, out);
   quotas(s, out);
   caps_of_others(s, out);

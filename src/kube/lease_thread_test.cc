@@ -11,7 +11,7 @@
 namespace berth::kube {
 namespace {
 
-constexpr std::int64_t kMilli = 1'000'000;
+constexpr std::int64_t kThreadMilli = 1'000'000;
 
 // A server with one lease, of which it says when it was written.
 struct OneLease {
@@ -60,9 +60,9 @@ class NearLine final : public Transport {
 };
 
 const ElectorOptions kQuick{.identity = "me",
-                            .lease_ns = 3'000 * kMilli,
-                            .renew_ns = 2'000 * kMilli,
-                            .retry_ns = 5 * kMilli};
+                            .lease_ns = 3'000 * kThreadMilli,
+                            .renew_ns = 2'000 * kThreadMilli,
+                            .retry_ns = 5 * kThreadMilli};
 
 TEST(LeaseThread, renews_while_the_home_loop_is_busy) {
   SystemMonotonicClock ticks;
@@ -99,15 +99,15 @@ TEST(LeaseThread, does_not_renew_for_a_loop_that_stands_still) {
   LeaseThread thread(
       home, [&](Loop& loop) { return std::make_unique<NearLine>(loop, lease); }, Random(1),
       {.identity = "me",
-       .lease_ns = 300 * kMilli,
-       .renew_ns = 200 * kMilli,
-       .retry_ns = 5 * kMilli},
+       .lease_ns = 300 * kThreadMilli,
+       .renew_ns = 200 * kThreadMilli,
+       .retry_ns = 5 * kThreadMilli},
       {.stopped =
            [&](const std::string& text) {
              why = text;
              home.stop();
            }},
-      nullptr, 100 * kMilli);
+      nullptr, 100 * kThreadMilli);
   thread.start();
   ASSERT_TRUE(lease.reaches(1));
   while (!thread.leading()) std::this_thread::yield();

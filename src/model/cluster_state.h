@@ -39,6 +39,7 @@ struct PodInfo {
   int priority = 0;
   bool preempts = true;
   bool gated = false, terminating = false, service = false, unread_claims = false;
+  bool needs_queue = false;
   bool queued = false;     // starts and leaves as its queue says
   std::int32_t gang = -1;  // index into ClusterState::gangs()
   std::string subgroup;

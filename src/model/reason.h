@@ -74,6 +74,7 @@ enum class Reason : std::uint8_t {
   kResourceClaimNotRead,    // asks for devices by a ResourceClaim, which is not read
   kTooManyRules,            // it, or its namespace, brings more rules than are looked at
   kGated,                   // has scheduling gates
+  kQueueRequired,           // its namespace requires a queue, and it waits in none
   kPreempted,               // evicted in this plan; waits for its turn again
   // of queues; the names are Kueue's
   kPendingEvaluation,             // in its queue, not looked at yet
@@ -85,6 +86,7 @@ enum class Reason : std::uint8_t {
   kPreemptionGated,               // it may not make room: a preemption gate is closed
   kWaitingForPodsReady,           // admission is blocked until admitted pods are ready
   kMisconfigured,                 // its queue does not exist or cannot admit
+  kQueueNotAllowed,               // its queue does not take its namespace
   kOnHold,                        // its queue is stopped, or it backs off
   kAdmissionGated,                // somebody else holds it back
   kDeactivated,                   // spec.active is false

@@ -60,6 +60,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   info->service = spec.service;
   info->subgroup = spec.subgroup;
   info->unread_claims = spec.unread_claims;
+  info->needs_queue = spec.needs_queue;
   info->volume_missing = spec.volume_missing;
   info->created_ns = spec.created_ns;
   info->started_ns = spec.started_ns;

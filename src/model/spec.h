@@ -200,6 +200,7 @@ struct PodSpec {
   std::vector<HostPort> host_ports;
   std::vector<VolumeLimit> volumes;
   bool unread_claims = false;  // asks for devices by resource claims: the pod waits
+  bool needs_queue = false;    // its namespace requires a queue and it is in none: the pod waits
   std::string volume_missing;  // a claim that does not exist or is not bound: the pod waits
 
   int priority = 0;

@@ -21,16 +21,6 @@ using Names = std::set<std::string, std::less<>>;
 
 constexpr std::size_t kMostWaitingAlike = 256;  // that a decision of queues looks at
 
-// What is left of a workload that is not decided: whose pods it stands for.
-Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
-  Found<WorkloadObject> out{.origin = found.origin, .shown = found.shown, .object = {}};
-  out.object.meta.owners = found.object.meta.owners;
-  out.object.spec.ns = found.object.spec.ns;
-  out.object.spec.name = found.object.spec.name;
-  out.object.spec.finished = true;
-  return out;
-}
-
 }  // namespace
 
 struct ObjectSet::State {
@@ -224,6 +214,9 @@ struct ObjectSet::State {
   bool queues_by_default(const std::string& ns) const {
     const auto& locals = shelves.local_queues.objects;
     if (locals.contains("kueue.x-k8s.io|" + ns + "/default")) return true;
+    const auto space = shelves.namespaces.objects.find("|/" + ns);
+    const bool known = space != shelves.namespaces.objects.end();
+    if (known && space->second->object.meta.labels.contains(kQueueRequiredLabel)) return true;
     const auto& configs = shelves.queue_configs.objects;
     return !configs.empty() && configs.begin()->second->object.config.manage_without_queue;
   }
@@ -286,13 +279,6 @@ struct ObjectSet::State {
     for (auto& [uid, holding] : now) holders.insert_or_assign(uid, std::move(holding));
   }
 
-  static bool same_but_holders(const GpuNode& a, const GpuNode& b) {
-    GpuNode x = a, y = b;
-    for (auto& gpu : x.gpus) gpu.holders.clear();
-    for (auto& gpu : y.gpus) gpu.holders.clear();
-    return x == y;
-  }
-
   Effect changed(std::string_view version, std::string_view kind, std::string_view ns,
                  std::string_view name) {
     const std::string group(api_group(version));
@@ -327,7 +313,16 @@ struct ObjectSet::State {
         if (in_queue(pod)) dirty_pods.insert(key);
       }
     }
+    if (kind == "Namespace" || kind == "Configuration") touch_waiting(name);
     return Effect::kNow;
+  }
+
+  // Pods that wait in a namespace ("": in all): whether they need a queue may be different now.
+  void touch_waiting(std::string_view ns) {
+    const std::string from = ns.empty() ? "" : std::string(ns) + '/';
+    for (auto it = pods.lower_bound(from); it != pods.end() && it->first.starts_with(from); ++it) {
+      if (it->second.node.empty()) dirty_pods.insert(it->first);
+    }
   }
 
   Effect job_changed(std::string_view ns, std::string_view name) {
@@ -537,9 +532,13 @@ struct ObjectSet::State {
   Gathered gather(const std::vector<const LivePod*>& batch, const Names& gangs,
                   const PlaceOf& believed) const {
     Gathered some;
-    Names nodes, jobs, groups = gangs, claims;
+    Names nodes, jobs, groups = gangs, claims, spaces;
     for (const LivePod* pod : batch) {
       give_pod(qualified(pod->ns, pod->name), *pod, believed, some);
+      const auto space = shelves.namespaces.objects.find("|/" + pod->ns);
+      if (space != shelves.namespaces.objects.end() && spaces.insert(pod->ns).second) {
+        some.namespaces.push_back(*space->second);
+      }
       const std::string& node = some.pods.back().object.spec.node_name;
       if (!node.empty() && nodes.insert(node).second) add_node(node, some);
       if (!pod->group().empty()) groups.insert(qualified(pod->ns, pod->group()));
@@ -556,6 +555,7 @@ struct ObjectSet::State {
       if (groups.contains(qualified(gang.ns, gang.name))) some.groups.push_back(*group);
     }
     shelves.priority_classes.give(some);
+    shelves.queue_configs.give(some);
     return some;
   }
 
@@ -783,6 +783,7 @@ bool ObjectSet::in_queue(std::string_view key) const {
   const auto it = state_->pods.find(key);
   return it != state_->pods.end() && state_->in_queue(it->second);
 }
+QueueDemands ObjectSet::queue_demands() const { return demands_of(of_demands(state_->shelves)); }
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
 std::map<std::string, std::size_t> ObjectSet::unread() const {

@@ -67,6 +67,15 @@ std::shared_ptr<PodBody> read_pod_body(const text::Value& object);
 PodObject live_object(const LivePod& live);  // the body as this pod has it
 std::vector<Note> complaints(const std::string& key, const LivePod& live);  // under its name
 
+// What namespaces say about queues to what names none.
+struct QueueDemands {
+  bool kueue = false;               // a ClusterQueue is there
+  bool pods = true;                 // Kueue looks after pods, too
+  std::set<std::string> required;   // namespaces: nothing starts outside of a queue
+  std::set<std::string> defaulted;  // with a LocalQueue "default" for it
+  friend bool operator==(const QueueDemands&, const QueueDemands&) = default;
+};
+
 struct ObjectChanges {
   bool everything = false;  // what was fed before does not count: start with an empty builder
   std::vector<model::NodeSpec> nodes;
@@ -128,6 +137,7 @@ class ObjectSet {
   bool has_queues() const;                    // of any system
   bool has_cluster_queues() const;            // Kueue's
   bool in_queue(std::string_view key) const;  // a pod that inputs() alone can resolve
+  QueueDemands queue_demands() const;         // O(namespaces)
   bool queues_changed() const;                // since the last inputs_taken()
   void inputs_taken();
 

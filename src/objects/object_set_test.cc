@@ -395,6 +395,11 @@ class History {
                           "{{matchLabels: {{app: x}}}}}}\nstatus: {{disruptionsAllowed: {}}}\n",
                           random_.below(3)));
         break;
+      case 9:
+        w.put("v1", "Namespace",
+              fmt::format("metadata: {{name: d, labels: {{berth.dev/queue-required: '{}'}}}}\n",
+                          random_.chance(1, 2)));
+        break;
       default:
         put_pod(pod, node);
     }
@@ -402,6 +407,12 @@ class History {
   void check(int at) {
     w.feed();
     ASSERT_EQ(w.builder->state().dump(), w.fresh()) << "step " << at;
+    for (const model::PodSpec& pod : w.set.inputs().pods) {
+      const auto id = w.builder->find_pod("d/" + pod.name);
+      if (!id) continue;
+      ASSERT_EQ(w.builder->state().pod(*id).info->needs_queue, pod.needs_queue)
+          << "step " << at << ", pod " << pod.name;
+    }
   }
 
   World w;

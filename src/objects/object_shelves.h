@@ -105,6 +105,33 @@ struct Shelves {
   }
 };
 
+// What is left of a workload that is not decided: whose pods it stands for.
+inline Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
+  Found<WorkloadObject> out{.origin = found.origin, .shown = found.shown, .object = {}};
+  out.object.meta.owners = found.object.meta.owners;
+  out.object.spec.ns = found.object.spec.ns;
+  out.object.spec.name = found.object.spec.name;
+  out.object.spec.finished = true;
+  return out;
+}
+
+inline bool same_but_holders(const GpuNode& a, const GpuNode& b) {
+  GpuNode x = a, y = b;
+  for (auto& gpu : x.gpus) gpu.holders.clear();
+  for (auto& gpu : y.gpus) gpu.holders.clear();
+  return x == y;
+}
+
+// What says whether a namespace requires a queue, or has one for what names none.
+inline Gathered of_demands(const Shelves& s) {
+  Gathered out;
+  s.namespaces.give(out);
+  s.queue_configs.give(out);
+  s.local_queues.give(out);
+  s.cluster_queues.give(out);
+  return out;
+}
+
 inline constexpr std::string_view kGroupOfKueue = "kueue.x-k8s.io";
 inline constexpr std::string_view kVolcanoGroup = "scheduling.volcano.sh";
 

@@ -482,5 +482,94 @@ TEST(UpstreamWorkloads, AreChecked) {
           "podGroupTemplates[1]: found template \"a\" twice");
 }
 
+// ---- who may use a queue ----
+
+std::string bound_queue(const std::string& api, const std::string& name, const std::string& value,
+                        const std::string& spec = "") {
+  return "---\n{apiVersion: " + api + ", kind: Queue, metadata: {name: " + name +
+         (value.empty() ? "" : ", annotations: {berth.dev/namespaces: '" + value + "'}") +
+         "}, spec: {" + spec + "}}\n";
+}
+const std::string kKai = "scheduling.run.ai/v2", kVolcano = "scheduling.volcano.sh/v1beta1";
+const std::string kMlRequires =
+    "---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml, labels: "
+    "{berth.dev/queue-required: "
+    "'true'}}}\n";
+const std::string kKaiPod =
+    "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, labels: "
+    "{kai.scheduler/queue: red}}, spec: {containers: [{name: c, resources: {limits: "
+    "{nvidia.com/gpu: 1}}}]}}\n";
+
+// Why the only workload of the input may not use its queue; "" when it may.
+std::string shut(const std::string& yaml) {
+  const Inputs in = read(gpu_node("n0", 8) + yaml);
+  const model::WorkloadSpec& w = only(in);
+  for (const model::PodSpec& pod : in.pods) EXPECT_TRUE(pod.queued || !pod.node_name.empty());
+  if (w.incomplete.empty()) return "";
+  EXPECT_EQ(w.incomplete_reason, model::Reason::kQueueNotAllowed);
+  for (const auto& local : in.queues.local_queues) EXPECT_NE(local.ns, "ml") << "a way in";
+  return w.incomplete;
+}
+
+// Row 37 of the faults: somebody names another team's queue.
+TEST(OtherQueues, AQueueTakesTheNamespacesItNames) {
+  const std::string group = volcano_group("minMember: 1, queue: red") + grouped("p", "g");
+  for (const auto& [api, waits] : {std::pair(kKai, kKaiPod), std::pair(kVolcano, group)}) {
+    EXPECT_EQ(shut(bound_queue(api, "red", "") + waits), "") << "anybody";
+    EXPECT_EQ(shut(bound_queue(api, "red", "ml") + waits), "");
+    EXPECT_EQ(shut(bound_queue(api, "red", "lab, ml") + waits), "");
+    EXPECT_EQ(shut(bound_queue(api, "red", "*") + waits), "");
+    EXPECT_EQ(shut(bound_queue(api, "red", "lab,web") + waits),
+              "queue \"red\" does not take namespace \"ml\": its annotation berth.dev/namespaces "
+              "does not name it");
+    // Where a namespace requires a queue, one that names nobody is nobody's.
+    EXPECT_NE(shut(kMlRequires + bound_queue(api, "red", "") + waits).find("requires a queue"),
+              std::string::npos);
+    EXPECT_EQ(shut(kMlRequires + bound_queue(api, "red", "ml") + waits), "");
+    EXPECT_EQ(shut(kMlRequires + bound_queue(api, "red", "*") + waits), "");
+  }
+}
+
+TEST(OtherQueues, AnAnnotationThatCannotBeReadTakesNobody) {
+  for (const char* bad : {"Team_A", "ml,", "ml lab", ",", "ml,*", " "}) {
+    const std::string yaml = bound_queue(kKai, "red", bad) + kKaiPod;
+    EXPECT_NE(shut(yaml).find("takes nobody"), std::string::npos) << bad;
+    EXPECT_NE(all(read(gpu_node("n0", 8) + yaml).warnings).find("berth.dev/namespaces"),
+              std::string::npos)
+        << bad;
+  }
+}
+
+TEST(OtherQueues, AQueueWithoutTheAnnotationFollowsThoseAboveIt) {
+  const std::string child = "parentQueue: dept";
+  EXPECT_NE(shut(bound_queue(kKai, "dept", "lab") + bound_queue(kKai, "red", "", child) + kKaiPod),
+            "");
+  EXPECT_EQ(
+      shut(bound_queue(kKai, "dept", "lab") + bound_queue(kKai, "red", "ml", child) + kKaiPod), "")
+      << "its own counts first";
+}
+
+// What runs counts; nobody comes in beside it.
+TEST(OtherQueues, AGroupThatRunsOpensNoQueue) {
+  const std::string yaml = gpu_node("n0", 8) + bound_queue(kVolcano, "red", "lab") +
+                           volcano_group("minMember: 2, queue: red") +
+                           grouped("a", "g", "nodeName: n0,") + grouped("b", "g");
+  const Inputs in = read(yaml);
+  ASSERT_EQ(in.queues.workloads.size(), 2u);
+  for (const model::WorkloadSpec& w : in.queues.workloads) {
+    EXPECT_EQ(w.admission.has_value(), w.incomplete.empty()) << w.name;
+  }
+  for (const model::PodSpec& pod : in.pods) EXPECT_EQ(pod.queued, pod.name == "b");
+}
+
+TEST(OtherQueues, PodsOfNoQueueOfARequiringNamespaceWait) {
+  const std::string free =
+      gpu_node("n0", 8) + bound_queue(kKai, "red", "ml") +
+      "---\n{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: ml, "
+      "labels: {kai.scheduler/queue: blue}}, spec: {containers: [{name: c}]}}\n";
+  EXPECT_FALSE(read(free).pods.at(0).needs_queue);
+  EXPECT_TRUE(read(kMlRequires + free).pods.at(0).needs_queue) << "its queue does not exist";
+}
+
 }  // namespace
 }  // namespace berth::objects::other_queues_test

@@ -1,6 +1,9 @@
 #include "objects/queue_marks.h"
 
+#include <algorithm>
+
 #include "objects/kueue_workload.h"
+#include "objects/names.h"
 #include "text/json.h"
 
 namespace berth::objects {
@@ -86,6 +89,39 @@ std::optional<BadMark> read_slices(const Meta& meta, int count, model::TopologyA
 }
 
 }  // namespace
+
+bool QueueDoor::takes(const std::string& ns) const {
+  return all || std::binary_search(names.begin(), names.end(), ns);
+}
+
+QueueDoor parse_queue_door(std::string_view text) {
+  QueueDoor out{.given = true, .all = text == "*", .bad = false, .names = {}};
+  if (out.all) return out;
+  std::string_view rest = text;
+  while (!out.bad) {
+    const std::size_t comma = std::min(rest.find(','), rest.size());
+    std::string_view name = rest.substr(0, comma);
+    while (name.starts_with(' ')) name.remove_prefix(1);
+    while (name.ends_with(' ')) name.remove_suffix(1);
+    out.bad = !is_dns_label(name);
+    out.names.emplace_back(name);
+    if (comma == rest.size()) break;
+    rest.remove_prefix(comma + 1);
+  }
+  std::sort(out.names.begin(), out.names.end());
+  if (out.bad) out.names.clear();
+  return out;
+}
+
+std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out) {
+  const std::string* text = meta.annotation(kNamespacesAnnotation);
+  if (text == nullptr) return std::nullopt;
+  out = parse_queue_door(*text);
+  if (!out.bad) return std::nullopt;
+  return bad_annotation(kNamespacesAnnotation, *text,
+                        "names of namespaces with commas between them, or *; the queue takes "
+                        "nobody");
+}
 
 std::string label_value(const Meta& meta, std::string_view key) {
   const auto it = meta.labels.find(key);

@@ -1,9 +1,11 @@
-// Kueue's labels and annotations on Jobs, pods and templates.
+// Labels and annotations of queues: Kueue's on Jobs, pods and templates, and our own on namespaces
+// and on queues of other schedulers.
 #pragma once
 
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 #include "model/workload.h"
 #include "objects/topology.h"
@@ -14,11 +16,25 @@ inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 inline constexpr std::string_view kClassLabel = "kueue.x-k8s.io/priority-class";
 inline constexpr std::string_view kPodSetLabel = "kueue.x-k8s.io/podset";
 
+// On a Namespace, "true": what waits in no queue does not start there.
+inline constexpr std::string_view kQueueRequiredLabel = "berth.dev/queue-required";
+// On a Queue of Volcano or KAI: the namespaces that may use it.
+inline constexpr std::string_view kNamespacesAnnotation = "berth.dev/namespaces";
+
 // A label or annotation that says what cannot be.
 struct BadMark {
   std::string path;     // metadata.annotations["kueue.x-k8s.io/podset-slice-size"]
   std::string message;  // found "x", want ...
 };
+
+// Whom a queue takes: names with commas between them, or "*". What cannot be read takes nobody.
+struct QueueDoor {
+  bool given = false, all = false, bad = false;
+  std::vector<std::string> names;  // sorted
+  bool takes(const std::string& ns) const;
+};
+QueueDoor parse_queue_door(std::string_view text);
+std::optional<BadMark> read_queue_door(const Meta& meta, QueueDoor& out);
 
 std::string label_value(const Meta& meta, std::string_view key);  // "" when it has none
 // "" when it has neither; the label first.

@@ -178,14 +178,21 @@ void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<Po
     for (const auto& [resource, amount] : set.requests) system.resources.insert(resource);
   }
   const std::string target = system.cluster_queue.at(spec.queue);
-  spec.queue = local_queue(spec.ns, spec.queue, system);
+  const std::string shut = runs ? "" : shut_to(spec.ns, spec.queue, system);
+  // Whom a queue does not take gets no LocalQueue either: with Kueue's label it could be used.
+  if (shut.empty()) spec.queue = local_queue(spec.ns, spec.queue, system);
   if (runs) {
     admit_as_running(spec, pods, target, any_flavor_);
+    for (const PodSpec* pod : pods) let_in_.insert(qualified(pod->ns, pod->name));
   } else {
     for (PodSpec* pod : pods) {
       hold(*pod);
       if (pod->gated) say_gated(*pod, spec);
     }
+  }
+  if (!shut.empty()) {
+    spec.incomplete = shut;
+    spec.incomplete_reason = model::Reason::kQueueNotAllowed;
   }
   add_workload(std::move(spec));
 }
@@ -230,7 +237,8 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
     return say("it does not wait in queue " + quoted(gang.queue) + " yet: " + missing);
   }
   std::vector<PodSpec*> taken = runs ? running : pods;
-  if (runs) {
+  // Whom the queue does not take brings in nobody by what runs already.
+  if (runs && shut_to(gang.ns, gang.queue, system).empty()) {
     const std::vector<PodSpec*> needed = take_needed(gang, running, surplus);
     taken.insert(taken.end(), needed.begin(), needed.end());
     if (!surplus.empty()) {

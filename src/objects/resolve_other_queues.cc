@@ -75,6 +75,7 @@ void Resolver::name_other_queues() {
       system->cluster_queue[queue.name] = name;
     }
     straighten(*system);
+    find_doors(*system);
     if (system->queues.empty()) continue;
     system->resources = {"cpu", "memory", "nvidia.com/gpu"};
     for (ForestQueue& queue : system->queues) {
@@ -121,6 +122,43 @@ void Resolver::straighten(OtherSystem& system) {
                          " levels deep; it is taken to be at the top");
     queue.parent = parents[queue.name] = "";
   }
+}
+
+// Parents are those of straighten(), so the way up ends.
+void Resolver::find_doors(OtherSystem& system) {
+  std::map<std::string, QueueDoor> own;
+  const auto read = [&](const auto& list) {
+    for (const auto& found : list) {
+      const auto bad = read_queue_door(found.object.meta, own[found.object.meta.name]);
+      if (bad) in_.warn(found, bad->path, bad->message);
+    }
+  };
+  if (&system == &volcano_) {
+    read(in_.volcano_queues);
+  } else {
+    read(in_.kai_queues);
+  }
+  std::map<std::string, std::string> parents;
+  for (const ForestQueue& queue : system.queues) parents[queue.name] = queue.parent;
+  for (const ForestQueue& queue : system.queues) {
+    std::string at = queue.name;
+    while (!own[at].given && !parents[at].empty()) at = parents[at];
+    system.doors[queue.name] = own[at];
+  }
+}
+
+std::string Resolver::shut_to(const std::string& ns, const std::string& queue,
+                              const OtherSystem& system) const {
+  const QueueDoor& door = system.doors.at(queue);
+  const std::string note(kNamespacesAnnotation);
+  if (door.bad)
+    return "queue " + quoted(queue) + " takes nobody: its annotation " + note + " cannot be read";
+  if (door.takes(ns)) return "";
+  const std::string no = "queue " + quoted(queue) + " does not take namespace " + quoted(ns);
+  if (door.given) return no + ": its annotation " + note + " does not name it";
+  if (!requires_queue(ns)) return "";
+  return no + ", which requires a queue of its own: the queue has no annotation " + note +
+         " that names it";
 }
 
 Resolver::OtherSystem* Resolver::system_of(const std::string& queue, bool kai) {

@@ -66,8 +66,22 @@ std::optional<std::string> Resolver::queue_of(const JobObject& job) const {
   if (!label.empty()) return label;
   if (!kueue_decides_ || !managed(job.meta.ns)) return std::nullopt;
   if (default_queues_.contains(job.meta.ns)) return "default";
-  if (out_.queues.config.manage_without_queue) return "";
+  // In a group or queue of another scheduler its pods wait there.
+  const Meta& pods = job.pod.meta;
+  const bool elsewhere = !job.pod.member.group.empty() ||
+                         pods.labels.contains("kai.scheduler/queue") ||
+                         pods.annotation("scheduling.volcano.sh/queue-name") != nullptr;
+  if (requires_queue(job.meta.ns) && !elsewhere && !made_by_admitted(job)) return "";
   return std::nullopt;
+}
+
+bool Resolver::made_by_admitted(const JobObject& job) const {
+  const Owner* owner = job.meta.controller();
+  if (owner == nullptr) return false;
+  const auto owned = workloads_of_.find(qualified(job.meta.ns, owner->kind + '/' + owner->name));
+  return owned != workloads_of_.end() &&
+         std::any_of(owned->second.begin(), owned->second.end(),
+                     [this](std::size_t at) { return out_.queues.workloads[at].admitted; });
 }
 
 bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing) {
@@ -97,10 +111,14 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
   const bool runs = std::any_of(existing.begin(), existing.end(), [](const PodObject* pod) {
     return !pod->finished() && !pod->spec.node_name.empty();
   });
-  // In a cluster that lives it is suspended, as Kueue does, and waits like any other.
-  if (runs && !object.suspend && !options_.live) {
+  // In a cluster that lives it is suspended, as Kueue does, and waits like any other. One that
+  // names no queue could only wait for ever: what runs of it goes on, and further pods do not
+  // start.
+  if (runs && !object.suspend && (!options_.live || queue->empty())) {
+    const std::string where = queue->empty() ? "it names no queue, which its namespace requires,"
+                                             : "it waits in queue " + quoted(*queue);
     in_.notes.add(Gathered::note(job.origin, job.shown, "",
-                                 "it waits in queue " + quoted(*queue) +
+                                 where +
                                      " and runs already, and no Workload of the input says what "
                                      "quota it holds: it counts towards none"));
     return false;
@@ -204,10 +222,26 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     break;
   }
   if (bound) return;
-  if (!workload.admission || !workload.admitted) {
-    hold(pod);
-  } else if (workload.admitted && kueue_gated_.contains(qualified(pod.ns, pod.name))) {
-    pod.gated = false;
+  if (!workload.admission || !workload.admitted) return hold(pod);
+  const std::string name = qualified(pod.ns, pod.name);
+  let_in_.insert(name);
+  if (kueue_gated_.contains(name)) pod.gated = false;
+}
+
+// Pods that wait, of namespaces that require a queue, and that no workload of a queue stands for.
+void Resolver::hold_outsiders() {
+  if (required_namespaces_.empty() && !out_.queues.config.manage_without_queue) return;
+  NameSet of_admitted;  // Jobs, as ns/Job/name
+  for (const Found<JobObject>& job : in_.jobs) {
+    const Meta& meta = job.object.meta;
+    if (made_by_admitted(job.object)) of_admitted.insert(qualified(meta.ns, "Job/" + meta.name));
+  }
+  for (model::PodSpec& pod : out_.pods) {
+    if (!pod.node_name.empty() || pod.queued || !requires_queue(pod)) continue;
+    const std::string name = qualified(pod.ns, pod.name);
+    if (let_in_.contains(name) || of_admitted.contains(qualified(pod.ns, pod.owner))) continue;
+    pod.needs_queue = true;
+    if (kueue_gated_.contains(name)) pod.gated = false;  // its gate is for want of a queue
   }
 }
 

@@ -51,6 +51,12 @@ void Resolver::queues() {
   take_specs(in_.checks, queues.checks);
   for (const auto& c : in_.workload_classes) workload_classes_[c.object.meta.name] = c.object.value;
   for (auto& ns : in_.namespaces) {
+    const std::string required = label_value(ns.object.meta, kQueueRequiredLabel);
+    if (!required.empty() && required != "false") required_namespaces_.insert(ns.object.meta.name);
+    if (!required.empty() && required != "true" && required != "false") {
+      in_.warn(ns, mark_path("labels", kQueueRequiredLabel),
+               "found " + quoted(required) + ", want \"true\" or \"false\"; it counts as true");
+    }
     model::Labels labels = std::move(ns.object.meta.labels);
     labels.try_emplace(std::string(kNamespaceName), ns.object.meta.name);
     queues.namespaces[ns.object.meta.name] = std::move(labels);
@@ -58,6 +64,7 @@ void Resolver::queues() {
 }
 
 bool Resolver::managed(const std::string& ns) const {
+  if (required_namespaces_.contains(ns)) return true;
   if (!managed_namespaces_) return ns != "kube-system" && ns != "kueue-system";
   const auto known = out_.queues.namespaces.find(ns);
   return text::matches(*managed_namespaces_,
@@ -70,6 +77,34 @@ bool Resolver::managed(const std::string& ns) const {
                          if (it == known->second.end()) return std::nullopt;
                          return it->second;
                        });
+}
+
+bool Resolver::requires_queue(const std::string& ns) const {
+  if (required_namespaces_.contains(ns)) return true;
+  return out_.queues.config.manage_without_queue && managed(ns);
+}
+
+// Kueue's Configuration speaks of pods only where their integration is on.
+bool Resolver::requires_queue(const model::PodSpec& pod) const {
+  if (required_namespaces_.contains(pod.ns)) return true;
+  return (default_pods_ || pod.owner.starts_with("Job/")) && requires_queue(pod.ns);
+}
+
+QueueDemands Resolver::demands() const {
+  QueueDemands out{.kueue = kueue_decides_, .pods = default_pods_, .required = {}, .defaulted = {}};
+  for (const auto& [ns, labels] : out_.queues.namespaces) {
+    if (requires_queue(ns)) out.required.insert(ns);
+  }
+  for (const std::string& ns : default_queues_) {
+    if (kueue_decides_ && managed(ns)) out.defaulted.insert(ns);
+  }
+  return out;
+}
+
+QueueDemands demands_of(Gathered&& gathered) {
+  Resolver resolver(gathered, {.live = true});
+  resolver.queues();
+  return resolver.demands();
 }
 
 std::optional<int> Resolver::workload_class(const std::string& name) const {

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "objects/gathered.h"
+#include "objects/object_set.h"
 #include "objects/queue_forest.h"
 #include "objects/queue_marks.h"
 
@@ -29,8 +30,10 @@ class Resolver {
   void queued_pods();
   void make_variants();
   void other_queues();
+  void hold_outsiders();
   void budgets();
   Inputs finish();
+  QueueDemands demands() const;  // after queues()
 
  private:
   using NameSet = std::set<std::string, std::less<>>;
@@ -54,6 +57,12 @@ class Resolver {
   // Queues (resolve_queues.cc).
   // Whether Kueue looks after what a namespace holds without being asked by a label.
   bool managed(const std::string& ns) const;
+  // Whether nothing may start there outside of queues: by the namespace's label, or because Kueue's
+  // Configuration says so.
+  bool requires_queue(const std::string& ns) const;
+  bool requires_queue(const model::PodSpec& pod) const;
+  // Whether a workload stands for what made the Job (a JobSet, say), and holds quota.
+  bool made_by_admitted(const JobObject& job) const;
   // The priority of a class of workloads; absent when there is none of that name.
   std::optional<int> workload_class(const std::string& name) const;
   template <class T>
@@ -101,8 +110,13 @@ class Resolver {
     std::map<std::string, std::string> cluster_queue;  // by queue
     std::set<std::string> resources;                   // that its queues count
     std::vector<ForestQueue> queues;
+    std::map<std::string, QueueDoor> doors;  // by queue; its own, or of the nearest above it
   };
   void name_other_queues();
+  void find_doors(OtherSystem& system);
+  // Why a queue may not be used from the namespace, or "".
+  std::string shut_to(const std::string& ns, const std::string& queue,
+                      const OtherSystem& system) const;
   void straighten(OtherSystem& system);  // parents that are missing, too deep or in a circle
   OtherSystem* system_of(const std::string& queue, bool kai);
   std::string local_queue(const std::string& ns, const std::string& queue,
@@ -146,17 +160,22 @@ class Resolver {
   // for it and was refused.
   std::map<std::string, std::vector<std::size_t>, std::less<>> workloads_of_;
   std::map<std::string, std::size_t, std::less<>> pod_at_;  // by ns/name: place in out_.pods
-  OtherSystem volcano_{.root = "volcano", .cluster_queue = {}, .resources = {}, .queues = {}};
-  OtherSystem kai_{.root = "kai", .cluster_queue = {}, .resources = {}, .queues = {}};
+  OtherSystem volcano_{
+      .root = "volcano", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
+  OtherSystem kai_{.root = "kai", .cluster_queue = {}, .resources = {}, .queues = {}, .doors = {}};
   std::string any_flavor_ = "default";
   std::map<std::string, std::string, std::less<>> local_targets_;  // ClusterQueue by ns/LocalQueue
   NameSet kai_groups_;                                             // ns/name
   NameSet queued_groups_;  // ns/name of groups that a workload stands for
   std::map<std::string, std::pair<Origin, std::string>, std::less<>> gang_places_;
+  NameSet required_namespaces_;   // by their label
+  NameSet let_in_;                // pods whose workload holds quota
   NameSet kueue_gated_;           // pods that only Kueue's gates hold
   NameSet dropped_pods_;          // ns/name
   std::size_t waiting_pods_ = 0;  // of pending workloads, made from Jobs and Workloads
 };
+
+QueueDemands demands_of(Gathered&& gathered);
 
 std::string qualified(const std::string& ns, const std::string& name);
 

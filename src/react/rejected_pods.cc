@@ -9,6 +9,12 @@ namespace {
 constexpr std::int64_t kEvidenceShare = 6;  // of the time, before a change is believed
 constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr int kMostLevels = 16;
+constexpr std::size_t kMostRefusals = 64;  // of a node that are remembered
+
+// Whose refusals are one voice: pods of one owner, and those of a namespace that have none.
+std::string voice_of(const RejectedPod& pod) {
+  return pod.owner.empty() ? pod.name.substr(0, pod.name.find('/')) : pod.owner;
+}
 
 }  // namespace
 
@@ -42,7 +48,7 @@ void RejectedPods::rejected(const RejectedPod& pod, std::int64_t now) {
     const std::size_t keep = pod.replaced_beside ? static_cast<std::size_t>(policy_.keep) : 0;
     if (owned.size() > keep) crowded_.insert(pod.owner);
   }
-  if (pod.node.empty() || !speaks_against_node(pod.reason)) return;
+  if (!pod.placed || pod.node.empty() || !speaks_against_node(pod.reason)) return;
   if (now - pod.at > policy_.window_ns) return;
   count(nodes_[pod.node], pod, now);
   troubled_.insert(pod.node);
@@ -51,19 +57,51 @@ void RejectedPods::rejected(const RejectedPod& pod, std::int64_t now) {
 void RejectedPods::count(Node& node, const RejectedPod& pod, std::int64_t now) {
   if (node.before && now - node.last_refusal > policy_.forgiven_ns) node.before = false;
   node.last_refusal = now;
+  const std::string voice = voice_of(pod);
+  refused_on_[voice][pod.node] = pod.at;
   if (node.avoided) return;  // it was on its way
-  node.refusals.push_back(pod.at);
-  std::erase_if(node.refusals, [&](std::int64_t at) { return now - at > policy_.window_ns; });
-  const int enough = node.trial ? 1 : policy_.refusals;
-  if (static_cast<int>(node.refusals.size()) < enough) return;
+  node.refusals.emplace_back(pod.at, voice);
+  if (node.refusals.size() > kMostRefusals) node.refusals.pop_front();
+  node.reason = pod.reason;
+  if (voices(node, now) < (node.trial ? 1 : policy_.refusals)) return;
+  node.spared = node.paused = avoided_now() >= most_avoided();
+  if (!node.spared) avoid(node, now);
+}
+
+// How many refusals within the window count: one of each voice, and all of one that was refused
+// nowhere else.
+int RejectedPods::voices(Node& node, std::int64_t now) {
+  const auto old = [&](std::int64_t at) { return now - at > policy_.window_ns; };
+  std::erase_if(node.refusals, [&](const auto& refusal) { return old(refusal.first); });
+  std::set<std::string_view> heard;
+  int out = 0;
+  for (const auto& [at, voice] : node.refusals) {
+    auto& nodes = refused_on_[voice];
+    std::erase_if(nodes, [&](const auto& entry) { return old(entry.second); });
+    out += heard.insert(voice).second || nodes.size() <= 1 ? 1 : 0;
+  }
+  return out;
+}
+
+void RejectedPods::avoid(Node& node, std::int64_t now) {
   node.level = node.before ? std::min(node.level + 1, kMostLevels) : 0;
   node.refused = static_cast<int>(node.refusals.size());
-  node.reason = pod.reason;
   node.refusals.clear();
   node.avoided = node.before = true;
-  node.trial = node.changed = false;
+  node.trial = node.changed = node.spared = node.paused = false;
   node.since = now;
   node.until = now + span(node.level);
+}
+
+std::size_t RejectedPods::most_avoided() const {
+  return std::max<std::size_t>(
+      1, fleet_.size() * static_cast<std::size_t>(policy_.most_percent) / 100);
+}
+
+std::size_t RejectedPods::avoided_now() const {
+  return static_cast<std::size_t>(
+      std::count_if(troubled_.begin(), troubled_.end(),
+                    [this](const std::string& name) { return avoids(name); }));
 }
 
 void RejectedPods::gone(const std::string& name) {
@@ -106,6 +144,14 @@ void RejectedPods::facts(const std::string& node, Source source, std::uint64_t d
   n.digests[at] = digest;
 }
 
+void RejectedPods::in_fleet(const std::string& node, bool yes) {
+  if (yes) {
+    fleet_.insert(node);
+  } else {
+    fleet_.erase(node);
+  }
+}
+
 void RejectedPods::marked(const std::string& node, std::optional<Mark> mark, std::int64_t now) {
   const auto it = nodes_.find(node);
   if (!mark && (it == nodes_.end() || !it->second.marked)) return;
@@ -126,12 +172,13 @@ void RejectedPods::marked(const std::string& node, std::optional<Mark> mark, std
 void RejectedPods::node_gone(const std::string& node) {
   nodes_.erase(node);
   troubled_.erase(node);
+  fleet_.erase(node);
 }
 
 // ---- what is to be done ----
 
 void RejectedPods::release(Node& node, std::int64_t now) {
-  node.avoided = node.changed = false;
+  node.avoided = node.changed = node.spared = node.paused = false;
   node.trial = true;
   node.since = now;
   node.refusals.clear();
@@ -167,6 +214,26 @@ Reaction RejectedPods::due(std::int64_t now) {
     }
     if (tokens) owner = crowded_.erase(owner);
   }
+  due_nodes(now, out);
+  return out;
+}
+
+// Too many nodes were avoided: whether they still are, and whether the node still speaks for it.
+void RejectedPods::look_again(const std::string& name, Node& node, bool room, std::int64_t now,
+                              Reaction& out) {
+  if (now - node.last_refusal >= policy_.pause_ns) node.paused = false;
+  if (voices(node, now) < (node.trial ? 1 : policy_.refusals)) {
+    node.spared = node.paused = false;
+  } else if (room) {
+    avoid(node, now);
+    out.avoid.push_back({name, node.level, node.reason, node.refused, node.until - now});
+  } else {
+    out.spared.push_back(name);
+  }
+}
+
+void RejectedPods::due_nodes(std::int64_t now, Reaction& out) {
+  std::size_t taken = avoided_now();
   for (auto it = troubled_.begin(); it != troubled_.end();) {
     Node& node = nodes_[*it];
     if (node.avoided) {
@@ -181,14 +248,21 @@ Reaction RejectedPods::due(std::int64_t now) {
       }
     } else if (node.marked) {
       out.release.push_back({*it, false});
+    } else if (node.spared) {
+      look_again(*it, node, taken < most_avoided(), now, out);
+      taken += node.avoided ? 1 : 0;
     } else if (node.trial) {
       node.trial = now - node.since <= policy_.forgiven_ns;  // nobody came to try it
-    } else if (!node.refusals.empty() && now - node.refusals.back() > policy_.window_ns) {
+    } else if (!node.refusals.empty() && now - node.refusals.back().first > policy_.window_ns) {
       node.refusals.clear();
     }
     it = node.quiet() ? troubled_.erase(it) : std::next(it);
   }
-  return out;
+  for (auto voice = refused_on_.begin(); voice != refused_on_.end();) {
+    std::erase_if(voice->second,
+                  [&](const auto& entry) { return now - entry.second > policy_.window_ns; });
+    voice = voice->second.empty() ? refused_on_.erase(voice) : std::next(voice);
+  }
 }
 
 bool RejectedPods::avoids(const std::string& node) const {
@@ -199,7 +273,8 @@ bool RejectedPods::avoids(const std::string& node) const {
 std::set<std::string> RejectedPods::avoided() const {
   std::set<std::string> out;
   for (const std::string& name : troubled_) {
-    if (avoids(name)) out.insert(name);
+    const Node& node = nodes_.at(name);
+    if (node.avoided || node.paused) out.insert(name);
   }
   return out;
 }

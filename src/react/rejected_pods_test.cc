@@ -172,6 +172,75 @@ TEST(RejectedPods, RulesOfThePodDoNotSpeakAgainstTheNode) {
   EXPECT_FALSE(rejection_reason(""));
 }
 
+// A pod that somebody else put on a node says nothing about it: its author may have asked for what
+// no node has.
+TEST(RejectedPods, OnlyWhatWePlacedSpeaksAgainstANode) {
+  RejectedPods react;
+  for (int i = 0; i < 24; ++i) {
+    RejectedPod pod = refused_pod("p" + std::to_string(i), i, "n" + std::to_string(i % 8), "");
+    pod.placed = false;
+    react.rejected(pod, 100);
+  }
+  EXPECT_TRUE(react.avoided().empty());
+  EXPECT_TRUE(react.due(200).avoid.empty());
+  EXPECT_EQ(react.kept(), 24u);
+}
+
+// An owner that is refused wherever it comes is at fault itself: of it one refusal counts.
+TEST(RejectedPods, OneOwnerTakesOneNodeAtMost) {
+  RejectedPods react, agreed;
+  for (int node = 0; node < 100; ++node) {
+    react.in_fleet("n" + std::to_string(node), true);
+    agreed.in_fleet("n" + std::to_string(node), true);
+  }
+  int made = 0;
+  for (const char* owner : {"default/ReplicaSet/r", ""}) {
+    for (int node = 0; node < 8; ++node) {
+      for (int i = 0; i < 3; ++i) {
+        const std::string name = "p" + std::to_string(made++);
+        react.rejected(refused_pod(name, 0, "n" + std::to_string(node), owner), 0);
+      }
+    }
+  }
+  EXPECT_EQ(react.avoided(), std::set<std::string>{"n0"});
+  // Three owners agree: it is the node.
+  for (const char* owner : {"a/ReplicaSet/r", "b/ReplicaSet/r", "c/Job/j"}) {
+    agreed.rejected(refused_pod(std::string("elsewhere-") + owner, 0, "n7", owner), 0);
+    agreed.rejected(refused_pod(std::string("here-") + owner, 0, "n1", owner), 0);
+  }
+  EXPECT_EQ(agreed.avoided(), (std::set<std::string>{"n1", "n7"}));
+}
+
+TEST(RejectedPods, AShareOfTheFleetIsNeverAvoided) {
+  RejectedPods react;
+  for (int node = 0; node < 8; ++node) react.in_fleet("n" + std::to_string(node), true);
+  EXPECT_EQ(react.most_avoided(), 2u);
+  for (int node = 0; node < 8; ++node) {
+    for (const char* ns : {"a", "b", "c"}) {
+      const std::string name = std::string(ns) + std::to_string(node);
+      react.rejected(refused_pod(name, 0, "n" + std::to_string(node),
+                                 std::string(ns) + "/ReplicaSet/" + std::to_string(node)),
+                     0);
+    }
+  }
+  EXPECT_TRUE(react.avoids("n0") && react.avoids("n1") && !react.avoids("n2"));
+  EXPECT_EQ(react.avoided().size(), 8u) << "for a moment nobody is sent to the others either";
+  EXPECT_TRUE(react.due(10 * kSecond).avoid.size() == 2 && react.avoided().size() == 2);
+  Reaction what = react.due(11 * kSecond);
+  EXPECT_EQ(what.avoid.size(), 2u);
+  EXPECT_EQ(what.spared.size(), 6u);
+  // One comes back: the next one's turn, as long as its refusals are fresh.
+  react.marked("n0", RejectedPods::Mark{}, kSecond);
+  react.marked("n1", RejectedPods::Mark{}, kSecond);
+  what = react.due(61 * kSecond);
+  EXPECT_EQ(what.release.size(), 2u);
+  react.marked("n0", std::nullopt, 62 * kSecond);
+  react.marked("n1", std::nullopt, 62 * kSecond);
+  what = react.due(63 * kSecond);
+  EXPECT_EQ(react.avoided(), (std::set<std::string>{"n2", "n3"}));
+  EXPECT_EQ(react.due(700 * kSecond).spared.size(), 0u) << "what was refused long ago is forgotten";
+}
+
 // Whatever happens: of an owner never more than `keep` stay undeleted, no pod is told twice, the
 // rate holds, and an avoided node is released within its time.
 TEST(RejectedPods, RandomHistoriesKeepTheBounds) {

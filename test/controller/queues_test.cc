@@ -577,5 +577,73 @@ TEST(ControllerQueues, PlacesOfAnAdmittedJobSurviveARestart) {
   ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 4; }));
 }
 
+// ---- namespaces that require a queue ----
+
+// The webhook is away: who comes without a queue waits for one, and is told so.
+TEST(ControllerQueues, WhatNamesNoQueueWaitsWhereOneIsRequired) {
+  QueueRig rig;
+  rig.start();
+  const std::string ns = "/api/v1/namespaces/default";
+  rig.world.call("PATCH", ns, R"({"metadata":{"labels":{"berth.dev/queue-required":"true"}}})",
+                 "application/merge-patch+json");
+  rig.run(2 * kSecond);
+  for (int i = 0; i < 8; ++i) rig.pod("free-" + std::to_string(i), 1);
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: default}, spec: {template: "
+      "{spec: {schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: i, "
+      "resources: {limits: {nvidia.com/gpu: 1}}}]}}}}");
+  rig.run(30 * kSecond);
+  EXPECT_EQ(rig.bound(), std::vector<std::string>{}) << "quota is not opt-in";
+  EXPECT_EQ(rig.get_job("j").at("spec.suspend"), "true");
+  EXPECT_EQ(rig.condition(ns + "/pods/free-0", "PodScheduled", "message").substr(0, 14),
+            "QueueRequired:");
+  EXPECT_EQ(rig.workload_of("j"), "") << "an object's queue could not be changed";
+  const auto events = rig.get("/apis/events.k8s.io/v1/namespaces/default/events");
+  EXPECT_NE(events.body.find("Job/j names none: add the label"), std::string::npos);
+  // They are told what to do, and do it.
+  constexpr const char* kLabel = R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"lq"}}})";
+  for (int i = 0; i < 8; ++i) {
+    rig.world.call("PATCH", ns + "/pods/free-" + std::to_string(i), kLabel,
+                   "application/merge-patch+json");
+  }
+  rig.run(60 * kSecond);
+  EXPECT_EQ(rig.bound().size(), 4u) << "the quota";
+  for (int i = 0; i < 8; ++i) rig.delete_pod("free-" + std::to_string(i));
+  rig.world.call("PATCH", "/apis/batch/v1/namespaces/default/jobs/j", kLabel,
+                 "application/merge-patch+json");
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 1; }));
+  // The rule goes, and so does the wait.
+  rig.pod("late", 1);
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.node_of("late"), "");
+  rig.world.call("PATCH", ns, R"({"metadata":{"labels":{"berth.dev/queue-required":null}}})",
+                 "application/merge-patch+json");
+  ASSERT_TRUE(rig.until([&] { return !rig.node_of("late").empty(); }));
+}
+
+// Somebody labels a pod with another team's queue.
+TEST(ControllerQueues, AnotherTeamsQueueIsDenied) {
+  QueueRig rig;
+  rig.define("scheduling.run.ai", "v2", "Queue", false);
+  rig.apply(
+      "{apiVersion: v1, kind: Namespace, metadata: {name: team-a}}\n---\n"
+      "{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {name: red, annotations: "
+      "{berth.dev/namespaces: team-a}}, spec: {resources: {gpu: {quota: 4, limit: 4, "
+      "overQuotaWeight: 1}}}}\n---\n"
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: theirs, namespace: "
+      "team-a}, spec: {clusterQueue: cq}}");
+  rig.run(31 * kSecond);
+  rig.start();
+  rig.pod("kai", 1, "", "labels: {kai.scheduler/queue: red}");
+  rig.pod("kueue", 1, "", "labels: {kueue.x-k8s.io/queue-name: theirs}");
+  rig.pod("both", 1, "", "labels: {kueue.x-k8s.io/queue-name: red, kai.scheduler/queue: red}");
+  rig.run(60 * kSecond);
+  EXPECT_EQ(rig.bound(), std::vector<std::string>{});
+  rig.world.call("PATCH", "/apis/scheduling.run.ai/v2/queues/red",
+                 R"({"metadata":{"annotations":{"berth.dev/namespaces":"team-a,default"}}})",
+                 "application/merge-patch+json");
+  ASSERT_TRUE(rig.until([&] { return !rig.node_of("kai").empty(); }));
+}
+
 }  // namespace
 }  // namespace berth::control_test

@@ -124,6 +124,51 @@ TEST(ControllerRejections, AnyOtherTaintStays) {
   ASSERT_TRUE(rig.until([&] { return census_of(rig).running == 3; }, 300 * kSecond));
 }
 
+// Whoever may make pods in one namespace may not take nodes from all others: a kubelet refuses what
+// a pod's author sent it by nodeName.
+TEST(ControllerRejections, PodsThatTheirAuthorPutOnNodesTaintNone) {
+  Rig rig("pools: [{name: m, count: 8, model: NVIDIA-H100-80GB-HBM3, gpus: 8}]");
+  rig.start();
+  for (int i = 0; i < 24; ++i) {
+    rig.pod("evil-" + std::to_string(i), 512, "nodeName: m-" + std::to_string(i % 8),
+            "annotations: {berth.dev/gpus: '0'}");
+  }
+  ASSERT_TRUE(rig.until([&] { return census_of(rig).failed == 24; }));
+  rig.run(30 * kSecond);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(tainted(rig, "m-" + std::to_string(i))) << i;
+  // Nor after a restart, which finds them refused.
+  rig.start({}, 77);
+  rig.run(30 * kSecond);
+  for (int i = 0; i < 8; ++i) EXPECT_FALSE(tainted(rig, "m-" + std::to_string(i))) << i;
+  // A node that is really broken is found all the same.
+  rig.nodes->inject({.node = "m-3", .kind = sim::FaultKind::kRefusePods});
+  rig.apply(deployment("d", 60, 1));
+  ASSERT_TRUE(rig.until([&] { return tainted(rig, "m-3"); }, 300 * kSecond));
+  rig.run(30 * kSecond);
+  for (int i = 0; i < 8; ++i) {
+    EXPECT_EQ(tainted(rig, "m-" + std::to_string(i)), i == 3) << i;
+  }
+}
+
+// A fault of many nodes at once (a driver that was updated) must not shut the fleet.
+TEST(ControllerRejections, OfManyBrokenNodesAShareIsTainted) {
+  Rig rig("pools: [{name: m, count: 8, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+  for (int i = 0; i < 8; ++i) {
+    rig.nodes->inject({.node = "m-" + std::to_string(i), .kind = sim::FaultKind::kRefusePods});
+  }
+  rig.start();
+  for (int i = 0; i < 6; ++i) rig.apply(deployment("d" + std::to_string(i), 3, 1));
+  int most = 0;
+  for (int second = 0; second < 120; ++second) {
+    rig.run(kSecond);
+    int now = 0;
+    for (int i = 0; i < 8; ++i) now += tainted(rig, "m-" + std::to_string(i)) ? 1 : 0;
+    most = std::max(most, now);
+  }
+  EXPECT_GE(most, 1);
+  EXPECT_LE(most, 2);
+}
+
 // A node boots, its pods come back before the agent and are refused; agent, kubelet and controller
 // come in any order. Nothing is lost: what has an owner runs again, what has none says why it does
 // not.

@@ -177,6 +177,7 @@ PodSpec random_pod(Random& random, Mix mix, const std::string& name) {
     add_node_choice(random, pod);
     add_neighbours(random, pod);
     pod.gated = random.chance(1, 40);
+    pod.needs_queue = random.chance(1, 40);
     if (random.chance(1, 40)) pod.volume_missing = "lost";
   }
   if (mix == Mix::kPreemption || random.chance(1, 4)) {

@@ -178,6 +178,9 @@ class Cycle {
       if (too_many_rules(*pod)) return Reason::kTooManyRules;
     }
     if (!complete(workload, false)) return Reason::kGangIncomplete;
+    for (const PodSpec* pod : workload.members) {
+      if (pod->needs_queue) return Reason::kQueueRequired;
+    }
     return cluster_.nodes.empty() ? Reason::kNoNodes : Reason::kNone;
   }
 
