@@ -177,18 +177,20 @@ std::string env_list(int count, int from = 0, const char* value = "1") {
 }
 
 std::string data_of(int count) {
-  return joined(count, [](int i) { return fmt::format(R"("k{:06}":"v{}")", i * 7919 % 1000003, i); });
+  return joined(count,
+                [](int i) { return fmt::format(R"("k{:06}":"v{}")", i * 7919 % 1000003, i); });
 }
 
 // A custom kind whose spec is whatever the schema says.
 void define(AttackRig& rig, const std::string& spec_schema) {
-  rig.make("POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
-           R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":)"
-           R"({"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",)"
-           R"("names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},)"
-           R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
-           R"({"type":"object","properties":{"spec":)" +
-               spec_schema + "}}}}]}}");
+  rig.make(
+      "POST", "/apis/apiextensions.k8s.io/v1/customresourcedefinitions",
+      R"({"apiVersion":"apiextensions.k8s.io/v1","kind":"CustomResourceDefinition","metadata":)"
+      R"({"name":"things.example.com"},"spec":{"group":"example.com","scope":"Namespaced",)"
+      R"("names":{"plural":"things","singular":"thing","kind":"Thing","listKind":"ThingList"},)"
+      R"("versions":[{"name":"v1","served":true,"storage":true,"schema":{"openAPIV3Schema":)"
+      R"({"type":"object","properties":{"spec":)" +
+          spec_schema + "}}}}]}}");
   rig.settle();
 }
 constexpr const char* kThings = "/apis/example.com/v1/namespaces/default/things";
@@ -237,25 +239,22 @@ void add_objects(std::vector<Attack>& all) {
                    rig.begin();
                    rig.call("POST", kPods, pod_of("a", R"(,"ports":[)" + ports + "]"));
                  }});
-  all.push_back({"a pod of many volumes", 10'000, [](Rig& rig, int n) {
-                   const std::string volumes = joined(n, [](int i) {
-                     return fmt::format(R"({{"name":"v{}","emptyDir":{{}}}})", i);
-                   });
-                   const std::string mounts = joined(n, [](int i) {
-                     return fmt::format(R"({{"name":"v{}","mountPath":"/m{}"}})", i, i);
-                   });
-                   rig.begin();
-                   rig.call("POST", kPods,
-                            pod_of("a", R"(,"volumeMounts":[)" + mounts + "]",
-                                   R"(,"volumes":[)" + volumes + "]"));
-                 }});
+  all.push_back(
+      {"a pod of many volumes", 10'000, [](Rig& rig, int n) {
+         const std::string volumes =
+             joined(n, [](int i) { return fmt::format(R"({{"name":"v{}","emptyDir":{{}}}})", i); });
+         const std::string mounts = joined(
+             n, [](int i) { return fmt::format(R"({{"name":"v{}","mountPath":"/m{}"}})", i, i); });
+         rig.begin();
+         rig.call(
+             "POST", kPods,
+             pod_of("a", R"(,"volumeMounts":[)" + mounts + "]", R"(,"volumes":[)" + volumes + "]"));
+       }});
   all.push_back({"a pod of many containers", 5'000, [](Rig& rig, int n) {
-                   const std::string more = joined(n, [](int i) {
-                     return fmt::format(R"({{"name":"c{}","image":"i"}})", i);
-                   });
+                   const std::string more = joined(
+                       n, [](int i) { return fmt::format(R"({{"name":"c{}","image":"i"}})", i); });
                    rig.begin();
-                   rig.call("POST", kPods,
-                            pod_of("a", "", R"(,"initContainers":[)" + more + "]"));
+                   rig.call("POST", kPods, pod_of("a", "", R"(,"initContainers":[)" + more + "]"));
                  }});
   all.push_back({"finalizers", 10'000, [](Rig& rig, int n) {
                    const std::string list =
@@ -276,40 +275,38 @@ void add_objects(std::vector<Attack>& all) {
                    rig.call("POST", kMaps,
                             config_map("a", "", R"(,"ownerReferences":[)" + list + "]"));
                  }});
-  all.push_back({"owners that are gone", 8'000, [](Rig& rig, int n) {
-                   const std::string list = joined(n, [](int i) {
-                     return fmt::format(
-                         R"({{"apiVersion":"v1","kind":"ConfigMap","name":"o{}","uid":"u{}"}})", i,
-                         i);
-                   });
-                   rig.begin();
-                   rig.call("POST", kMaps,
-                            config_map("a", "", R"(,"ownerReferences":[)" + list + "]"));
-                   rig.settle();
-                 }});
+  all.push_back(
+      {"owners that are gone", 8'000, [](Rig& rig, int n) {
+         const std::string list = joined(n, [](int i) {
+           return fmt::format(
+               R"({{"apiVersion":"v1","kind":"ConfigMap","name":"o{}","uid":"u{}"}})", i, i);
+         });
+         rig.begin();
+         rig.call("POST", kMaps, config_map("a", "", R"(,"ownerReferences":[)" + list + "]"));
+         rig.settle();
+       }});
 }
 
 void add_patches(std::vector<Attack>& all) {
   const auto json_patch = [&all](const char* name, int size, int items,
                                  std::function<std::string(int)> operation) {
-    all.push_back({name, size, [items, operation](Rig& rig, int n) {
-                     define(rig, R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})");
-                     const int wide = static_cast<int>(std::int64_t{items} * n / 10'000);
-                     const auto numbers = joined(wide, [](int i) { return std::to_string(i % 10); });
-                     rig.make("POST", kThings,
-                              thing(R"({"list":[)" + numbers + R"(],"map":{)" +
-                                    data_of(wide / 20) + R"(},"big":{"list":[)" + numbers + "]}}"));
-                     const std::string body = "[" + joined(n, operation) + "]";
-                     rig.begin();
-                     rig.call("PATCH", std::string(kThings) + "/a", body, kJsonPatch);
-                   }});
+    all.push_back(
+        {name, size, [items, operation](Rig& rig, int n) {
+           define(rig, R"({"type":"object","x-kubernetes-preserve-unknown-fields":true})");
+           const int wide = static_cast<int>(std::int64_t{items} * n / 10'000);
+           const auto numbers = joined(wide, [](int i) { return std::to_string(i % 10); });
+           rig.make("POST", kThings,
+                    thing(R"({"list":[)" + numbers + R"(],"map":{)" + data_of(wide / 20) +
+                          R"(},"big":{"list":[)" + numbers + "]}}"));
+           const std::string body = "[" + joined(n, operation) + "]";
+           rig.begin();
+           rig.call("PATCH", std::string(kThings) + "/a", body, kJsonPatch);
+         }});
   };
-  json_patch("JSON patch: insert at the front", 10'000, 200'000, [](int) {
-    return std::string(R"({"op":"add","path":"/spec/list/0","value":1})");
-  });
-  json_patch("JSON patch: remove from the middle", 10'000, 200'000, [](int) {
-    return std::string(R"({"op":"remove","path":"/spec/list/50000"})");
-  });
+  json_patch("JSON patch: insert at the front", 10'000, 200'000,
+             [](int) { return std::string(R"({"op":"add","path":"/spec/list/0","value":1})"); });
+  json_patch("JSON patch: remove from the middle", 10'000, 200'000,
+             [](int) { return std::string(R"({"op":"remove","path":"/spec/list/50000"})"); });
   json_patch("JSON patch: members of a wide object", 10'000, 200'000, [](int i) {
     return fmt::format(R"({{"op":"add","path":"/spec/map/n{}","value":"1"}})", i);
   });
@@ -348,8 +345,8 @@ void add_patches(std::vector<Attack>& all) {
                  }});
   all.push_back({"strategic merge: order of a list", 30'000, [](Rig& rig, int n) {
                    rig.make("POST", kPods, pod_of("a", R"(,"env":[)" + env_list(n) + "]"));
-                   const std::string order = joined(
-                       n, [n](int i) { return fmt::format(R"({{"name":"E{}"}})", n - i); });
+                   const std::string order =
+                       joined(n, [n](int i) { return fmt::format(R"({{"name":"E{}"}})", n - i); });
                    const std::string body =
                        R"({"spec":{"containers":[{"name":"c","$setElementOrder/env":[)" + order +
                        R"(],"env":[{"name":"NEW","value":"1"}]}]}})";
@@ -362,25 +359,22 @@ void add_patches(std::vector<Attack>& all) {
                    rig.call("PATCH", std::string(kMaps) + "/a",
                             R"({"data":{)" + data_of(n) + R"(,"new":"1"}})", kStrategic);
                  }});
-  all.push_back({"strategic merge: a set of texts", 30'000, [](Rig& rig, int n) {
-                   const auto list = [](int from, int count) {
-                     return joined(
-                         count, [&](int i) { return fmt::format("\"example.com/f{}\"", from + i); });
-                   };
-                   rig.make("POST", kMaps,
-                            config_map("a", "", R"(,"finalizers":[)" + list(0, n) + "]"));
-                   const std::string body =
-                       R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[)" + list(0, n) +
-                       R"(],"finalizers":[)" + list(n, n / 4) + "]}}";
-                   rig.begin();
-                   rig.call("PATCH", std::string(kMaps) + "/a", body, kStrategic);
-                 }});
+  all.push_back(
+      {"strategic merge: a set of texts", 30'000, [](Rig& rig, int n) {
+         const auto list = [](int from, int count) {
+           return joined(count,
+                         [&](int i) { return fmt::format("\"example.com/f{}\"", from + i); });
+         };
+         rig.make("POST", kMaps, config_map("a", "", R"(,"finalizers":[)" + list(0, n) + "]"));
+         const std::string body = R"({"metadata":{"$deleteFromPrimitiveList/finalizers":[)" +
+                                  list(0, n) + R"(],"finalizers":[)" + list(n, n / 4) + "]}}";
+         rig.begin();
+         rig.call("PATCH", std::string(kMaps) + "/a", body, kStrategic);
+       }});
 }
 
 void add_apply(std::vector<Attack>& all) {
-  const auto conf = [](const std::string& env) {
-    return pod_of("a", R"(,"env":[)" + env + "]");
-  };
+  const auto conf = [](const std::string& env) { return pod_of("a", R"(,"env":[)" + env + "]"); };
   all.push_back({"apply: a list by its key", 20'000, [conf](Rig& rig, int n) {
                    const std::string target = std::string(kPods) + "/a?fieldManager=";
                    rig.make("PATCH", target + "one", conf(env_list(n)), kApply);
@@ -429,7 +423,8 @@ void add_bodies(std::vector<Attack>& all) {
                    rig.call("POST", kMaps, body, "application/yaml");
                  }});
   all.push_back({"YAML: a large body", 1'000'000, [](Rig& rig, int n) {
-                   std::string body = "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata:\n";
+                   std::string body =
+                       "kind: ConfigMap\napiVersion: v1\nmetadata: {name: a}\ndata:\n";
                    for (int i = 0; body.size() < static_cast<std::size_t>(n); ++i) {
                      body += fmt::format("  k{}: v\n", i);
                    }
@@ -519,7 +514,8 @@ void add_many(std::vector<Attack>& all) {
                      const std::size_t at = rig.answer().find("\"continue\":\"");
                      next.clear();
                      if (at != std::string::npos && at < 300) {
-                       next = rig.answer().substr(at + 12, rig.answer().find('"', at + 12) - at - 12);
+                       next =
+                           rig.answer().substr(at + 12, rig.answer().find('"', at + 12) - at - 12);
                      }
                    } while (!next.empty());
                  }});
@@ -533,9 +529,10 @@ void add_many(std::vector<Attack>& all) {
     rig.make("POST", kMaps, config_map("owner", ""));
     const std::size_t at = rig.answer().find("\"uid\":\"") + 7;
     const std::string uid = rig.answer().substr(at, 36);
-    many_maps(rig, n,
-              R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" +
-                  uid + R"(","blockOwnerDeletion":true}])");
+    many_maps(
+        rig, n,
+        R"(,"ownerReferences":[{"apiVersion":"v1","kind":"ConfigMap","name":"owner","uid":")" +
+            uid + R"(","blockOwnerDeletion":true}])");
     rig.begin();
   };
   all.push_back({"garbage of one owner", 10'000, [owned](Rig& rig, int n) {
@@ -639,8 +636,8 @@ int run_all(bool smoke, const std::string& only) {
   add_bodies(all);
   add_many(all);
   add_watches(all);
-  fmt::print("{:<40} {:>9} {:>12} {:>12} {:>8} {:>8}\n", "attack", "size", "longest ms",
-             "all ms", "growth", "MB held");
+  fmt::print("{:<40} {:>9} {:>12} {:>12} {:>8} {:>8}\n", "attack", "size", "longest ms", "all ms",
+             "growth", "MB held");
   int bad = 0;
   for (const Attack& attack : all) {
     if (attack.name.find(only) == std::string::npos) continue;

@@ -19,7 +19,7 @@ struct FieldSet {
   std::vector<Child> children;  // sorted by step
 
   const FieldSet* find(std::string_view step) const;
-  FieldSet& at(std::string_view step);  // made when absent
+  FieldSet& at(std::string_view step);  // made when absent; for few: whoever makes many sorts once
   bool empty() const;                   // no field in it, here or below
 };
 struct FieldSet::Child {
@@ -28,6 +28,7 @@ struct FieldSet::Child {
 };
 
 FieldSet set_union(const FieldSet& a, const FieldSet& b);
+FieldSet set_union(std::vector<FieldSet> sets);  // n log n in all they hold
 FieldSet set_intersection(const FieldSet& a, const FieldSet& b);
 FieldSet set_difference(const FieldSet& a, const FieldSet& b);
 bool set_equal(const FieldSet& a, const FieldSet& b);
