@@ -122,7 +122,7 @@ void strip_meta(FieldSet& set, const FieldPool&) {
         "f:generation", "f:managedFields", "f:resourceVersion"}) {
     meta.at(step).owned = true;
   }
-  set = set_difference(set, strip);
+  take_away(set, strip);
 }
 
 void drop_step(FieldSet& set, std::string_view step) {
@@ -300,7 +300,8 @@ void take_from_others(Managers& managers, const Manager& self, ChangesByVersion&
   for (Manager& one : managers) {
     if (one.same_as(self)) continue;
     const auto& here = changes.in(one.api_version);
-    one.fields = set_difference(set_difference(one.fields, here.written), here.removed);
+    take_away(one.fields, here.written);
+    take_away(one.fields, here.removed);
   }
 }
 

@@ -130,6 +130,31 @@ FieldSet set_difference(const FieldSet& a, const FieldSet& b) {
   return out;
 }
 
+void take_away(FieldSet& set, const FieldSet& gone) {
+  if (gone.owned) set.owned = false;
+  if (set.children.empty() || gone.children.empty()) return;
+  bool emptied = false;
+  const auto meet = [&](FieldSet::Child& child, const FieldSet& other) {
+    take_away(child.set, other);
+    emptied = emptied || (!child.set.owned && child.set.children.empty());
+  };
+  if (gone.children.size() * 8 < set.children.size()) {
+    for (const FieldSet::Child& other : gone.children) {
+      const auto found =
+          std::lower_bound(set.children.begin(), set.children.end(), other.step, step_less);
+      if (found != set.children.end() && found->step == other.step) meet(*found, other.set);
+    }
+  } else {
+    for (FieldSet::Child& child : set.children) {
+      if (const FieldSet* other = gone.find(child.step)) meet(child, *other);
+    }
+  }
+  if (!emptied) return;
+  std::erase_if(set.children, [](const FieldSet::Child& child) {
+    return !child.set.owned && child.set.children.empty();
+  });
+}
+
 bool set_equal(const FieldSet& a, const FieldSet& b) {
   return set_difference(a, b).empty() && set_difference(b, a).empty();
 }
@@ -169,8 +194,12 @@ const Schema* member_schema(const Schema* schema, std::string_view key) {
 std::string_view item_step(const Schema& list, const Value& item, FieldPool& pool,
                            std::string_view* missing) {
   if (list.list == Schema::List::kSet) return pool.keep("v:" + text::to_json(item));
-  std::vector<std::string_view> keys = list.map_keys;
-  std::sort(keys.begin(), keys.end());
+  std::vector<std::string_view> sorted;
+  if (list.map_keys.size() > 1) {
+    sorted = list.map_keys;
+    std::sort(sorted.begin(), sorted.end());
+  }
+  const std::vector<std::string_view>& keys = sorted.empty() ? list.map_keys : sorted;
   std::string out = "k:{";
   for (const std::string_view key : keys) {
     const Value* value = item.find(key);
@@ -190,9 +219,14 @@ std::string_view item_step(const Schema& list, const Value& item, FieldPool& poo
     if (out.size() > 3) out += ',';
     text::append_json_string(out, key);
     out += ':';
-    out += text::to_json(*value);
+    if (value->is_string()) {
+      text::append_json_string(out, value->string());
+    } else {
+      out += text::to_json(*value);
+    }
   }
-  return pool.keep(out + "}");
+  out += '}';
+  return pool.keep(out);
 }
 
 const Schema* step_schema(const Schema* schema, std::string_view step) {
@@ -452,6 +486,18 @@ Value merge_applied(const Schema* schema, const Value& live, const Value& config
   return draft.object(out);
 }
 
+namespace {
+
+// Keys as this server prints them: no blanks, no escapes. Tens of thousands of them are read with
+// each write of a long list.
+bool printed_plainly(std::string_view step) {
+  if (step.starts_with("k:") && (!step.starts_with("k:{\"") || !step.ends_with('}'))) return false;
+  return std::all_of(step.begin(), step.end(),
+                     [](char c) { return c > ' ' && c < 0x7f && c != '\\'; });
+}
+
+}  // namespace
+
 FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
   FieldSet out;
   if (depth > 100) return out;
@@ -465,7 +511,8 @@ FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
     if (inner.children.empty() && !inner.owned) inner.owned = true;
     // Keys are compared as text, so they are brought to one form.
     std::string_view step = pool.keep(member.key);
-    if (member.key.starts_with("k:") || member.key.starts_with("v:")) {
+    const bool item = member.key.starts_with("k:") || member.key.starts_with("v:");
+    if (item && !printed_plainly(member.key)) {
       const auto parsed = text::parse_json(member.key.substr(2));
       if (!parsed.ok()) continue;
       step = pool.keep(std::string(member.key.substr(0, 2)) + text::to_json(parsed->root()));

@@ -1,6 +1,7 @@
 #include "sim/schema/regex.h"
 
-#include <memory>
+#include <algorithm>
+#include <iterator>
 #include <string>
 
 namespace berth::sim {
@@ -126,8 +127,17 @@ class RegexCompiler {
     while (!done() && peek() != '|' && peek() != ')') {
       const std::uint32_t first = here();
       atom(depth);
-      while (!done() && repeat(first)) {
-      }
+      if (!done() && repeat(first)) refuse_nested();
+    }
+  }
+
+  // As RE2: what is repeated twice is put in a group.
+  void refuse_nested() {
+    if (done()) return;
+    std::uint32_t least = 0;
+    std::uint32_t most = 0;
+    if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && counts(least, most))) {
+      fail("a repeat of a repeat");
     }
   }
 
@@ -175,7 +185,18 @@ class RegexCompiler {
     if (!take(')')) fail("missing )");
   }
 
-  void one_class(const Ranges& ranges, bool negated) {
+  // Sorted and apart, so that a character is looked up and not compared with each.
+  void one_class(Ranges ranges, bool negated) {
+    std::sort(ranges.begin(), ranges.end());
+    std::size_t kept = 0;
+    for (const auto& range : ranges) {
+      if (kept > 0 && range.first <= ranges[kept - 1].second) {
+        ranges[kept - 1].second = std::max(ranges[kept - 1].second, range.second);
+      } else {
+        ranges[kept++] = range;
+      }
+    }
+    ranges.resize(kept);
     const auto from = static_cast<std::uint32_t>(regex_.ranges_.size());
     regex_.ranges_.insert(regex_.ranges_.end(), ranges.begin(), ranges.end());
     if (regex_.ranges_.size() > kMostSteps) return fail("too large");
@@ -347,6 +368,8 @@ class RegexCompiler {
 
   void copy(const std::vector<Step>& body, std::uint32_t first) {
     const std::uint32_t to = here();
+    copied_ += body.size();
+    if (copied_ > 10 * kMostSteps) return fail("too large");
     for (Step step : body) {
       if (step.op == Op::kSplit || step.op == Op::kJump) {
         step.x = step.x - first + to;
@@ -360,6 +383,7 @@ class RegexCompiler {
   std::string_view pattern_;
   std::size_t at_ = 0;
   bool bounded_ = false;
+  std::size_t copied_ = 0;  // steps, by repeats within repeats
   std::string error_;
   Regex regex_;
 };
@@ -397,6 +421,11 @@ void Regex::follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint
 }
 
 bool Regex::matches(std::string_view text) const {
+  std::size_t work = static_cast<std::size_t>(-1);
+  return *matches(text, work);
+}
+
+std::optional<bool> Regex::matches(std::string_view text, std::size_t& work) const {
   std::vector<std::uint32_t> now;
   std::vector<std::uint32_t> next;
   std::vector<std::uint32_t> seen(steps_.size(), 0);
@@ -409,6 +438,8 @@ bool Regex::matches(std::string_view text) const {
       if (steps_[step].op == Op::kMatch) return true;
     }
     if (at >= text.size()) return false;
+    if (now.size() + 1 > work) return std::nullopt;
+    work -= now.size() + 1;
     const char32_t rune = next_rune(text, at);
     ++round;
     next.clear();
@@ -416,10 +447,11 @@ bool Regex::matches(std::string_view text) const {
       const Step& step = steps_[index];
       bool hit = step.op == Op::kAny && rune != '\n';
       if (step.op == Op::kClass) {
-        for (std::uint32_t i = step.x; i < step.y && !hit; ++i) {
-          hit = ranges_[i].first <= rune && rune <= ranges_[i].second;
-        }
-        hit = hit != step.negated;
+        const auto first = ranges_.begin() + step.x;
+        const auto last = ranges_.begin() + step.y;
+        const auto after = std::upper_bound(
+            first, last, rune, [](char32_t one, const auto& range) { return one < range.first; });
+        hit = (after != first && rune <= std::prev(after)->second) != step.negated;
       }
       if (hit) follow(index + 1, false, at == text.size(), next, seen, round);
     }

@@ -3,12 +3,15 @@
 // The syntax is RE2's as far as schemas use it: literals, ., classes with ranges and \d \w \s,
 // anchors ^ $ \A \z, groups (also (?:...) and named), |, and * + ? {m,n} with their lazy forms
 // (which match the same texts). Not known, and refused when compiled: flags, \b, \p{..},
-// back-references. A program of more than 10,000 steps is refused. Characters are code points.
+// back-references, and a repeat of a repeat (a**), as in RE2. A program of more than 10,000 steps
+// is refused. Characters are code points.
 //
 // Cost: O(text * program); immutable, may be used from many threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>
@@ -21,6 +24,8 @@ class Regex {
  public:
   static Result<Regex> compile(std::string_view pattern);
   bool matches(std::string_view text) const;  // somewhere in the text, unless anchored
+  // The same for no more steps than work says, which is taken from it; nothing: it took more.
+  std::optional<bool> matches(std::string_view text, std::size_t& work) const;
 
  private:
   friend class RegexCompiler;

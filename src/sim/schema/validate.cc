@@ -1,10 +1,12 @@
 // A value against its schema, and what every object's metadata must be.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "sim/schema/node.h"
 #include "text/base64.h"
+#include "text/members.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim {
@@ -14,6 +16,8 @@ using text::Member;
 using text::Value;
 using Type = Schema::Type;
 using Format = Schema::Format;
+
+constexpr std::size_t kMostPatternWork = 10'000'000;  // some 50 ms
 
 std::string_view type_name(Type type) {
   switch (type) {
@@ -107,7 +111,9 @@ std::string item_key(const Schema& list, const Value& item) {
 
 class SchemaWalk {
  public:
-  SchemaWalk(Path& path, bool custom, Causes& out) : path_(path), custom_(custom), out_(out) {}
+  // work: steps that patterns may still take, for the object as a whole.
+  SchemaWalk(Path& path, bool custom, Causes& out, std::size_t& work)
+      : path_(path), custom_(custom), out_(out), work_(work) {}
 
   void value(const Schema& schema, const Value& value) {
     if (out_.full()) return;
@@ -139,9 +145,11 @@ class SchemaWalk {
   }
 
   void object(const Schema& schema, const Value& value) {
+    std::optional<text::MemberIndex> index;  // most schemas require nothing
     for (const Schema::Property& property : schema.properties) {
       if (!property.required) continue;
-      const Value* member = value.find(property.name);
+      if (!index) index.emplace(value);
+      const Value* member = index->find(property.name);
       if (custom_ ? member == nullptr : empty(member, property)) {
         out_.add(required_value(path_.with(property.name),
                                 custom_ ? std::string_view() : what_is_wanted(property.name)));
@@ -264,7 +272,12 @@ class SchemaWalk {
     if (rules.min_length && count_runes(value.string()) < *rules.min_length) {
       bad(value, "should be at least " + std::to_string(*rules.min_length) + " chars long");
     }
-    if (rules.pattern && !rules.pattern->matches(value.string())) {
+    if (!rules.pattern) return;
+    const std::optional<bool> matches = rules.pattern->matches(value.string(), work_);
+    if (!matches) {
+      bad(value, "cannot be checked against '" + std::string(rules.pattern_text) +
+                     "': the texts are too long for their patterns");
+    } else if (!*matches) {
       bad(value, "should match '" + std::string(rules.pattern_text) + "'");
     }
   }
@@ -293,7 +306,7 @@ class SchemaWalk {
 
   bool holds(const Schema& schema, const Value& value) {
     Causes inner;
-    SchemaWalk(path_, custom_, inner).value(schema, value);
+    SchemaWalk(path_, custom_, inner, work_).value(schema, value);
     return inner.list().empty();
   }
 
@@ -359,6 +372,7 @@ class SchemaWalk {
   Path& path_;
   bool custom_;
   Causes& out_;
+  std::size_t& work_;
 };
 
 std::string check_name(const Kind& kind, std::string_view name) {
@@ -393,7 +407,7 @@ void validate_owners(const Value& owners, Path& path, Causes& out) {
         std::string(text_at(owner, "kind")) + "/" + std::string(text_at(owner, "name"));
     if (controller.empty()) {
       controller = name;
-    } else {
+    } else if (!out.full()) {
       out.add(invalid_value(path.text(), owners,
                             "Only one reference can have Controller set to true. Found \"true\" "
                             "in references for " +
@@ -424,7 +438,8 @@ void validate_annotations(const Value& annotations, Causes& out) {
 
 void validate_schema(const Schema& schema, const text::Value& value, Path& path, bool custom,
                      Causes& out) {
-  SchemaWalk(path, custom, out).value(schema, value);
+  std::size_t work = kMostPatternWork;
+  SchemaWalk(path, custom, out, work).value(schema, value);
 }
 
 void validate_labels(const text::Value& labels, Path& path, Causes& out) {
