@@ -138,12 +138,14 @@ TEST(Apply, WorkGrowsWithTheFieldsAndNotWithTheirSquare) {
       auto fewer = std::make_shared<text::Document>(doc(c.make(n - 10)));
       return [config, fewer, &c] {
         const Kind& kind = builtin(c.kind);
-        const auto first = apply_config(kind, {}, config->root(), {"one", "2026-01-01T00:00:00Z"});
+        const auto first =
+            apply_config(kind, {}, config->root(), {"one", "2026-01-01T00:00:00Z", ""});
         ASSERT_TRUE(first.ok());
         const auto second = apply_config(kind, first->object.root(), fewer->root(),
-                                         {"one", "2026-01-01T00:00:00Z"});
+                                         {"one", "2026-01-01T00:00:00Z", ""});
         ASSERT_TRUE(second.ok());
-        track_update(kind, first->object.root(), config->root(), {"two", "2026-01-01T00:00:00Z"});
+        track_update(kind, first->object.root(), config->root(),
+                     {"two", "2026-01-01T00:00:00Z", ""});
       };
     });
     EXPECT_LT(growth, kNotQuadratic) << c.name;

@@ -390,29 +390,34 @@ class RegexCompiler {
 
 Result<Regex> Regex::compile(std::string_view pattern) { return RegexCompiler(pattern).run(); }
 
+struct Regex::Walk {
+  std::vector<std::uint32_t> now, next, seen, stack;
+  std::uint32_t round = 0;
+};
+
 // Adds a step and what follows from it without reading; a stack instead of recursion.
 void Regex::follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint32_t>& list,
-                   std::vector<std::uint32_t>& seen, std::uint32_t round) const {
-  std::vector<std::uint32_t> stack = {at};
-  while (!stack.empty()) {
-    const std::uint32_t now = stack.back();
-    stack.pop_back();
-    if (seen[now] == round) continue;
-    seen[now] = round;
+                   Walk& walk) const {
+  walk.stack.assign(1, at);
+  while (!walk.stack.empty()) {
+    const std::uint32_t now = walk.stack.back();
+    walk.stack.pop_back();
+    if (walk.seen[now] == walk.round) continue;
+    walk.seen[now] = walk.round;
     const Step& step = steps_[now];
     switch (step.op) {
       case Op::kSplit:
-        stack.push_back(step.y);
-        stack.push_back(step.x);
+        walk.stack.push_back(step.y);
+        walk.stack.push_back(step.x);
         break;
       case Op::kJump:
-        stack.push_back(step.x);
+        walk.stack.push_back(step.x);
         break;
       case Op::kBegin:
-        if (begin) stack.push_back(now + 1);
+        if (begin) walk.stack.push_back(now + 1);
         break;
       case Op::kEnd:
-        if (end) stack.push_back(now + 1);
+        if (end) walk.stack.push_back(now + 1);
         break;
       default:
         list.push_back(now);
@@ -426,24 +431,22 @@ bool Regex::matches(std::string_view text) const {
 }
 
 std::optional<bool> Regex::matches(std::string_view text, std::size_t& work) const {
-  std::vector<std::uint32_t> now;
-  std::vector<std::uint32_t> next;
-  std::vector<std::uint32_t> seen(steps_.size(), 0);
-  std::uint32_t round = 0;
+  Walk walk;
+  walk.seen.resize(steps_.size());
   std::size_t at = 0;
   while (true) {
-    if (at == 0) ++round;
-    follow(0, at == 0, at == text.size(), now, seen, round);
-    for (const std::uint32_t step : now) {
+    if (at == 0) ++walk.round;
+    follow(0, at == 0, at == text.size(), walk.now, walk);
+    for (const std::uint32_t step : walk.now) {
       if (steps_[step].op == Op::kMatch) return true;
     }
     if (at >= text.size()) return false;
-    if (now.size() + 1 > work) return std::nullopt;
-    work -= now.size() + 1;
+    if (walk.now.size() + 1 > work) return std::nullopt;
+    work -= walk.now.size() + 1;
     const char32_t rune = next_rune(text, at);
-    ++round;
-    next.clear();
-    for (const std::uint32_t index : now) {
+    ++walk.round;
+    walk.next.clear();
+    for (const std::uint32_t index : walk.now) {
       const Step& step = steps_[index];
       bool hit = step.op == Op::kAny && rune != '\n';
       if (step.op == Op::kClass) {
@@ -453,9 +456,9 @@ std::optional<bool> Regex::matches(std::string_view text, std::size_t& work) con
             first, last, rune, [](char32_t one, const auto& range) { return one < range.first; });
         hit = (after != first && rune <= std::prev(after)->second) != step.negated;
       }
-      if (hit) follow(index + 1, false, at == text.size(), next, seen, round);
+      if (hit) follow(index + 1, false, at == text.size(), walk.next, walk);
     }
-    now.swap(next);
+    walk.now.swap(walk.next);
   }
 }
 

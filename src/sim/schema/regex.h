@@ -35,8 +35,9 @@ class Regex {
     bool negated = false;
     std::uint32_t x = 0, y = 0;  // targets; kClass: range of ranges_
   };
+  struct Walk;  // what a match keeps from character to character
   void follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint32_t>& list,
-              std::vector<std::uint32_t>& seen, std::uint32_t round) const;
+              Walk& walk) const;
 
   std::vector<Step> steps_;
   std::vector<std::pair<char32_t, char32_t>> ranges_;

@@ -451,11 +451,11 @@ TEST(Regexes, MatchAsRe2Does) {
 TEST(Regex, WorkIsBounded) {
   const auto many = Regex::compile("^([ab]*a[ab]{400}){1,9}c$");
   ASSERT_TRUE(many.ok());
-  const std::string text(20'000, 'a');
+  const std::string text(1'000, 'a');
   std::size_t work = 100'000;
   EXPECT_EQ(many->matches(text, work), std::nullopt);
   EXPECT_LT(work, 10'000u);
-  work = 100'000'000;
+  work = 10'000'000;
   EXPECT_EQ(many->matches(text, work), std::optional<bool>(false));
   EXPECT_GT(work, 0u);
   // Classes of many ranges are looked up, not compared one by one.

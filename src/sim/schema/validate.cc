@@ -17,7 +17,7 @@ using text::Value;
 using Type = Schema::Type;
 using Format = Schema::Format;
 
-constexpr std::size_t kMostPatternWork = 10'000'000;  // some 50 ms
+constexpr std::size_t kMostPatternWork = 3'000'000;  // some 50 ms
 
 std::string_view type_name(Type type) {
   switch (type) {
