@@ -48,8 +48,8 @@ struct WatchHub::Budget {
 namespace {
 
 constexpr std::size_t kMaxBacklog = 1u << 20;  // of a live watcher; then it catches up
-constexpr std::size_t kRefill = 64 * 1024;     // one that catches up is sent more below this
-constexpr std::size_t kWatchSlice = 64 * 1024;
+constexpr std::size_t kRefill = 256 * 1024;    // one that catches up is sent more below this
+constexpr std::size_t kWatchSlice = 256 * 1024;
 constexpr std::int64_t kLookAgain = 5'000'000;
 
 std::shared_ptr<const std::string> event_bytes(std::string_view event, std::string_view object) {
@@ -217,6 +217,7 @@ bool WatchHub::send_history(Watcher& watcher, Budget& budget) {
 // Everybody who is behind gets a slice, those first who wait longest, until the budget is spent.
 void WatchHub::pump() {
   Budget budget;
+  budget.bytes = 1u << 20;
   std::size_t left = behind_.size();
   bool moved = false;
   while (left-- > 0 && !budget.spent()) {
