@@ -61,6 +61,7 @@ using Statement = std::unique_ptr<sqlite3_stmt, CloseDb>;
 
 // What SQLite says, in terms of the file.
 Error sqlite_error(sqlite3* db, const std::string& path) {
+  const int cause = errno;  // of the system call that failed, when it was one
   int code = db == nullptr ? SQLITE_NOMEM : sqlite3_errcode(db);
   const char* said = db == nullptr ? "out of memory" : sqlite3_errmsg(db);
   switch (code & 0xFF) {
@@ -76,10 +77,8 @@ Error sqlite_error(sqlite3* db, const std::string& path) {
     default:
       break;
   }
-  // A quota and a bound on the size of files are a full disk too.
-  const int errno_of = db == nullptr ? 0 : sqlite3_system_errno(db);
-  if ((code & 0xFF) == SQLITE_IOERR &&
-      (errno_of == ENOSPC || errno_of == EDQUOT || errno_of == EFBIG)) {
+  // A quota and a bound on the size of files are a full disk too; SQLite calls them I/O errors.
+  if ((code & 0xFF) == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)) {
     return {Code::kExhausted, path + ": no space left"};
   }
   return {Code::kUnavailable, path + ": " + said};
@@ -435,6 +434,7 @@ void SqliteStore::settle(std::deque<Batch> batches, const Status& status) {
 
 Status SqliteStore::write_all(const std::deque<Batch>& batches) {
   MutexLock lock(database_mutex_);
+  errno = 0;  // so that what is found there after a failure is of it
   Status status = database_->run("BEGIN IMMEDIATE");
   for (const Batch& batch : batches) {
     if (status.ok() && batch.bytes > 0) status = database_->apply(batch.writes, batch.version);
