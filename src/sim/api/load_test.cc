@@ -355,7 +355,7 @@ TEST(Load, LimitsAreThoseOfKubeApiserver) {
   }
   const TestAnswer object =
       world.post("/api/v1/namespaces/default/pods",
-                 world.pod("p", R"(,"schedulerName":")" + std::string(1'600'000, 's') + "\""));
+                 world.pod("p", R"(,"schedulerName":")" + std::string(2'200'000, 's') + "\""));
   EXPECT_EQ(object.status, 500);
   EXPECT_EQ(object.at("message"), "etcdserver: request is too large");
   const TestAnswer bomb = world.call(

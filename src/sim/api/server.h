@@ -104,7 +104,7 @@ class Server {
   void carry_out(const DraftPtr& draft);
   void commit(const DraftPtr& draft);
   static ApiError store_error(const Error& error);
-  MaybeError check_size(const Object& object) const;
+  MaybeError check_size(const Kind& kind, const Object& object) const;
   void answer_stored(Request& request, int status, const ObjectPtr& object);
   // An edit of ours, without admission: nullopt leaves it. done is told what is there afterwards.
   using Edit = std::function<std::optional<Value>(Tree&, const Value&)>;
