@@ -200,6 +200,14 @@ struct EmbeddedCluster::State {
     api->on_broken([this](const Error& error) {
       log.error("the database failed; no write is taken any more", {{"error", error.to_string()}});
     });
+    api->on_full([this](const Error* error) {
+      if (error != nullptr) {
+        log.error("no room for writes: they are refused until there is, reads go on",
+                  {{"error", error->to_string()}});
+      } else {
+        log.info("there is room for writes again");
+      }
+    });
     BERTH_CHECK(api->start());
     transport = std::make_unique<sim::LocalTransport>(loop, *api, identity.token);
     client = std::make_unique<kube::Client>(*transport, loop, random.split("client"),

@@ -18,6 +18,9 @@ void MemoryStore::commit(std::vector<Write> writes, std::uint64_t version,
   } else if (version < version_) {
     status = Error(Code::kInternal, "a commit's version is below the one before");
     left_ = 0;
+  } else if (full_ || refusing_) {
+    status = Error(Code::kExhausted, "memory: no space left");
+    refusing_ = true;
   } else {
     if (left_ > 0) --left_;
     version_ = version;

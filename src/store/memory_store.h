@@ -1,5 +1,5 @@
 // A Store that forgets: for tests, and for clusters that need not outlive the process. Answers come
-// posted on the loop; fail_after() makes it fail as a full disk does.
+// posted on the loop; fail_after() makes it fail for good, set_full() as a full disk does.
 #pragma once
 
 #include <cstdint>
@@ -20,7 +20,9 @@ class MemoryStore final : public Store {
   Result<std::uint64_t> load(const Visit& visit) override;
   void commit(std::vector<Write> writes, std::uint64_t version,
               std::function<void(Status)> done) override;
+  void resume() override { refusing_ = false; }
 
+  void set_full(bool full) { full_ = full; }
   void fail_after(int commits) { left_ = commits; }
   void delay(std::int64_t ns) { delay_ns_ = ns; }  // of every answer: a slow disk
 
@@ -33,6 +35,7 @@ class MemoryStore final : public Store {
   std::map<std::string, Entry, std::less<>> entries_;
   std::uint64_t version_ = 0;
   std::int64_t delay_ns_ = 0, due_ns_ = 0;
+  bool full_ = false, refusing_ = false;
   int left_ = -1;                                               // commits until it fails; -1: never
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // answers to nobody are dropped
 };

@@ -6,6 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstring>
 #include <deque>
@@ -21,16 +22,39 @@ namespace berth::store {
 namespace {
 
 constexpr int kApplication = 0x62727468;  // "brth", in the file's head
-constexpr int kSchema = 1;
+constexpr int kSchema = 2;
 
 constexpr const char* kMakeSchema =
     "CREATE TABLE entries(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL,"
-    " version INTEGER NOT NULL);"
+    " version INTEGER NOT NULL, sum INTEGER);"
     "CREATE TABLE latest(version INTEGER NOT NULL);"
     "INSERT INTO latest VALUES(0);"
     "PRAGMA application_id=1651668072;"
-    "PRAGMA user_version=1;";
-static_assert(kApplication == 1'651'668'072 && kSchema == 1, "kMakeSchema spells them out");
+    "PRAGMA user_version=2;";
+static_assert(kApplication == 1'651'668'072 && kSchema == 2, "kMakeSchema spells them out");
+
+// Format 1 had no checksums; what it wrote has none until it is written again.
+constexpr const char* kFromFormat1 =
+    "ALTER TABLE entries ADD COLUMN sum INTEGER;"
+    "PRAGMA user_version=2;";
+
+// Of an entry, so that a bit that flips inside a value is noticed: SQLite checks its pages' shape
+// and not what they hold. FNV-1a, 64 bits: against accidents, not against people.
+std::int64_t sum_of(std::string_view key, std::string_view value, std::uint64_t version) {
+  std::uint64_t sum = 0xcbf29ce484222325;
+  const auto add = [&sum](unsigned char byte) { sum = (sum ^ byte) * 0x100000001b3; };
+  for (const char c : key) add(static_cast<unsigned char>(c));
+  add(0xff);  // in no key
+  for (const char c : value) add(static_cast<unsigned char>(c));
+  for (int i = 0; i < 8; ++i) add(static_cast<unsigned char>(version >> (8 * i)));
+  return static_cast<std::int64_t>(sum);
+}
+
+Error damaged(const std::string& path, const std::string& why) {
+  return {Code::kInvalid, path + ": damaged (" + why +
+                              "); put a copy back in its place, or move it and its -wal file away "
+                              "to begin anew"};
+}
 
 struct CloseDb {
   void operator()(sqlite3* db) const { sqlite3_close_v2(db); }
@@ -41,6 +65,7 @@ using Statement = std::unique_ptr<sqlite3_stmt, CloseDb>;
 
 // What SQLite says, in terms of the file.
 Error sqlite_error(sqlite3* db, const std::string& path) {
+  const int cause = errno;  // of the system call that failed, when it was one
   int code = db == nullptr ? SQLITE_NOMEM : sqlite3_errcode(db);
   const char* said = db == nullptr ? "out of memory" : sqlite3_errmsg(db);
   switch (code & 0xFF) {
@@ -50,12 +75,17 @@ Error sqlite_error(sqlite3* db, const std::string& path) {
     case SQLITE_NOTADB:
       return {Code::kInvalid, path + ": not a berth store (not a SQLite file)"};
     case SQLITE_CORRUPT:
-      return {Code::kInvalid, path + ": damaged (" + said + ")"};
+      return damaged(path, said);
     case SQLITE_FULL:
       return {Code::kExhausted, path + ": no space left"};
     default:
-      return {Code::kUnavailable, path + ": " + said};
+      break;
   }
+  // A quota and a bound on the size of files are a full disk too; SQLite calls them I/O errors.
+  if ((code & 0xFF) == SQLITE_IOERR && (cause == ENOSPC || cause == EDQUOT || cause == EFBIG)) {
+    return {Code::kExhausted, path + ": no space left"};
+  }
+  return {Code::kUnavailable, path + ": " + said};
 }
 
 class Database {
@@ -125,9 +155,15 @@ Result<std::unique_ptr<Database>> Database::open(const SqliteOptions& options) {
     BERTH_CHECK(opened->run(kMakeSchema));
     BERTH_CHECK(opened->run("COMMIT;"));
   }
+  BERTH_TRY(std::int64_t format, opened->number("PRAGMA user_version;"));
+  if (format == 1) {
+    BERTH_CHECK(opened->run("BEGIN EXCLUSIVE;"));
+    BERTH_CHECK(opened->run(kFromFormat1));
+    BERTH_CHECK(opened->run("COMMIT;"));
+  }
   BERTH_CHECK(
-      opened->prepare("INSERT INTO entries(key, value, version) VALUES(?1, ?2, ?3)"
-                      " ON CONFLICT(key) DO UPDATE SET value=?2, version=?3",
+      opened->prepare("INSERT INTO entries(key, value, version, sum) VALUES(?1, ?2, ?3, ?4)"
+                      " ON CONFLICT(key) DO UPDATE SET value=?2, version=?3, sum=?4",
                       opened->put_));
   BERTH_CHECK(opened->prepare("DELETE FROM entries WHERE key=?1", opened->remove_));
   BERTH_CHECK(opened->prepare("UPDATE latest SET version=?1", opened->version_));
@@ -143,14 +179,14 @@ Status Database::check_file() {
     return Error(Code::kInvalid, path_ + ": a database of another program");
   }
   BERTH_TRY(std::int64_t schema, number("PRAGMA user_version;"));
-  if (schema != kSchema) {
+  if (schema < 1 || schema > kSchema) {
     return Error(Code::kInvalid, path_ + ": written in format " + std::to_string(schema) +
                                      ", this berth reads format " + std::to_string(kSchema));
   }
   BERTH_TRY(std::string whole, text("PRAGMA quick_check(1);"));
-  if (whole != "ok") return Error(Code::kInvalid, path_ + ": damaged (" + whole + ")");
+  if (whole != "ok") return damaged(path_, whole);
   BERTH_TRY(std::int64_t rows, number("SELECT count(*) FROM latest;"));
-  if (rows != 1) return Error(Code::kInvalid, path_ + ": damaged (no latest version)");
+  if (rows != 1) return damaged(path_, "no latest version");
   return {};
 }
 
@@ -186,11 +222,17 @@ std::string_view blob_of(sqlite3_stmt* statement, int column) {
 
 Result<std::uint64_t> Database::load(const Store::Visit& visit) {
   Statement rows;
-  BERTH_CHECK(prepare("SELECT key, value, version FROM entries ORDER BY key", rows));
+  BERTH_CHECK(prepare("SELECT key, value, version, sum FROM entries ORDER BY key", rows));
   int code = SQLITE_ROW;
   while ((code = sqlite3_step(rows.get())) == SQLITE_ROW) {
-    visit(blob_of(rows.get(), 0), blob_of(rows.get(), 1),
-          static_cast<std::uint64_t>(sqlite3_column_int64(rows.get(), 2)));
+    const std::string_view key = blob_of(rows.get(), 0), value = blob_of(rows.get(), 1);
+    const auto version = static_cast<std::uint64_t>(sqlite3_column_int64(rows.get(), 2));
+    if (sqlite3_column_type(rows.get(), 3) != SQLITE_NULL &&
+        sqlite3_column_int64(rows.get(), 3) != sum_of(key, value, version)) {
+      return damaged(
+          path_, "the entry " + std::string(key.substr(0, 200)) + " does not match its checksum");
+    }
+    visit(key, value, version);
   }
   if (code != SQLITE_DONE) return error();
   BERTH_TRY(std::int64_t latest, number("SELECT version FROM latest"));
@@ -217,6 +259,7 @@ Status Database::apply(const std::vector<Write>& writes, std::uint64_t version) 
     if (!write.remove) {
       bind_bytes(statement, 2, write.value);
       sqlite3_bind_int64(statement, 3, static_cast<std::int64_t>(version));
+      sqlite3_bind_int64(statement, 4, sum_of(write.key, write.value, version));
     }
     BERTH_CHECK(step(statement));
   }
@@ -233,6 +276,7 @@ struct Batch {
   std::uint64_t version = 0;
   std::function<void(Status)> done;
   std::size_t bytes = 0;
+  std::uint64_t round = 0;  // how often the owner had resumed
 };
 
 class SqliteStore final : public Store {
@@ -244,16 +288,19 @@ class SqliteStore final : public Store {
   Result<std::uint64_t> load(const Visit& visit) override BERTH_EXCLUDES(database_mutex_);
   void commit(std::vector<Write> writes, std::uint64_t version,
               std::function<void(Status)> done) override BERTH_EXCLUDES(mutex_);
+  void resume() override BERTH_EXCLUDES(mutex_);
 
  private:
   void work();
+  std::deque<Batch> take_waiting() BERTH_EXCLUDES(mutex_);
+  void settle(std::deque<Batch> batches, const Status& status) BERTH_EXCLUDES(mutex_);
   Status write_all(const std::deque<Batch>& batches) BERTH_EXCLUDES(database_mutex_);
   void answer(std::deque<Batch> batches, const Status& status);
   Status refusal(std::uint64_t version, std::size_t bytes) BERTH_REQUIRES(mutex_);
 
   const SqliteOptions options_;
   Loop& loop_;
-  std::optional<Counter> commits_, batches_;
+  std::optional<Counter> commits_, batches_, refused_;
   std::shared_ptr<bool> alive_ = std::make_shared<bool>(true);  // read on the loop's thread alone
 
   Mutex database_mutex_;
@@ -265,6 +312,8 @@ class SqliteStore final : public Store {
   std::size_t queued_bytes_ BERTH_GUARDED_BY(mutex_) = 0;
   std::uint64_t version_ BERTH_GUARDED_BY(mutex_);
   std::optional<Error> broken_ BERTH_GUARDED_BY(mutex_);
+  std::optional<Error> full_ BERTH_GUARDED_BY(mutex_);  // until the owner resumes
+  std::uint64_t round_ BERTH_GUARDED_BY(mutex_) = 0;
   bool stopping_ BERTH_GUARDED_BY(mutex_) = false;
   std::thread thread_;
 };
@@ -280,6 +329,10 @@ SqliteStore::SqliteStore(std::unique_ptr<Database> database, const SqliteOptions
     batches_ = metrics
                    ->counter({.name = "berth_store_batches_total",
                               .help = "Batches made durable; many may go into one transaction."})
+                   .get();
+    refused_ = metrics
+                   ->counter({.name = "berth_store_refused_total",
+                              .help = "Batches refused because the disk was full or slow."})
                    .get();
   }
   thread_ = std::thread([this] { work(); });
@@ -305,10 +358,11 @@ Status SqliteStore::refusal(std::uint64_t version, std::size_t bytes) {
     broken_ =
         Error(Code::kInternal, options_.path + ": a commit's version is below the one before");
   }
-  if (!broken_ && queued_bytes_ + bytes > options_.max_queued_bytes) {
-    broken_ = Error(Code::kExhausted, options_.path + ": the disk does not keep up");
-  }
   if (broken_) return *broken_;
+  if (!full_ && queued_bytes_ + bytes > options_.max_queued_bytes) {
+    full_ = Error(Code::kExhausted, options_.path + ": the disk does not keep up");
+  }
+  if (full_) return *full_;
   return {};
 }
 
@@ -330,9 +384,17 @@ void SqliteStore::commit(std::vector<Write> writes, std::uint64_t version,
       batch.bytes = 0;
       batch.done = [told = std::move(batch.done), refused](const Status&) { told(refused); };
     }
+    batch.round = round_;
     waiting_.push_back(std::move(batch));
   }
   arrived_.notify_one();
+}
+
+void SqliteStore::resume() {
+  MutexLock lock(mutex_);
+  if (!full_) return;
+  full_.reset();
+  ++round_;
 }
 
 void SqliteStore::work() {
@@ -340,32 +402,56 @@ void SqliteStore::work() {
   sigfillset(&all);
   pthread_sigmask(SIG_BLOCK, &all, nullptr);  // they are for main
   pthread_setname_np(pthread_self(), "berth-store");
-  bool failed = false;
+  std::optional<Error> failed;  // why the last transaction did
+  std::uint64_t failed_round = 0;
   while (true) {
-    std::deque<Batch> batches;
-    std::size_t bytes = 0;
-    Status status;
-    {
-      MutexLock lock(mutex_);
-      while (waiting_.empty() && !stopping_) arrived_.wait(mutex_);
-      if (waiting_.empty()) return;
-      std::swap(batches, waiting_);
-      if (failed) status = *broken_;
+    std::deque<Batch> batches = take_waiting();
+    if (batches.empty()) return;
+    // What was called before the owner knew of the failure may build on what failed.
+    std::deque<Batch> old;
+    while (failed && !batches.empty() &&
+           (failed->code() != Code::kExhausted || batches.front().round <= failed_round)) {
+      old.push_back(std::move(batches.front()));
+      batches.pop_front();
     }
-    if (status.ok()) status = write_all(batches);
-    for (const Batch& batch : batches) bytes += batch.bytes;
-    {
-      MutexLock lock(mutex_);
-      queued_bytes_ -= bytes;
-      if (!status.ok() && !broken_) broken_ = status.error();
+    if (!old.empty()) settle(std::move(old), *failed);
+    if (batches.empty()) continue;
+    const Status status = write_all(batches);
+    if (!status.ok()) {
+      failed = status.error();
+      failed_round = batches.front().round;
     }
-    failed = failed || !status.ok();
-    answer(std::move(batches), status);
+    settle(std::move(batches), status);
   }
+}
+
+std::deque<Batch> SqliteStore::take_waiting() {
+  std::deque<Batch> batches;
+  MutexLock lock(mutex_);
+  while (waiting_.empty() && !stopping_) arrived_.wait(mutex_);
+  std::swap(batches, waiting_);
+  return batches;
+}
+
+void SqliteStore::settle(std::deque<Batch> batches, const Status& status) {
+  std::size_t bytes = 0;
+  for (const Batch& batch : batches) bytes += batch.bytes;
+  {
+    MutexLock lock(mutex_);
+    queued_bytes_ -= bytes;
+    if (!status.ok()) {
+      std::optional<Error>& kept = status.error().code() == Code::kExhausted ? full_ : broken_;
+      // Those of a round that is over: the owner has resumed since, and knows.
+      if (!kept && batches.front().round == round_) kept = status.error();
+    }
+  }
+  if (!status.ok() && refused_) refused_->add(batches.size());
+  answer(std::move(batches), status);
 }
 
 Status SqliteStore::write_all(const std::deque<Batch>& batches) {
   MutexLock lock(database_mutex_);
+  errno = 0;  // so that what is found there after a failure is of it
   Status status = database_->run("BEGIN IMMEDIATE");
   for (const Batch& batch : batches) {
     if (status.ok() && batch.bytes > 0) status = database_->apply(batch.writes, batch.version);

@@ -1,6 +1,7 @@
 #include "store/sqlite_store.h"
 
 #include <sqlite3.h>
+#include <sys/resource.h>
 #include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -66,9 +67,9 @@ TEST_F(SqliteStoreTest, RefusesFilesThatAreNotItsOwn) {
       {"a later format",
        [&] {
          EXPECT_EQ(refusal(), "");
-         foreign("PRAGMA user_version=2;");
+         foreign("PRAGMA user_version=3;");
        },
-       "format 2"},
+       "format 3"},
       {"no latest version",
        [&] {
          EXPECT_EQ(refusal(), "");
@@ -169,7 +170,106 @@ TEST_F(SqliteStoreTest, OneOwnerAtATime) {
   EXPECT_EQ(refusal(), "");
 }
 
-TEST_F(SqliteStoreTest, TooMuchWaitingFailsForGood) {
+// A file without checksums is taken, and gets them with what is written from then on.
+TEST_F(SqliteStoreTest, ReadsTheFormatBefore) {
+  foreign(
+      "PRAGMA application_id=1651668072; PRAGMA user_version=1;"
+      "CREATE TABLE entries(id INTEGER PRIMARY KEY, key BLOB NOT NULL UNIQUE, value BLOB NOT NULL,"
+      " version INTEGER NOT NULL); CREATE TABLE latest(version INTEGER NOT NULL);"
+      "INSERT INTO latest VALUES(7); INSERT INTO entries VALUES(1, x'61', x'31', 7);");
+  for (int round = 0; round < 2; ++round) {
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok()) << store.error().to_string();
+    const Loaded found = load_all(**store);
+    EXPECT_EQ(found.entries.at("a"), std::pair(std::string("1"), std::uint64_t{7}));
+    if (round == 0) {
+      ASSERT_TRUE(commit_and_wait(on_, **store, {{"b", "2"}}, 8).ok());
+    }
+    EXPECT_EQ(load_all(**store).version, 8u);
+  }
+}
+
+// One bit inside a value, which leaves SQLite's pages in good order.
+TEST_F(SqliteStoreTest, NoticesABitThatFlippedInAValue) {
+  {
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE(commit_and_wait(on_, **store,
+                                {{"pods/a", "{\"replicas\": 1, \"here\": true}"}, {"x", "1"}}, 1)
+                    .ok());
+  }
+  std::ifstream in(path_, std::ios::binary);
+  std::string bytes((std::istreambuf_iterator<char>(in)), {});
+  const std::size_t at = bytes.find("\"replicas\": 1");
+  ASSERT_NE(at, std::string::npos);
+  bytes[at + 12] = '3';  // still JSON
+  std::ofstream(path_, std::ios::binary) << bytes;
+  auto store = open_sqlite({path_}, on_.loop);
+  ASSERT_TRUE(store.ok()) << store.error().to_string();
+  const auto loaded = (*store)->load([](auto, auto, auto) {});
+  ASSERT_FALSE(loaded.ok());
+  const std::string said = loaded.error().to_string();
+  for (const char* word : {path_.c_str(), "pods/a", "checksum", "move it"}) {
+    EXPECT_NE(said.find(word), std::string::npos) << said;
+  }
+}
+
+TEST_F(SqliteStoreTest, RefusesACutFileAndSaysWhatToDo) {
+  {
+    auto store = open_sqlite({path_}, on_.loop);
+    ASSERT_TRUE(store.ok());
+    ASSERT_TRUE(commit_and_wait(on_, **store, {{"a", std::string(100'000, 'v')}}, 1).ok());
+  }
+  std::filesystem::resize_file(path_, std::filesystem::file_size(path_) / 2);
+  const std::string said = refusal();
+  EXPECT_NE(said.find("damaged"), std::string::npos) << said;
+  EXPECT_NE(said.find("move it"), std::string::npos) << said;
+}
+
+// A disk that is full, as the kernel says it: files may not grow further.
+TEST_F(SqliteStoreTest, AFullDiskRefusesAndIsTriedAgain) {
+  auto store = open_sqlite({path_}, on_.loop);
+  ASSERT_TRUE(store.ok());
+  ASSERT_TRUE(commit_and_wait(on_, **store, {{"a", "1"}}, 1).ok());
+  const auto old_handler = std::signal(SIGXFSZ, SIG_IGN);
+  rlimit before{};
+  ASSERT_EQ(getrlimit(RLIMIT_FSIZE, &before), 0);
+  rlimit small = before;
+  small.rlim_cur = 200'000;
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &small), 0);
+
+  // Several under way at once: the first does not fit, and what was called after it goes with it.
+  std::vector<Status> answers;
+  const std::string large(500'000, 'x');
+  (*store)->commit({{"large", large}}, 2, [&](Status s) { answers.push_back(std::move(s)); });
+  (*store)->commit({{"after", "1"}}, 3, [&](Status s) { answers.push_back(std::move(s)); });
+  on_.run_until([&] { return answers.size() == 2; });
+  for (const Status& answer : answers) {
+    ASSERT_FALSE(answer.ok());
+    EXPECT_EQ(answer.error().code(), Code::kExhausted) << answer.error().to_string();
+    EXPECT_NE(answer.error().to_string().find("no space left"), std::string::npos);
+  }
+  EXPECT_FALSE(commit_and_wait(on_, **store, {{"b", "1"}}, 4).ok()) << "the owner did not resume";
+  Loaded found = load_all(**store);
+  EXPECT_EQ(found.entries.size(), 1u);
+  EXPECT_EQ(found.version, 1u);
+
+  // What fits is taken while it is still full; and all of it when there is room again.
+  (*store)->resume();
+  EXPECT_TRUE(commit_and_wait(on_, **store, {{"b", "1"}}, 5).ok());
+  ASSERT_EQ(setrlimit(RLIMIT_FSIZE, &before), 0);
+  EXPECT_TRUE(commit_and_wait(on_, **store, {{"large", large}}, 6).ok());
+  std::signal(SIGXFSZ, old_handler);
+  store->reset();
+  store = open_sqlite({path_}, on_.loop);
+  ASSERT_TRUE(store.ok()) << store.error().to_string();
+  found = load_all(**store);
+  EXPECT_EQ(found.version, 6u);
+  EXPECT_EQ(found.entries.at("large").first, large);
+  EXPECT_FALSE(found.entries.contains("after"));
+}
+
+TEST_F(SqliteStoreTest, TooMuchWaitingIsRefusedUntilItResumes) {
   auto store = open_sqlite({path_, false, 100'000}, on_.loop);
   ASSERT_TRUE(store.ok());
   EXPECT_TRUE(commit_and_wait(on_, **store, {{"a", "1"}}, 1).ok());
@@ -178,6 +278,9 @@ TEST_F(SqliteStoreTest, TooMuchWaitingFailsForGood) {
   EXPECT_EQ(large.error().code(), Code::kExhausted);
   EXPECT_FALSE(commit_and_wait(on_, **store, {{"c", "1"}}, 3).ok());
   EXPECT_EQ(load_all(**store).version, 1u);
+  (*store)->resume();
+  EXPECT_TRUE(commit_and_wait(on_, **store, {{"c", "1"}}, 4).ok());
+  EXPECT_EQ(load_all(**store).version, 4u);
 }
 
 // Writes batches until it is killed, and says through the pipe which versions were acknowledged.

@@ -2,7 +2,12 @@
 //
 // commit() is answered when the writes are durable, in the order of the calls; a batch is there as
 // a whole or not at all. After a crash load() gives exactly the batches whose answer was given, and
-// maybe some more, in order, without a gap. A failed commit fails all later ones: the owner stops.
+// maybe some more, in order, without a gap.
+//
+// A commit that fails for want of room (Code::kExhausted) is as if it had not been called. So are
+// all that were called after it, which may build on it, until the owner has taken back what they
+// did and calls resume(); from then on writing is tried again. Any other failure is for good: the
+// owner stops.
 //
 // commit() does not wait; the answer comes on the loop. One owner, one thread.
 #pragma once
@@ -33,6 +38,8 @@ class Store {
   virtual Result<std::uint64_t> load(const Visit& visit) = 0;
   virtual void commit(std::vector<Write> writes, std::uint64_t version,
                       std::function<void(Status)> done) = 0;
+  // What was refused for want of room is taken back. Nothing was refused: nothing happens.
+  virtual void resume() = 0;
 };
 
 }  // namespace berth::store

@@ -2,18 +2,20 @@
 
 #include <algorithm>
 #include <charconv>
+#include <deque>
 #include <optional>
+#include <utility>
 
 #include "text/builder.h"
 #include "text/decode.h"
 #include "text/escape.h"
+#include "text/members.h"
 
 namespace berth::text {
 
 namespace {
 
 using Tokens = std::vector<std::string>;
-using TokenSpan = std::span<const std::string>;
 
 constexpr std::size_t kDeepestPatch = 1000;  // as deep as a Builder goes
 
@@ -33,13 +35,6 @@ std::string shown_token(std::string_view token) {
   return "\"" + elide_middle(terminal_safe(token.substr(0, 256)), 60) + "\"";
 }
 
-std::size_t member_index(const Value& object, std::string_view key) {
-  const auto members = object.members();
-  const auto at =
-      std::find_if(members.begin(), members.end(), [key](const Member& m) { return m.key == key; });
-  return static_cast<std::size_t>(at - members.begin());
-}
-
 const Value* child(const Value& parent, std::string_view token) {
   if (parent.is_object()) return parent.find(token);
   const std::optional<std::size_t> index = array_index(token);
@@ -47,16 +42,103 @@ const Value* child(const Value& parent, std::string_view token) {
   return &parent.items()[*index];
 }
 
-// Applies operations to Values that share what they do not change. Values live in the inputs or
-// in arena_, so nothing here owns them; run() copies the result out.
+// A value while a patch is applied: as it came, or opened for changes. Opened once, a container
+// costs its members; after that an operation costs a logarithm (objects) or a piece (arrays).
+struct Open;
+struct Node {
+  Value value = {};
+  Open* open = nullptr;    // owned by the Patcher, so that nothing is freed by recursion
+  std::size_t height = 0;  // levels of it at most; 0: nobody asked yet
+};
+
+// Items of an array in pieces, so that inserting and removing move one piece and not all of it.
+class Pieces {
+ public:
+  static constexpr std::size_t kPiece = 512;
+
+  explicit Pieces(std::span<const Value> items) : size_(items.size()) {
+    for (std::size_t i = 0; i < items.size(); i += kPiece / 2) {
+      std::vector<Node>& piece = pieces_.emplace_back();
+      for (const Value& item : items.subspan(i, std::min(kPiece / 2, items.size() - i))) {
+        piece.push_back(Node{item});
+      }
+    }
+  }
+
+  std::size_t size() const { return size_; }
+  Node& at(std::size_t index) {
+    const std::size_t piece = find(index);
+    return pieces_[piece][index];
+  }
+  void insert(std::size_t index, const Node& node) {
+    if (pieces_.empty()) pieces_.emplace_back();
+    const std::size_t at = find(index);
+    std::vector<Node>& piece = pieces_[at];
+    piece.insert(piece.begin() + static_cast<std::ptrdiff_t>(index), node);
+    ++size_;
+    if (piece.size() <= kPiece) return;
+    std::vector<Node> second(piece.begin() + kPiece / 2, piece.end());
+    piece.resize(kPiece / 2);
+    pieces_.insert(pieces_.begin() + static_cast<std::ptrdiff_t>(at) + 1, std::move(second));
+  }
+  void remove(std::size_t index) {
+    const std::size_t at = find(index);
+    pieces_[at].erase(pieces_[at].begin() + static_cast<std::ptrdiff_t>(index));
+    if (pieces_[at].empty()) pieces_.erase(pieces_.begin() + static_cast<std::ptrdiff_t>(at));
+    --size_;
+  }
+  const std::vector<std::vector<Node>>& pieces() const { return pieces_; }
+
+ private:
+  // The piece that holds the index, which becomes the place within it; the end is in the last one.
+  std::size_t find(std::size_t& index) const {
+    std::size_t at = 0;
+    while (at + 1 < pieces_.size() && index >= pieces_[at].size()) index -= pieces_[at++].size();
+    return at;
+  }
+
+  std::vector<std::vector<Node>> pieces_;
+  std::size_t size_;
+};
+
+struct Open {
+  Pieces items;               // of an array
+  MemberTable<Node> members;  // of an object
+};
+
+bool is_array(const Node& node) { return node.value.is_array(); }
+bool is_object(const Node& node) { return node.value.is_object(); }
+bool holds_others(const Node& node) { return is_array(node) || is_object(node); }
+std::size_t size_of(const Node& node) {
+  if (node.open == nullptr) return node.value.size();
+  return is_array(node) ? node.open->items.size() : node.open->members.size();
+}
+
+// Visits what a node holds: Values in those that are as they came, Nodes in those that are open.
+template <class Visit>
+void each_child(const Node& node, const Visit& visit) {
+  if (node.open == nullptr) {
+    for (const Value& item : node.value.items()) visit(std::string_view(), Node{item});
+    for (const Member& member : node.value.members()) visit(member.key, Node{member.value});
+    return;
+  }
+  for (const std::vector<Node>& piece : node.open->items.pieces()) {
+    for (const Node& item : piece) visit(std::string_view(), item);
+  }
+  for (const auto& slot : node.open->members.slots()) {
+    if (!slot.gone) visit(slot.key, slot.value);
+  }
+}
+
+// Applies operations to one tree of Nodes; finish() copies the result out.
 class Patcher {
  public:
-  Patcher(const Value& target, const PatchOptions& options) : root_(target), options_(options) {}
+  Patcher(const Value& target, const PatchOptions& options) : root_{target}, options_(options) {}
 
   Status apply(const Value& operation);
-  Result<Document> finish() const {
+  Result<Document> finish() {
     Builder builder(options_.limits);
-    builder.deep_copy(root_);
+    write(builder, root_);
     if (builder.failed()) return builder.error().context("the patched document");
     return std::move(builder).finish();
   }
@@ -67,157 +149,238 @@ class Patcher {
   Status apply_named(std::string_view op, const Value& operation, const Tokens& path);
   Status transfer(bool move, const Value& operation, const Tokens& path);
   Status test(const Value& operation, const Tokens& path);
-  Status edit(Edit edit, const Tokens& path, const Value& value);
-  Result<Value> edited(const Value& at, TokenSpan path, Edit edit, const Value& value);
-  Result<Value> edited_object(const Value& at, std::string_view key, Edit edit, const Value& value);
-  Result<Value> edited_array(const Value& at, std::string_view token, Edit edit,
-                             const Value& value);
-  Value with_child(const Value& parent, std::string_view token, const Value& value);
-  Status charge(std::size_t nodes);
-  Status measure(const Value& value, std::size_t depth);
+  Status edit(Edit edit, const Tokens& path, Node node);
+  Status edit_object(Node& at, std::string_view key, Edit edit, const Node& node);
+  Status edit_array(Node& at, std::string_view token, Edit edit, const Node& node);
+  Open& opened(Node& node);
+  Node* child_of(Node& parent, std::string_view token);
+  Node* resolve(const Tokens& path);
+  bool same(Node& have, const Value& want);
+  Node cloned(const Node& node);
+  Result<std::size_t> height_of(const Node& node, std::size_t depth);
+  static Error too_deep() {
+    return {Code::kExhausted,
+            "the result is nested deeper than " + std::to_string(kDeepestPatch) + " levels"};
+  }
+  void count_copy(const Node& node);
+  void write(Builder& out, const Node& node);
 
-  Value root_;
+  Node root_;
   const PatchOptions& options_;
-  Arena arena_;
-  std::size_t work_ = 0;
+  Arena arena_;  // of keys
+  std::deque<Open> opened_;
+  std::size_t work_ = 0, copied_ = 0;
 };
 
-// Work is bounded like the result: a patch of copies of copies grows without end.
-Status Patcher::charge(std::size_t nodes) {
-  work_ += nodes + 1;
-  const std::size_t limit = std::min<std::size_t>(options_.limits.max_nodes, 1u << 30) * 4;
-  if (work_ <= limit) return {};
-  return Error(Code::kExhausted, "the patch touches more than " + std::to_string(limit) +
-                                     " values, which is the limit");
+Open& Patcher::opened(Node& node) {
+  if (node.open != nullptr) return *node.open;
+  Open& open = opened_.emplace_back(Open{Pieces(node.value.items()), {}});
+  for (const Member& member : node.value.members())
+    open.members.put(member.key, Node{member.value});
+  node.open = &open;
+  return open;
 }
 
-// Charges for a value that will hang at this depth. Keeps every tree within kDeepestPatch, so that
-// recursion over it is safe.
-Status Patcher::measure(const Value& value, std::size_t depth) {
-  if (depth > kDeepestPatch) {
-    return Error(Code::kExhausted,
-                 "the result is nested deeper than " + std::to_string(kDeepestPatch) + " levels");
+// Wide containers are opened to look into them, so that the next look is quick.
+Node* Patcher::child_of(Node& parent, std::string_view token) {
+  if (is_object(parent)) return opened(parent).members.find(token);
+  const std::optional<std::size_t> index = array_index(token);
+  if (!is_array(parent) || !index || *index >= size_of(parent)) return nullptr;
+  return &opened(parent).items.at(*index);
+}
+
+Node* Patcher::resolve(const Tokens& path) {
+  Node* at = &root_;
+  for (const std::string& token : path) {
+    at = child_of(*at, token);
+    if (at == nullptr) return nullptr;
   }
-  BERTH_CHECK(charge(0));
-  for (const Value& item : value.items()) BERTH_CHECK(measure(item, depth + 1));
-  for (const Member& member : value.members()) BERTH_CHECK(measure(member.value, depth + 1));
+  return at;
+}
+
+// Levels of a value, itself among them. Keeps every tree within kDeepestPatch, so that recursion
+// over it is safe. Asked once of a node, wherever it moves.
+Result<std::size_t> Patcher::height_of(const Node& node, std::size_t depth) {
+  if (node.height > 0) return node.height;
+  if (depth > kDeepestPatch) return too_deep();
+  const std::size_t limit = std::min<std::size_t>(options_.limits.max_nodes, 1u << 30) * 4;
+  if (++work_ > limit) {
+    return Error(Code::kExhausted, "the patch touches more than " + std::to_string(limit) +
+                                       " values, which is the limit");
+  }
+  std::size_t below = 0;
+  Status status;
+  each_child(node, [&](std::string_view, const Node& inner) {
+    if (!status.ok()) return;
+    auto found = height_of(inner, depth + 1);
+    if (!found.ok()) {
+      status = std::move(found).error();
+    } else {
+      below = std::max(below, *found);
+    }
+  });
+  BERTH_CHECK(status);
+  return below + 1;
+}
+
+// Stops at the limit: a copy of copies must not be walked to its end first.
+void Patcher::count_copy(const Node& node) {
+  constexpr std::size_t kOpenBytes = 64;  // what is open is really copied, the rest is shared
+  copied_ += 2 + node.value.string().size() + node.value.number_text().size();
+  if (node.open != nullptr) copied_ += kOpenBytes;
+  if (copied_ > options_.max_copied_bytes) return;
+  each_child(node, [&](std::string_view key, const Node& inner) {
+    copied_ += key.size();
+    if (copied_ <= options_.max_copied_bytes) count_copy(inner);
+  });
+}
+
+Node Patcher::cloned(const Node& node) {
+  if (node.open == nullptr) return node;  // what nobody changed may be shared
+  Node copy{node.value, &opened_.emplace_back(Open{Pieces({}), {}}), node.height};
+  each_child(node, [&](std::string_view key, const Node& inner) {
+    if (is_array(node)) {
+      copy.open->items.insert(copy.open->items.size(), cloned(inner));
+    } else {
+      copy.open->members.put(key, cloned(inner));
+    }
+  });
+  return copy;
+}
+
+Status Patcher::edit_object(Node& at, std::string_view key, Edit edit, const Node& node) {
+  MemberTable<Node>& members = opened(at).members;
+  Node* known = members.find(key);
+  if (known == nullptr && edit != Edit::kAdd) {
+    return Error(Code::kNotFound, "there is no member " + shown_token(key));
+  }
+  if (edit == Edit::kRemove) {
+    members.remove(key);
+  } else if (known != nullptr) {
+    *known = node;
+  } else {
+    members.put(arena_.copy(key), node);
+  }
   return {};
 }
 
-Value Patcher::with_child(const Value& parent, std::string_view token, const Value& value) {
-  if (parent.is_object()) {
-    Member* members = arena_.allocate<Member>(parent.size());
-    std::copy(parent.members().begin(), parent.members().end(), members);
-    members[member_index(parent, token)].value = value;
-    return Value::make_object({members, parent.size()}, parent.line());
-  }
-  Value* items = arena_.allocate<Value>(parent.size());
-  std::copy(parent.items().begin(), parent.items().end(), items);
-  items[array_index(token).value_or(0)] = value;
-  return Value::make_array({items, parent.size()}, parent.line());
-}
-
-Result<Value> Patcher::edited_object(const Value& at, std::string_view key, Edit edit,
-                                     const Value& value) {
-  const std::size_t index = member_index(at, key);
-  const bool exists = index < at.size();
-  if (!exists && edit != Edit::kAdd) {
-    return Error(Code::kNotFound, "there is no member " + shown_token(key));
-  }
-  if (edit != Edit::kRemove && exists) return with_child(at, key, value);
-  const std::size_t size = edit == Edit::kRemove ? at.size() - 1 : at.size() + 1;
-  Member* members = arena_.allocate<Member>(size);
-  Member* out = members;
-  for (const Member& member : at.members()) {
-    if (edit != Edit::kRemove || member.key != key) *out++ = member;
-  }
-  if (edit == Edit::kAdd) *out = {arena_.copy(key), value};
-  return Value::make_object({members, size}, at.line());
-}
-
-Result<Value> Patcher::edited_array(const Value& at, std::string_view token, Edit edit,
-                                    const Value& value) {
+Status Patcher::edit_array(Node& at, std::string_view token, Edit edit, const Node& node) {
+  Pieces& items = opened(at).items;
   std::optional<std::size_t> index = array_index(token);
-  if (edit == Edit::kAdd && token == "-") index = at.size();
+  if (edit == Edit::kAdd && token == "-") index = items.size();
   if (!index) {
     return invalid("found " + shown_token(token) + " for an array, want an index" +
                    (edit == Edit::kAdd ? " or -" : ""));
   }
-  const std::size_t last = edit == Edit::kAdd ? at.size() + 1 : at.size();
+  const std::size_t last = edit == Edit::kAdd ? items.size() + 1 : items.size();
   if (*index >= last) {
     return Error(Code::kNotFound, "index " + std::to_string(*index) + " is past an array of " +
-                                      std::to_string(at.size()));
+                                      std::to_string(items.size()));
   }
-  if (edit == Edit::kReplace) return with_child(at, token, value);
-  const auto items = at.items();
-  const std::size_t size = edit == Edit::kRemove ? at.size() - 1 : at.size() + 1;
-  Value* to = arena_.allocate<Value>(size);
-  Value* out = std::copy_n(items.begin(), *index, to);
-  if (edit == Edit::kAdd) *out++ = value;
-  const std::size_t resume = edit == Edit::kRemove ? *index + 1 : *index;
-  std::copy(items.begin() + static_cast<std::ptrdiff_t>(resume), items.end(), out);
-  return Value::make_array({to, size}, at.line());
+  if (edit == Edit::kAdd) {
+    items.insert(*index, node);
+  } else if (edit == Edit::kRemove) {
+    items.remove(*index);
+  } else {
+    items.at(*index) = node;
+  }
+  return {};
 }
 
-Result<Value> Patcher::edited(const Value& at, TokenSpan path, Edit edit, const Value& value) {
-  BERTH_CHECK(charge(at.size()));
-  if (!at.is_object() && !at.is_array()) {
-    return Error(Code::kNotFound, "there is no " + shown_token(path.front()) + " in a " +
-                                      std::string(name(at.kind())));
-  }
-  if (path.size() == 1) {
-    return at.is_object() ? edited_object(at, path.front(), edit, value)
-                          : edited_array(at, path.front(), edit, value);
-  }
-  const Value* next = child(at, path.front());
-  if (next == nullptr) return Error(Code::kNotFound, "there is no " + shown_token(path.front()));
-  BERTH_TRY(const Value below, edited(*next, path.subspan(1), edit, value));
-  return with_child(at, path.front(), below);
-}
-
-Status Patcher::edit(Edit edit, const Tokens& path, const Value& value) {
-  // Deeper than any document we hold: no such place, and no recursion to look for it.
+Status Patcher::edit(Edit edit, const Tokens& path, Node node) {
+  // Deeper than any document we hold: no such place.
   if (path.size() > kDeepestPatch) return Error(Code::kNotFound, "the path is too deep");
-  if (edit != Edit::kRemove) BERTH_CHECK(measure(value, path.size()));
+  if (edit != Edit::kRemove) {
+    BERTH_TRY(node.height, height_of(node, path.size()));
+    if (path.size() + node.height > kDeepestPatch) return too_deep();
+  }
   if (path.empty()) {
-    root_ = edit == Edit::kRemove ? Value() : value;
+    root_ = edit == Edit::kRemove ? Node{} : node;
     return {};
   }
-  BERTH_TRY(root_, edited(root_, path, edit, value));
-  return {};
+  Node* at = &root_;
+  for (std::size_t i = 0;; ++i) {
+    if (!holds_others(*at)) {
+      return Error(Code::kNotFound, "there is no " + shown_token(path[i]) + " in a " +
+                                        std::string(name(at->value.kind())));
+    }
+    if (at->height > 0) at->height = std::max(at->height, path.size() - i + node.height);
+    if (i + 1 == path.size()) break;
+    at = child_of(*at, path[i]);
+    if (at == nullptr) return Error(Code::kNotFound, "there is no " + shown_token(path[i]));
+  }
+  return is_object(*at) ? edit_object(*at, path.back(), edit, node)
+                        : edit_array(*at, path.back(), edit, node);
+}
+
+// As equal() of the two; costs what is wanted, however much is there.
+bool Patcher::same(Node& have, const Value& want) {
+  if (have.open == nullptr) return equal(have.value, want);
+  if (have.value.kind() != want.kind() || size_of(have) != want.size()) return false;
+  for (std::size_t i = 0; const Value& item : want.items()) {
+    if (!same(have.open->items.at(i++), item)) return false;
+  }
+  for (const Member& member : want.members()) {
+    Node* found = have.open->members.find(member.key);
+    if (found == nullptr || !same(*found, member.value)) return false;
+  }
+  return true;
 }
 
 Status Patcher::test(const Value& operation, const Tokens& path) {
   const Value* want = operation.find("value");
   if (want == nullptr) return invalid("\"value\" is missing");
-  const Value* have = resolve_pointer(root_, path);
+  Node* have = resolve(path);
   if (have == nullptr) return Error(Code::kConflict, "nothing is there to compare");
-  BERTH_CHECK(measure(*have, path.size()));
-  if (equal(*have, *want)) return {};
-  return Error(Code::kConflict, "found " + describe(*have) + ", want " + describe(*want));
+  if (same(*have, *want)) return {};
+  return Error(Code::kConflict, "found " + describe(have->value) + ", want " + describe(*want));
 }
 
 Status Patcher::transfer(bool move, const Value& operation, const Tokens& path) {
   const Value* from = operation.find("from");
   if (from == nullptr || !from->is_string()) return invalid("\"from\" is missing or not a string");
   BERTH_TRY(const Tokens source, parse_pointer(from->string()));
-  const Value* found = resolve_pointer(root_, source);
+  const Node* found = resolve(source);
   if (found == nullptr) {
     return Error(Code::kNotFound, "there is nothing at " + shown_token(from->string()));
   }
-  const Value value = *found;
-  if (!move) return edit(Edit::kAdd, path, value);
+  const Node node = *found;
+  if (!move) {
+    count_copy(node);  // before it is copied
+    if (copied_ > options_.max_copied_bytes) {
+      return Error(Code::kExhausted, "the copies of the patch are larger than " +
+                                         std::to_string(options_.max_copied_bytes) +
+                                         " bytes, which is the limit");
+    }
+    return edit(Edit::kAdd, path, cloned(node));
+  }
   if (source == path) return {};
   if (path.size() > source.size() && std::equal(source.begin(), source.end(), path.begin())) {
     return invalid("a value cannot move into itself");
   }
-  BERTH_CHECK(edit(Edit::kRemove, source, Value()));
-  return edit(Edit::kAdd, path, value);
+  BERTH_CHECK(edit(Edit::kRemove, source, {}));
+  return edit(Edit::kAdd, path, node);
+}
+
+// Recursive to kDeepestPatch, which measure() keeps.
+void Patcher::write(Builder& out, const Node& node) {
+  if (out.failed()) return;
+  if (node.open == nullptr) return out.deep_copy(node.value);
+  if (is_array(node)) {
+    out.begin_array(node.value.line());
+  } else {
+    out.begin_object(node.value.line());
+  }
+  each_child(node, [&](std::string_view key, const Node& inner) {
+    if (is_object(node)) out.key(out.copy(key), inner.value.line());
+    write(out, inner);
+  });
+  out.end();
 }
 
 Status Patcher::apply_named(std::string_view op, const Value& operation, const Tokens& path) {
   if (op == "test") return test(operation, path);
-  if (op == "remove") return edit(Edit::kRemove, path, Value());
+  if (op == "remove") return edit(Edit::kRemove, path, {});
   if (op == "move" || op == "copy") return transfer(op == "move", operation, path);
   if (op != "add" && op != "replace") {
     return invalid("found op " + shown_token(op) +
@@ -225,7 +388,7 @@ Status Patcher::apply_named(std::string_view op, const Value& operation, const T
   }
   const Value* value = operation.find("value");
   if (value == nullptr) return invalid("\"value\" is missing");
-  return edit(op == "add" ? Edit::kAdd : Edit::kReplace, path, *value);
+  return edit(op == "add" ? Edit::kAdd : Edit::kReplace, path, Node{*value});
 }
 
 Status Patcher::apply(const Value& operation) {
@@ -247,29 +410,6 @@ std::string operation_name(std::size_t index, const Value& operation) {
       std::string(op->string().substr(0, 32)) + " " + std::string(path->string().substr(0, 512));
   return out + " (" + elide_middle(terminal_safe(both), 80) + ")";
 }
-
-// Finds members by key; sorted when there are many, so that merging is not quadratic.
-class MemberIndex {
- public:
-  explicit MemberIndex(const Value& object) : object_(object) {
-    if (object.size() <= 16) return;
-    for (const Member& member : object.members()) sorted_.push_back(&member);
-    std::sort(sorted_.begin(), sorted_.end(),
-              [](const Member* a, const Member* b) { return a->key < b->key; });
-  }
-
-  const Value* find(std::string_view key) const {
-    if (sorted_.empty()) return object_.find(key);
-    const auto at =
-        std::lower_bound(sorted_.begin(), sorted_.end(), key,
-                         [](const Member* m, std::string_view k) { return m->key < k; });
-    return at != sorted_.end() && (*at)->key == key ? &(*at)->value : nullptr;
-  }
-
- private:
-  const Value& object_;
-  std::vector<const Member*> sorted_;
-};
 
 // Recursive to the depth of the patch, which a Builder has bounded.
 void merge_into(Builder& out, const Value& target, const Value& patch) {

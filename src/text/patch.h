@@ -5,7 +5,9 @@
 // A failed "test" is Code::kConflict, a missing target Code::kNotFound, a patch that is not well
 // formed Code::kInvalid, a result over Limits Code::kExhausted.
 //
-// Cost: each operation copies the containers on its path; the result is copied once.
+// Cost: a container on the path of an operation is opened once, for what it holds; from then on an
+// operation costs a logarithm of an object and a piece of an array, whatever their size. The result
+// is copied once. Copies are bounded in bytes, so that copies of copies do not grow without end.
 #pragma once
 
 #include <string>
@@ -20,6 +22,7 @@ namespace berth::text {
 struct PatchOptions {
   Limits limits = {};  // of the result
   std::size_t max_operations = 10'000;
+  std::size_t max_copied_bytes = 3 * 1024 * 1024;  // by "copy", all of them together
 };
 
 // patch is an array of operations: add, remove, replace, move, copy, test.

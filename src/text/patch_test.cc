@@ -2,6 +2,11 @@
 
 #include <gtest/gtest.h>
 
+#include <functional>
+#include <memory>
+#include <vector>
+
+#include "base/growth_for_test.h"
 #include "text/json.h"
 
 namespace berth::text {
@@ -123,6 +128,108 @@ TEST(JsonPatch, CopiesOfCopiesAreBounded) {
   auto out = apply_json_patch(target->root(), parsed->root(), {.limits = {.max_nodes = 10'000}});
   ASSERT_FALSE(out.ok());
   EXPECT_EQ(out.error().code(), Code::kExhausted) << out.error().to_string();
+}
+
+// Every operation against a target that grows with their number.
+TEST(JsonPatch, OperationsDoNotCostTheWholeDocument) {
+  struct Case {
+    const char* name;
+    std::function<std::string(int)> operation;
+  };
+  const Case cases[] = {
+      {"insert", [](int) { return R"({"op":"add","path":"/list/0","value":1})"; }},
+      {"remove", [](int) { return R"({"op":"remove","path":"/list/7"})"; }},
+      {"replace", [](int) { return R"({"op":"replace","path":"/list/7","value":1})"; }},
+      {"member",
+       [](int i) {
+         return R"({"op":"add","path":"/map/n)" + std::to_string(i) + R"(","value":1})";
+       }},
+      {"unmember",
+       [](int i) { return R"({"op":"remove","path":"/map/k)" + std::to_string(i) + "\"}"; }},
+      {"test",
+       [](int i) {
+         return R"({"op":"test","path":"/map/k)" + std::to_string(i) + R"(","value":1})";
+       }},
+      {"move",
+       [](int i) {
+         return i % 2 == 0 ? R"({"op":"move","from":"/list","path":"/other"})"
+                           : R"({"op":"move","from":"/other","path":"/list"})";
+       }},
+      {"copy",
+       [](int i) {
+         return R"({"op":"copy","from":"/map/k1","path":"/map/c)" + std::to_string(i) + "\"}";
+       }},
+  };
+  for (const Case& c : cases) {
+    const double growth = growth_of(300, [&](int n) {
+      std::string target = R"({"list":[0)", map = "\"k\":1", patch = "[";
+      for (int i = 0; i < 20 * n; ++i) target += ",1";
+      for (int i = 0; i < 5 * n; ++i) map += ",\"k" + std::to_string(i) + "\":1";
+      for (int i = 0; i < n; ++i) patch += c.operation(i) + ",";
+      patch.back() = ']';
+      auto t =
+          std::make_shared<Document>(std::move(*parse_json(target + "],\"map\":{" + map + "}}")));
+      auto p = std::make_shared<Document>(std::move(*parse_json(patch)));
+      return [t, p, &c] {
+        const auto out = apply_json_patch(t->root(), p->root());
+        EXPECT_TRUE(out.ok()) << c.name << ": " << out.error().to_string();
+      };
+    });
+    EXPECT_LT(growth, kNotQuadratic) << c.name;
+  }
+}
+
+// Against a plain model: the order of members, items in the middle, values that move and come back.
+TEST(JsonPatch, ManyOperationsGiveWhatOneByOneGives) {
+  std::string target = R"({"list":[)", patch = "[";
+  for (int i = 0; i < 3'000; ++i) target += std::to_string(i) + ",";
+  target.back() = ']';
+  std::vector<int> list(3'000);
+  for (int i = 0; i < 3'000; ++i) list[static_cast<std::size_t>(i)] = i;
+  std::uint32_t seed = 7;
+  for (int i = 0; i < 4'000; ++i) {
+    seed = seed * 1'664'525 + 1'013'904'223;
+    const std::size_t at = (seed >> 8) % list.size();
+    const std::string path = "\"path\":\"/list/" + std::to_string(at) + "\"";
+    const auto place = list.begin() + static_cast<std::ptrdiff_t>(at);
+    switch (seed % 4) {
+      case 0:
+        list.erase(place);
+        patch += "{\"op\":\"remove\"," + path + "},";
+        break;
+      case 1:
+        *place = -i;
+        patch += "{\"op\":\"replace\"," + path + ",\"value\":" + std::to_string(-i) + "},";
+        break;
+      default:
+        list.insert(place, i);
+        patch += "{\"op\":\"add\"," + path + ",\"value\":" + std::to_string(i) + "},";
+    }
+  }
+  patch.back() = ']';
+  std::string want = R"({"list":[)";
+  for (const int one : list) want += std::to_string(one) + ",";
+  want.back() = ']';
+  EXPECT_EQ(patched((target + "}").c_str(), patch.c_str()), want + "}");
+}
+
+TEST(JsonPatch, CopiesAreBoundedInBytes) {
+  const std::string target = R"({"a":")" + std::string(1'000, 'x') + "\"}";
+  std::string patch = "[";
+  for (int i = 0; i < 9; ++i) {
+    patch += R"({"op":"copy","from":"/a","path":"/a)" + std::to_string(i) + R"("},)";
+  }
+  patch.back() = ']';
+  const auto run = [&](std::size_t most) {
+    return apply_json_patch(parse_json(target)->root(), parse_json(patch)->root(),
+                            {.max_copied_bytes = most});
+  };
+  EXPECT_TRUE(run(10'000).ok());
+  const auto refused = run(8'000);
+  ASSERT_FALSE(refused.ok());
+  EXPECT_EQ(refused.error().code(), Code::kExhausted);
+  EXPECT_NE(refused.error().to_string().find("8000 bytes"), std::string::npos)
+      << refused.error().to_string();
 }
 
 TEST(JsonPatch, DepthOfTheResultIsBounded) {

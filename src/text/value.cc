@@ -6,6 +6,7 @@
 #include <limits>
 #include <vector>
 
+#include "text/identity.h"
 #include "text/json_writer.h"
 
 namespace berth::text {
@@ -153,6 +154,46 @@ bool equal(const Value& a, const Value& b) {
       return equal_objects(a, b);
   }
   return false;
+}
+
+namespace {
+
+void append_identity(std::string& out, const Value& value) {
+  switch (value.kind()) {
+    case Kind::kNumber: {
+      const Decimal d = decompose(value.number_text());
+      out.append(d.negative ? "-" : "+").append(d.digits);
+      out.append("e").append(std::to_string(d.exponent)).append(";");
+      return;
+    }
+    case Kind::kArray:
+      out += '[';
+      for (const Value& item : value.items()) append_identity(out, item);
+      out += ']';
+      return;
+    case Kind::kObject: {
+      std::vector<Member> members(value.members().begin(), value.members().end());
+      std::sort(members.begin(), members.end(),
+                [](const Member& x, const Member& y) { return x.key < y.key; });
+      out += '{';
+      for (const Member& member : members) {
+        append_json_string(out, member.key);
+        append_identity(out, member.value);
+      }
+      out += '}';
+      return;
+    }
+    default:
+      out += to_json(value);  // no two of these begin alike
+  }
+}
+
+}  // namespace
+
+std::string identity_of(const Value& value) {
+  std::string out;
+  append_identity(out, value);
+  return out;
 }
 
 std::string to_json(const Value& value) {

@@ -146,6 +146,24 @@ ApiError internal_error(std::string_view message) {
   return error;
 }
 
+ApiError body_too_large(std::size_t limit) {
+  ApiError error;
+  error.code = 413;
+  error.reason = "RequestEntityTooLarge";
+  error.message = "Request entity too large: limit is " + std::to_string(limit);
+  return error;
+}
+
+ApiError no_room(std::string_view why) {
+  ApiError error;
+  error.code = 507;
+  error.reason = "InsufficientStorage";
+  error.message = std::string(why) +
+                  "; nothing was written, and reading goes on. Make room on that file system: "
+                  "writes are taken again at once, without a restart";
+  return error;
+}
+
 ApiError unsupported_media_type(std::string_view accepted) {
   return plain(415, "UnsupportedMediaType",
                "the body of the request was in an unknown format - accepted media types include: " +

@@ -42,6 +42,8 @@ ApiError method_not_allowed(GroupResource resource, std::string_view action);
 ApiError expired(std::string_view message);
 ApiError unauthorized();
 ApiError internal_error(std::string_view message);
+ApiError body_too_large(std::size_t limit);
+ApiError no_room(std::string_view why);  // the disk is full: 507, and what to do
 ApiError unsupported_media_type(std::string_view accepted);
 ApiError not_acceptable(std::string_view accepted);
 ApiError too_many_requests(std::string_view message, int retry_after_seconds);

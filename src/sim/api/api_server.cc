@@ -27,6 +27,10 @@ void ApiServer::handle(text::HttpRequest request, std::shared_ptr<serve::Exchang
 
 void ApiServer::set_fault_hook(FaultHook hook) { state_->server.fault_hook = std::move(hook); }
 
+void ApiServer::on_full(std::function<void(const Error*)> full) {
+  state_->server.told_full = std::move(full);
+}
+
 void ApiServer::on_broken(std::function<void(const Error&)> broken) {
   state_->server.told_broken = std::move(broken);
 }

@@ -30,7 +30,10 @@ struct ApiServerOptions {
   std::size_t history = 20'000;     // changes kept for watches; older ones are 410 Gone
   std::int64_t bookmark_ns = 60'000'000'000;
   std::int64_t event_ttl_ns = 3'600'000'000'000;
-  std::size_t max_object_bytes = 1'500'000;
+  // As kube-apiserver's: of a request, and of an object in the store (there: etcd's bound), of
+  // built-in kinds a third more.
+  std::size_t max_body_bytes = 3 * 1024 * 1024;
+  std::size_t max_object_bytes = 1536 * 1024;
   // How admission webhooks are called: a POST whose target is the whole URL, scheme and host
   // included. None: a configured webhook is a call that failed.
   kube::Transport* webhooks = nullptr;
@@ -73,6 +76,8 @@ class ApiServer {
   void set_fault_hook(FaultHook hook);
   // The store failed; the server answers 500 from then on.
   void on_broken(std::function<void(const Error&)> broken);
+  // The store has no room: writes are answered 507, reads go on. nullptr: there is room again.
+  void on_full(std::function<void(const Error*)> full);
 
   std::uint64_t version() const;  // the latest committed
   std::size_t objects() const;

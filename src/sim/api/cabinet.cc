@@ -38,7 +38,10 @@ Shelf* Cabinet::find_shelf(std::string_view name) {
 
 void Cabinet::restore(Shelf& shelf, const ObjectPtr& object) {
   Entry& entry = shelf.entries[object_key(object->ns, object->name)];
-  if (!entry.committed) ++objects_;
+  if (!entry.committed) {
+    ++objects_;
+    ++shelf.committed_size;
+  }
   entry.committed = entry.latest = object;
 }
 
@@ -63,19 +66,46 @@ void Cabinet::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
   writes[0].remove = gone;
   if (!gone) writes[0].value = object->json;
   const std::uint64_t version = object->version;
+  under_way_.emplace_back(&shelf, key);
   store_.commit(std::move(writes), version,
                 [weak = std::weak_ptr<Cabinet*>(self_), at = &shelf, object = std::move(object),
                  gone, done = std::move(done)](const Status& status) {
                   const auto self = weak.lock();
                   if (!self) return;
-                  Cabinet& cabinet = **self;
-                  if (status.ok()) {
-                    cabinet.arrived(*at, object, gone);
-                  } else if (!std::exchange(cabinet.broken_, true) && cabinet.told_broken_) {
-                    cabinet.told_broken_(status.error());
-                  }
+                  (*self)->answered(*at, object, gone, status);
                   if (done) done(status);
                 });
+}
+
+void Cabinet::answered(Shelf& shelf, const ObjectPtr& object, bool gone, const Status& status) {
+  under_way_.pop_front();
+  if (status.ok()) {
+    arrived(shelf, object, gone);
+    if (std::exchange(full_, false) && told_full_) told_full_(nullptr);
+  } else if (status.error().code() == Code::kExhausted) {
+    if (doomed_ > 0) {
+      --doomed_;
+      return;
+    }
+    under_way_.emplace_front(&shelf, object_key(object->ns, object->name));
+    take_back(status.error());
+  } else if (!std::exchange(broken_, true) && told_broken_) {
+    told_broken_(status.error());
+  }
+}
+
+// The store fails all that are under way: they were called before it was told to go on.
+void Cabinet::take_back(const Error& error) {
+  for (const auto& [shelf, key] : under_way_) {
+    const auto found = shelf->entries.find(key);
+    if (found == shelf->entries.end()) continue;
+    found->second.latest = found->second.committed;
+    if (!found->second.latest) shelf->entries.erase(found);
+  }
+  under_way_.pop_front();  // the one that is being answered
+  doomed_ = under_way_.size();
+  store_.resume();
+  if (!std::exchange(full_, true) && told_full_) told_full_(&error);
 }
 
 void Cabinet::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
@@ -92,11 +122,17 @@ void Cabinet::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
                                : Change::Type::kModified;
   if (gone) {
     entry.committed = nullptr;
-    if (change.prev) --objects_;
+    if (change.prev) {
+      --objects_;
+      --shelf.committed_size;
+    }
     if (!entry.latest) shelf.entries.erase(found);
   } else {
     entry.committed = object;
-    if (!change.prev) ++objects_;
+    if (!change.prev) {
+      ++objects_;
+      ++shelf.committed_size;
+    }
   }
   bytes_ += object->json.size();
   order_.push_back(&shelf);
@@ -125,7 +161,8 @@ void Cabinet::forget_history() {
 }
 
 std::vector<ObjectPtr> Cabinet::range(const Shelf& shelf, std::string_view first,
-                                      std::string_view last, std::uint64_t version) const {
+                                      std::string_view last, std::uint64_t version,
+                                      std::size_t most) const {
   // What later changes did, undone: the first change of a key after the version knows what was
   // there before.
   std::map<std::string, ObjectPtr, std::less<>> undone;
@@ -137,7 +174,8 @@ std::vector<ObjectPtr> Cabinet::range(const Shelf& shelf, std::string_view first
   }
   std::vector<ObjectPtr> found;
   auto old = undone.begin();
-  for (auto at = shelf.entries.lower_bound(first); at != shelf.entries.end(); ++at) {
+  for (auto at = shelf.entries.lower_bound(first); at != shelf.entries.end() && found.size() < most;
+       ++at) {
     if (!last.empty() && at->first >= last) break;
     for (; old != undone.end() && old->first < at->first; ++old) {
       if (old->second) found.push_back(old->second);
@@ -149,9 +187,10 @@ std::vector<ObjectPtr> Cabinet::range(const Shelf& shelf, std::string_view first
       found.push_back(at->second.committed);
     }
   }
-  for (; old != undone.end(); ++old) {
+  for (; old != undone.end() && found.size() < most; ++old) {
     if (old->second) found.push_back(old->second);
   }
+  if (found.size() > most) found.resize(most);
   return found;
 }
 

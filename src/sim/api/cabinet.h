@@ -5,6 +5,9 @@
 // next write builds while its predecessor is still on its way to the disk. Commits are answered in
 // order, so a change becomes visible, is told to the listener and answered in that order too.
 //
+// A write that the disk has no room for is taken back, with all that were made after it and were
+// not answered yet: what was written last is then again what is committed, and writing goes on.
+//
 // History is bounded by count and by bytes; what falls off raises the shelf's floor, and whoever
 // asks for something older is told that it is gone. On the loop's thread.
 #pragma once
@@ -16,6 +19,7 @@
 #include <memory>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "sim/api/object.h"
@@ -42,7 +46,8 @@ struct Shelf {
   KindPtr kind;      // the stored version
   std::map<std::string, Entry, std::less<>> entries;
   std::deque<Change> history;
-  std::uint64_t floor = 0;  // versions below it are forgotten
+  std::uint64_t floor = 0;         // versions below it are forgotten
+  std::size_t committed_size = 0;  // entries that are committed
 
   ObjectPtr latest(std::string_view key) const;
   ObjectPtr committed(std::string_view key) const;
@@ -70,23 +75,29 @@ class Cabinet {
   std::uint64_t reserve() { return ++latest_; }  // for the write that follows at once
   std::size_t objects() const { return objects_; }
   bool broken() const { return broken_; }
+  bool full() const { return full_; }  // the last write was refused for want of room
 
   // The version in the object must be the one reserved last.
   void put(Shelf& shelf, ObjectPtr object, Done done);
   void remove(Shelf& shelf, ObjectPtr tombstone, Done done);
 
-  // The objects with keys in [first, last) as they were at that version, which is not below the
-  // floor. last "" is the end. O(objects in range + history after it).
+  // The first objects, at most so many, with keys in [first, last) as they were at that version,
+  // which is not below the floor. last "" is the end. O(objects given + history after it).
   std::vector<ObjectPtr> range(const Shelf& shelf, std::string_view first, std::string_view last,
-                               std::uint64_t version) const;
+                               std::uint64_t version,
+                               std::size_t most = static_cast<std::size_t>(-1)) const;
   void forget_history();
 
   void set_listener(Listener listener) { listener_ = std::move(listener); }
   void on_broken(std::function<void(const Error&)> broken) { told_broken_ = std::move(broken); }
+  // There is no room for writes; nullptr: there is again. Told when it changes.
+  void on_full(std::function<void(const Error*)> full) { told_full_ = std::move(full); }
 
  private:
   void write(Shelf& shelf, ObjectPtr object, bool gone, Done done);
   void arrived(Shelf& shelf, const ObjectPtr& object, bool gone);
+  void answered(Shelf& shelf, const ObjectPtr& object, bool gone, const Status& status);
+  void take_back(const Error& error);
   void trim();
 
   store::Store& store_;
@@ -96,9 +107,13 @@ class Cabinet {
   std::size_t bytes_ = 0;
   std::uint64_t latest_ = 0, committed_ = 0;
   std::size_t objects_ = 0;
-  bool broken_ = false;
+  // Writes on their way to the disk, in order; of the first doomed_ it is known that they fail.
+  std::deque<std::pair<Shelf*, std::string>> under_way_;
+  std::size_t doomed_ = 0;
+  bool broken_ = false, full_ = false;
   Listener listener_;
   std::function<void(const Error&)> told_broken_;
+  std::function<void(const Error*)> told_full_;
   std::shared_ptr<Cabinet*> self_;  // what answers that come late look at
 };
 

@@ -110,9 +110,9 @@ void Server::finish_crd(const std::string& name) {
     for (const auto& [key, entry] : shelf->entries) {
       if (entry.latest && !entry.latest->terminating) keys.push_back(key);
     }
-    for (const std::string& key : keys) {
+    in_slices<std::string>(std::move(keys), [this, type](const std::string& key) {
       delete_object(type, key, {}, [](const MaybeError&, const Deleted&) {});
-    }
+    });
     return;  // comes back when the last one is gone
   }
   rewrite(*crds, name, [](Tree& tree, const Value& root) -> std::optional<Value> {

@@ -185,7 +185,7 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
   }
   const ObjectPtr stored = make_object(*shelf.kind, tree, object, cabinet.reserve());
   const auto told = [stored, gone, done = std::move(done)](const Status& status) {
-    if (!status.ok()) return done(internal_error(status.error().to_string()), {});
+    if (!status.ok()) return done(store_error(status.error()), {});
     done(std::nullopt, {stored, gone});
   };
   if (gone) {
@@ -245,23 +245,27 @@ void Server::remove_collection(const RequestPtr& request) {
     if (selects(selection, *shelf.kind, *entry.latest)) chosen.push_back(entry.latest);
   }
   struct Pending {
+    std::vector<ObjectPtr> chosen;
     std::size_t left = 0;
     MaybeError first;
   };
   auto pending = std::make_shared<Pending>();
   pending->left = chosen.size() + 1;
-  const auto told = [this, request, pending, chosen](const MaybeError& error, const Deleted&) {
+  pending->chosen = chosen;
+  const auto told = [this, request, pending](const MaybeError& error, const Deleted&) {
     if (error && error->code != 404 && !pending->first) pending->first = error;
     if (--pending->left > 0) return;
     if (pending->first) return request->fail(*pending->first);
     ListAnswer meta;
     meta.version = cabinet.committed();
-    request->answer(200, render_list(*request, chosen, meta, loop.wall().now_ns()));
+    answer_list(request, std::move(pending->chosen), meta);
   };
-  for (const ObjectPtr& object : chosen) {
-    delete_object(request->type, object_key(object->ns, object->name), wish, told);
-  }
-  told(std::nullopt, {});
+  in_slices<ObjectPtr>(
+      std::move(chosen),
+      [this, request, wish, told](const ObjectPtr& object) {
+        delete_object(request->type, object_key(object->ns, object->name), wish, told);
+      },
+      [told] { told(std::nullopt, {}); });
 }
 
 }  // namespace berth::sim::api

@@ -101,13 +101,6 @@ MaybeError Server::decode_body(Request& request, Tree& tree, Value& out) const {
   if (!media.empty() && media != "application/json" && !yaml) {
     return unsupported_media_type(kBodyTypes);
   }
-  if (request.http.body.size() > options.max_object_bytes * 2) {
-    ApiError error = bad_request("Request entity too large: limit is " +
-                                 std::to_string(options.max_object_bytes * 2));
-    error.code = 413;
-    error.reason = "RequestEntityTooLarge";
-    return error;
-  }
   auto body = parse_body(request.http.body, yaml);
   const Kind& kind = *request.type->kind;
   if (!body.ok()) {
@@ -180,6 +173,22 @@ void Server::carry_out(const DraftPtr& draft) {
   });
 }
 
+ApiError Server::store_error(const Error& error) {
+  return error.code() == Code::kExhausted ? no_room(error.message())
+                                          : internal_error(error.to_string());
+}
+
+// Worded as kube-apiserver words it, whose store says no.
+MaybeError Server::check_size(const Kind& kind, const Object& object) const {
+  // There, objects of built-in kinds are smaller by some as protobuf.
+  const std::size_t limit =
+      kind.custom ? options.max_object_bytes : options.max_object_bytes * 4 / 3;
+  if (object.json.size() <= limit) return std::nullopt;
+  ApiError error;
+  error.message = "etcdserver: request is too large";
+  return error;
+}
+
 void Server::answer_stored(Request& request, int status, const ObjectPtr& object) {
   request.answer(status, render_for(request, *object, loop.wall().now_ns()));
 }
@@ -223,9 +232,10 @@ void Server::commit(const DraftPtr& draft) {
   }
   if (cabinet.broken()) return request.fail(internal_error("the store failed"));
   const ObjectPtr object = make_object(*shelf.kind, draft->tree, stored, cabinet.reserve());
+  if (auto error = check_size(kind, *object)) return request.fail(*error);
   const auto done = [this, draft, object, status](const Status& committed) {
     if (!committed.ok()) {
-      return draft->request->fail(internal_error(committed.error().to_string()));
+      return draft->request->fail(store_error(committed.error()));
     }
     if (draft->answer) return draft->answer(object);
     answer_stored(*draft->request, status, object);

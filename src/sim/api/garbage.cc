@@ -51,42 +51,59 @@ bool text_has(const Object& object, std::string_view word) {
 }  // namespace
 
 void Server::index_owners(Shelf& shelf, const Change& change) {
-  const std::pair<std::string, std::string> place{shelf.name,
-                                                  object_key(change.now->ns, change.now->name)};
+  const Object& now = *change.now;
+  const std::pair<std::string, std::string> place{shelf.name, object_key(now.ns, now.name)};
   if (change.prev) {
     for (const Owner& owner : change.prev->owners) {
       const auto found = dependents.find(owner.uid);
       if (found == dependents.end()) continue;
-      found->second.erase(place);
-      if (found->second.empty()) dependents.erase(found);
+      found->second.places.erase(place);
+      if (owner.blocks) --found->second.blocking;
+      if (found->second.places.empty()) dependents.erase(found);
     }
   }
   if (change.type == Change::Type::kDeleted) {
-    by_uid.erase(change.now->uid);
+    by_uid.erase(now.uid);
+    const auto home = in_namespace.find(now.ns);
+    if (change.prev && home != in_namespace.end() && --home->second == 0) in_namespace.erase(home);
     return;
   }
-  by_uid[change.now->uid] = {&shelf, place.second};
-  for (const Owner& owner : change.now->owners) dependents[owner.uid].insert(place);
+  by_uid[now.uid] = {&shelf, place.second};
+  for (const Owner& owner : now.owners) {
+    Dependents& owned = dependents[owner.uid];
+    owned.places.insert(place);
+    if (owner.blocks) ++owned.blocking;
+  }
+  if (!change.prev && !now.ns.empty()) ++in_namespace[now.ns];
 }
 
 void Server::collect(Shelf& shelf, const Change& change) {
   const Object& now = *change.now;
   const std::string key = object_key(now.ns, now.name);
+  const Shelf* namespaces = cabinet.find_shelf("namespaces");
+  const ObjectPtr home =
+      now.ns.empty() || namespaces == nullptr ? nullptr : namespaces->latest(now.ns);
+  const bool home_goes = home && home->terminating;
   if (change.type == Change::Type::kDeleted) {
-    if (dependents.count(now.uid) > 0) {
-      later([this, uid = now.uid] { collect_dependents(uid); });
+    const auto owned = dependents.find(now.uid);
+    if (owned != dependents.end()) {
+      using Place = std::pair<std::string, std::string>;
+      std::vector<Place> places(owned->second.places.begin(), owned->second.places.end());
+      later([this, places = std::move(places)]() mutable {
+        in_slices<Place>(std::move(places), [this](const Place& place) {
+          if (Shelf* at = cabinet.find_shelf(place.first)) check_owners(*at, place.second);
+        });
+      });
     }
-    // An owner that goes in the foreground waits for those it owns.
+    // An owner that goes in the foreground waits for the last of those that hold it back.
     for (const Owner& owner : now.owners) {
       const auto found = by_uid.find(owner.uid);
       if (found == by_uid.end()) continue;
-      later([this, place = found->second] { settle_owner(*place.first, place.second); });
+      const auto others = dependents.find(owner.uid);
+      if (others != dependents.end() && others->second.blocking > 0) continue;
+      later([this, place = found->second] { release_owner(*place.first, place.second); });
     }
-    if (!now.ns.empty()) {
-      const Shelf* namespaces = cabinet.find_shelf("namespaces");
-      const ObjectPtr home = namespaces ? namespaces->latest(now.ns) : nullptr;
-      if (home && home->terminating) settle_namespace(now.ns);
-    }
+    if (home_goes && in_namespace.count(now.ns) == 0) settle_namespace(now.ns);
     // The last object of a definition that waits for it.
     const TypePtr type = registry.of_shelf(shelf);
     if (type && !type->crd.empty() && shelf.entries.empty()) {
@@ -101,6 +118,25 @@ void Server::collect(Shelf& shelf, const Change& change) {
     later([this, at_shelf = &shelf, key] { check_owners(*at_shelf, key); });
   }
   if (shelf.name == "namespaces" && now.terminating) settle_namespace(now.name);
+  if (home_goes && !change.prev) settle_namespace(now.ns);  // it was on its way before
+}
+
+void Server::settle_all() {
+  struct Left {
+    Shelf* shelf;
+    std::string key;
+  };
+  std::vector<Left> left;
+  for (const auto& [name, shelf] : cabinet.shelves()) {
+    for (const auto& [key, entry] : shelf->entries) {
+      if (!entry.latest) continue;
+      if (name == "namespaces" && entry.latest->terminating) settle_namespace(key);
+      if (entry.latest->terminating || !entry.latest->owners.empty()) {
+        left.push_back({shelf.get(), key});
+      }
+    }
+  }
+  in_slices<Left>(std::move(left), [this](const Left& one) { settle_owner(*one.shelf, one.key); });
 }
 
 // An owner that is terminating and waits for us: orphans let go, or dependents go first.
@@ -108,77 +144,71 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
   const ObjectPtr owner = shelf.latest(key);
   if (!owner) return;
   if (!owner->terminating) return check_owners(shelf, key);
-  if (text_has(*owner, "\"orphan\"")) {
-    orphan_dependents(owner->uid);
-    rewrite(shelf, key, [](Tree& tree, const Value& root) -> std::optional<Value> {
-      if (!has_finalizer(root, kOrphanFinalizer)) return std::nullopt;
-      return without_finalizer(tree, root, kOrphanFinalizer);
-    });
-    return;
+  const bool orphan = text_has(*owner, "\"orphan\"");
+  if (!orphan && !text_has(*owner, "\"foregroundDeletion\"")) return;
+  using Place = std::pair<std::string, std::string>;
+  std::vector<Place> places;
+  if (const auto found = dependents.find(owner->uid); found != dependents.end()) {
+    places.assign(found->second.places.begin(), found->second.places.end());
   }
-  if (!text_has(*owner, "\"foregroundDeletion\"")) return;
-  bool blocked = false;
-  const auto found = dependents.find(owner->uid);
-  if (found != dependents.end()) {
-    const auto places = found->second;
-    for (const auto& [name, dependent] : places) {
-      Shelf* place = cabinet.find_shelf(name);
-      const ObjectPtr object = place ? place->latest(dependent) : nullptr;
-      if (!object) continue;
-      for (const Owner& reference : object->owners) {
-        if (reference.uid == owner->uid && reference.blocks) blocked = true;
-      }
-      if (object->terminating) continue;
-      DeleteWish wish;
-      wish.propagation = "Foreground";
-      wish.uid = object->uid;
-      if (const TypePtr type = registry.of_shelf(*place)) {
-        delete_object(type, dependent, wish, [](const MaybeError&, const Deleted&) {});
-      }
-    }
-  }
-  if (blocked) return;  // comes back when the last of them goes
-  rewrite(shelf, key, [](Tree& tree, const Value& root) -> std::optional<Value> {
-    if (!has_finalizer(root, kForegroundFinalizer)) return std::nullopt;
-    return without_finalizer(tree, root, kForegroundFinalizer);
+  in_slices<Place>(
+      std::move(places),
+      [this, orphan, uid = owner->uid](const Place& place) {
+        Shelf* at_shelf = cabinet.find_shelf(place.first);
+        const ObjectPtr object = at_shelf ? at_shelf->latest(place.second) : nullptr;
+        if (!object) return;
+        if (orphan) {
+          rewrite(*at_shelf, place.second, [&](Tree& tree, const Value& root) {
+            return std::optional<Value>(without_owner(
+                tree, root, [&](const Value& one) { return string_at(one, {"uid"}) == uid; }));
+          });
+        } else if (!object->terminating) {
+          DeleteWish wish;
+          wish.propagation = "Foreground";
+          wish.uid = object->uid;
+          if (const TypePtr type = registry.of_shelf(*at_shelf)) {
+            delete_object(type, place.second, wish, [](const MaybeError&, const Deleted&) {});
+          }
+        }
+      },
+      [this, at_shelf = &shelf, key] { release_owner(*at_shelf, key); });
+}
+
+// Lets an owner go that nothing holds back any more.
+void Server::release_owner(Shelf& shelf, const std::string& key) {
+  const ObjectPtr owner = shelf.latest(key);
+  if (!owner || !owner->terminating) return;
+  const bool orphan = text_has(*owner, "\"orphan\"");
+  const auto owned = dependents.find(owner->uid);
+  if (!orphan && owned != dependents.end() && owned->second.blocking > 0) return;
+  const std::string_view finalizer = orphan ? kOrphanFinalizer : kForegroundFinalizer;
+  rewrite(shelf, key, [finalizer](Tree& tree, const Value& root) -> std::optional<Value> {
+    if (!has_finalizer(root, finalizer)) return std::nullopt;
+    return without_finalizer(tree, root, finalizer);
   });
 }
 
-void Server::orphan_dependents(const std::string& owner_uid) {
-  const auto found = dependents.find(owner_uid);
-  if (found == dependents.end()) return;
-  const auto places = found->second;
-  for (const auto& [name, key] : places) {
-    Shelf* shelf = cabinet.find_shelf(name);
-    if (shelf == nullptr) continue;
-    rewrite(*shelf, key, [&](Tree& tree, const Value& root) -> std::optional<Value> {
-      return without_owner(
-          tree, root, [&](const Value& owner) { return string_at(owner, {"uid"}) == owner_uid; });
-    });
-  }
-}
-
-void Server::collect_dependents(const std::string& owner_uid) {
-  const auto found = dependents.find(owner_uid);
-  if (found == dependents.end()) return;
-  const auto places = found->second;
-  for (const auto& [name, key] : places) {
-    if (Shelf* shelf = cabinet.find_shelf(name)) check_owners(*shelf, key);
-  }
-}
-
 // An object all of whose owners are gone goes too; owners that are gone among others are forgotten.
+// One whose owner waits in the foreground goes before it.
 void Server::check_owners(Shelf& shelf, const std::string& key) {
   const ObjectPtr object = shelf.latest(key);
   if (!object || object->owners.empty() || object->terminating) return;
   std::size_t missing = 0;
+  bool awaited = false;
   for (const Owner& owner : object->owners) {
-    if (by_uid.count(owner.uid) == 0) ++missing;
+    const auto found = by_uid.find(owner.uid);
+    if (found == by_uid.end()) {
+      ++missing;
+      continue;
+    }
+    const ObjectPtr waits = found->second.first->latest(found->second.second);
+    awaited =
+        awaited || (waits && waits->terminating && text_has(*waits, "\"foregroundDeletion\""));
   }
-  if (missing == 0) return;
-  if (missing == object->owners.size()) {
+  if (missing == 0 && !awaited) return;
+  if (missing == object->owners.size() || awaited) {
     DeleteWish wish;
-    wish.propagation = "Background";
+    wish.propagation = awaited ? "Foreground" : "Background";
     wish.uid = object->uid;
     if (const TypePtr type = registry.of_shelf(shelf)) {
       delete_object(type, key, wish, [](const MaybeError&, const Deleted&) {});
@@ -192,47 +222,70 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
   });
 }
 
-// Empties a terminating namespace, and lets it go when it is empty. Checked once per turn, however
-// many of its objects go in that turn.
+// Empties a terminating namespace, and lets it go when it is empty. Its objects are looked for when
+// it begins to go, when one comes that was on its way, and when the last is gone.
 void Server::settle_namespace(const std::string& name) {
-  if (!settling.insert(name).second) return;
+  if (const auto [at, fresh] = settling.emplace(name, false); !fresh) {
+    at->second = true;
+    return;
+  }
   later([this, name] {
-    settling.erase(name);
+    struct Found {
+      TypePtr type;
+      std::string key;
+    };
+    std::vector<Found> all;
     Shelf* namespaces = cabinet.find_shelf("namespaces");
     const ObjectPtr home = namespaces ? namespaces->latest(name) : nullptr;
-    if (!home || !home->terminating) return;
-    bool empty = true;
+    if (!home || !home->terminating) {
+      settling.erase(name);
+      return;
+    }
     const std::string prefix = name + "/";
     for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
       if (!shelf->kind || !shelf->kind->namespaced) continue;
-      std::vector<std::string> keys;
+      const TypePtr type = registry.of_shelf(*shelf);
       for (auto entry = shelf->entries.lower_bound(prefix);
            entry != shelf->entries.end() && entry->first.starts_with(prefix); ++entry) {
-        empty = false;
-        if (entry->second.latest && !entry->second.latest->terminating) {
-          keys.push_back(entry->first);
+        if (type && entry->second.latest && !entry->second.latest->terminating) {
+          all.push_back({type, entry->first});
         }
       }
-      const TypePtr type = registry.of_shelf(*shelf);
-      if (!type) continue;
-      DeleteWish wish;
-      wish.propagation = "Background";
-      for (const std::string& key : keys) {
-        delete_object(type, key, wish, [](const MaybeError&, const Deleted&) {});
-      }
     }
-    if (!empty) return;
-    rewrite(*namespaces, name, [](Tree& tree, const Value& root) -> std::optional<Value> {
-      std::vector<Value> kept;
-      const Value* list = at(root, {"spec", "finalizers"});
-      if (list == nullptr || list->size() == 0) return std::nullopt;
-      for (const Value& item : list->items()) {
-        if (item.string() != "kubernetes") kept.push_back(item);
-      }
-      if (kept.size() == list->size()) return std::nullopt;
-      return kept.empty() ? tree.with(root, "spec", tree.object({}))
-                          : tree.with_path(root, {"spec", "finalizers"}, tree.array(kept));
-    });
+    in_slices<Found>(
+        std::move(all),
+        [this](const Found& one) {
+          DeleteWish wish;
+          wish.propagation = "Background";
+          delete_object(one.type, one.key, wish, [](const MaybeError&, const Deleted&) {});
+        },
+        [this, name] {
+          const bool again = settling[name];
+          settling.erase(name);
+          if (again) return settle_namespace(name);
+          release_namespace(name);
+        });
+  });
+}
+
+void Server::release_namespace(const std::string& name) {
+  const std::string prefix = name + "/";
+  for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
+    if (!shelf->kind || !shelf->kind->namespaced) continue;
+    const auto entry = shelf->entries.lower_bound(prefix);
+    if (entry != shelf->entries.end() && entry->first.starts_with(prefix)) return;
+  }
+  Shelf* namespaces = cabinet.find_shelf("namespaces");
+  rewrite(*namespaces, name, [](Tree& tree, const Value& root) -> std::optional<Value> {
+    std::vector<Value> kept;
+    const Value* list = at(root, {"spec", "finalizers"});
+    if (list == nullptr || list->size() == 0) return std::nullopt;
+    for (const Value& item : list->items()) {
+      if (item.string() != "kubernetes") kept.push_back(item);
+    }
+    if (kept.size() == list->size()) return std::nullopt;
+    return kept.empty() ? tree.with(root, "spec", tree.object({}))
+                        : tree.with_path(root, {"spec", "finalizers"}, tree.array(kept));
   });
 }
 
@@ -252,10 +305,10 @@ void Server::expire_events() {
       old.push_back(key);
     }
   }
-  for (const std::string& key : old) {
+  in_slices<std::string>(std::move(old), [this, events](const std::string& key) {
     if (const ObjectPtr live = events->shelf->latest(key)) event_times.erase(live->uid);
     delete_object(events, key, {}, [](const MaybeError&, const Deleted&) {});
-  }
+  });
   if (event_times.size() > 2 * events->shelf->entries.size() + 1'000) event_times.clear();
   event_timer = loop.after(60'000'000'000, [this] { expire_events(); });
 }

@@ -138,7 +138,7 @@ void LocalExchange::begin(text::HttpResponse head) {
   std::string body = std::exchange(head.body, {});
   call_->head = std::move(head);
   if (!body.empty()) {
-    call_->backlog += body.size();
+    if (call_->is_stream) call_->backlog += body.size();  // else it is taken as it comes
     call_->pieces.push_back(std::make_shared<const std::string>(std::move(body)));
   }
   wake_local(call_);
@@ -146,7 +146,7 @@ void LocalExchange::begin(text::HttpResponse head) {
 
 void LocalExchange::write(std::shared_ptr<const std::string> bytes) {
   if (call_->ended || call_->finished) return;
-  call_->backlog += bytes->size();
+  if (call_->is_stream) call_->backlog += bytes->size();
   call_->pieces.push_back(std::move(bytes));
   wake_local(call_);
 }

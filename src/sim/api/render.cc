@@ -2,6 +2,7 @@
 
 #include "objects/kueue_convert.h"
 #include "sim/api/event_forms.h"
+#include "sim/api/yaml_answer.h"
 #include "text/json.h"
 #include "text/json_writer.h"
 
@@ -153,26 +154,6 @@ void append_list_meta(const ListAnswer& meta, std::string& out) {
   out += "}";
 }
 
-std::string list_of_rows(const Request& request, const std::vector<ObjectPtr>& objects,
-                         const ListAnswer& meta, std::int64_t now_ns) {
-  std::string out =
-      "{\"kind\":\"Table\",\"apiVersion\":\"meta.k8s.io/" + request.table_version + "\",";
-  append_list_meta(meta, out);
-  text::JsonWriter columns;
-  write_columns(*request.type->kind, columns);
-  out += ",\"columnDefinitions\":" + columns.text() + ",\"rows\":[";
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    if (i > 0) out += ',';
-    with_value(*request.type, *objects[i], [&](const Value& root) {
-      text::JsonWriter row;
-      write_row(request, root, now_ns, row);
-      out += row.text();
-    });
-  }
-  out += "]}\n";
-  return out;
-}
-
 }  // namespace
 
 std::string render_for(const Request& request, const Object& object, std::int64_t now_ns,
@@ -191,45 +172,62 @@ std::string render_value_for(const Request& request, const Value& served, std::i
   return value_in_shape(request, served, now_ns, true);
 }
 
-std::string render_list(const Request& request, const std::vector<ObjectPtr>& objects,
-                        const ListAnswer& meta, std::int64_t now_ns) {
-  if (request.shape == Shape::kTable) return list_of_rows(request, objects, meta, now_ns);
-  const Type& type = *request.type;
-  const bool partial = request.shape == Shape::kPartial;
+std::string list_head(const Request& request, const ListAnswer& meta) {
+  const bool table = request.shape == Shape::kTable, partial = request.shape == Shape::kPartial;
+  const Kind& kind = *request.type->kind;
+  const std::string version =
+      table || partial ? "meta.k8s.io/" + request.table_version : kind.api_version();
+  if (request.yaml) return "apiVersion: " + version + "\nitems:\n";
   std::string out = "{\"kind\":";
-  text::append_json_string(out, partial ? "PartialObjectMetadataList" : type.kind->list_kind);
+  text::append_json_string(out, table     ? "Table"
+                                : partial ? "PartialObjectMetadataList"
+                                          : kind.list_kind);
   out += ",\"apiVersion\":";
-  text::append_json_string(
-      out, partial ? "meta.k8s.io/" + request.table_version : type.kind->api_version());
+  text::append_json_string(out, version);
   out += ',';
   append_list_meta(meta, out);
-  out += ",\"items\":[";
-  std::size_t bytes = out.size() + 8;
-  for (const ObjectPtr& object : objects) bytes += object->json.size() + 1;
-  if (!partial) out.reserve(bytes);
-  for (std::size_t i = 0; i < objects.size(); ++i) {
-    const Object& object = *objects[i];
-    if (i > 0) out += ',';
-    if (partial) {
-      with_value(type, object, [&](const Value& root) {
-        text::JsonWriter item;
+  if (!table) return out + ",\"items\":[";
+  text::JsonWriter columns;
+  write_columns(kind, columns);
+  return out + ",\"columnDefinitions\":" + columns.text() + ",\"rows\":[";
+}
+
+void append_list_item(const Request& request, const Object& object, bool first, std::int64_t now_ns,
+                      std::string& out) {
+  const Type& type = *request.type;
+  if (!first && !request.yaml) out += ',';
+  if (request.shape != Shape::kObject) {
+    with_value(type, object, [&](const Value& root) {
+      text::JsonWriter item;
+      if (request.shape == Shape::kPartial) {
         write_partial(request, root, item);
-        out += item.text();
-      });
-    } else if (type.kind == type.shelf->kind) {
-      // Built-in lists say the kind of their items once, at the top.
-      if (type.kind->custom) {
-        out += object.json;
       } else {
-        out += '{';
-        out.append(object.json, object.head);
+        write_row(request, root, now_ns, item);
       }
-    } else {
-      out += render_object(type, object);
-    }
+      out += item.text();
+    });
+    return;
   }
-  out += "]}\n";
-  return out;
+  std::string item;
+  std::string& to = request.yaml ? item : out;
+  if (type.kind != type.shelf->kind) {
+    to += render_object(type, object);
+  } else if (type.kind->custom) {
+    to += object.json;
+  } else {
+    to += '{';  // built-in lists say the kind of their items once, at the top
+    to.append(object.json, object.head);
+  }
+  if (request.yaml) append_yaml_item(item, out);
+}
+
+std::string list_tail(const Request& request, const ListAnswer& meta) {
+  if (!request.yaml) return "]}\n";
+  std::string rest = "{\"kind\":";
+  text::append_json_string(rest, request.type->kind->list_kind);
+  rest += ',';
+  append_list_meta(meta, rest);
+  return yaml_of(rest + "}");
 }
 
 std::string render_bookmark(const Request& request, std::uint64_t version, bool initial_end) {

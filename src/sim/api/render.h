@@ -31,8 +31,12 @@ struct ListAnswer {
   std::string next;         // continue
   std::int64_t remain = 0;  // remainingItemCount; 0 is not said
 };
-std::string render_list(const Request& request, const std::vector<ObjectPtr>& objects,
-                        const ListAnswer& meta, std::int64_t now_ns);
+// A list in pieces: what comes before the items, an item (with a comma unless it is the first), and
+// what comes after. In the request's shape, as JSON or as YAML.
+std::string list_head(const Request& request, const ListAnswer& meta);
+void append_list_item(const Request& request, const Object& object, bool first, std::int64_t now_ns,
+                      std::string& out);
+std::string list_tail(const Request& request, const ListAnswer& meta);
 
 // The object of a BOOKMARK; initial_end marks the end of the initial events.
 std::string render_bookmark(const Request& request, std::uint64_t version, bool initial_end);

@@ -46,9 +46,13 @@ text::HttpResponse Request::head(int status, std::string_view content_type) cons
 }
 
 void Request::answer(int status, std::string json) {
+  answer_whole(status, yaml ? yaml_of(json) : std::move(json));
+}
+
+void Request::answer_whole(int status, std::string text) {
   if (std::exchange(answered_, true)) return;
   text::HttpResponse response = head(status, yaml ? "application/yaml" : "application/json");
-  response.body = yaml ? yaml_of(json) : std::move(json);
+  response.body = std::move(text);
   BERTH_CRASH_POINT("api-before-answer");
   exchange->respond(std::move(response));
 }
@@ -58,6 +62,12 @@ void Request::answer_text(int status, std::string text) {
   text::HttpResponse response = head(status, "text/plain; charset=utf-8");
   response.body = std::move(text);
   exchange->respond(std::move(response));
+}
+
+bool Request::begin(int status) {
+  if (std::exchange(answered_, true)) return false;
+  exchange->begin(head(status, yaml ? "application/yaml" : "application/json"));
+  return true;
 }
 
 void Request::fail(const ApiError& error) {

@@ -48,8 +48,11 @@ struct Request {
 
   void warn(std::string text);
   void answer(int status, std::string json);
+  void answer_whole(int status, std::string text);  // as it is: JSON, or YAML where that is asked
   void answer_text(int status, std::string text);
   void fail(const ApiError& error);
+  // The answer comes in pieces, by the exchange. False: it was answered already.
+  bool begin(int status);
   text::HttpResponse head(int status, std::string_view content_type) const;
 
  private:

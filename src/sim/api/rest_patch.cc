@@ -92,6 +92,13 @@ MaybeError read_patch_body(const Request& request, PatchJob& job) {
     return bad_request("error decoding patch: " + parsed.error().to_string());
   }
   job.body = parsed.value();
+  constexpr std::size_t kMostOperations = 10'000;  // as kube-apiserver
+  if (job.form == PatchForm::kJson && job.body.size() > kMostOperations) {
+    ApiError error = body_too_large(0);
+    error.message = "The allowed maximum operations in a JSON patch is " +
+                    std::to_string(kMostOperations) + ", got " + std::to_string(job.body.size());
+    return error;
+  }
   return std::nullopt;
 }
 

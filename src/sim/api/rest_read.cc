@@ -39,6 +39,7 @@ ApiError too_large(std::uint64_t wanted, std::uint64_t current) {
 struct Continue {
   std::uint64_t version = 0;  // 0: the newest, the list is not consistent any more
   std::string start;          // the last key that was given, with a NUL behind it
+  std::int64_t left = -1;     // objects from there on; -1: not known
 };
 
 std::string print_continue(const Continue& token) {
@@ -47,6 +48,7 @@ std::string print_continue(const Continue& token) {
   out.field("v", "meta.k8s.io/v1");
   out.field("rv", token.version == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(token.version));
   out.field("start", token.start);
+  if (token.left >= 0) out.field("left", token.left);
   out.end_object();
   std::string text = text::base64_encode(out.text());
   while (!text.empty() && text.back() == '=') text.pop_back();
@@ -71,6 +73,7 @@ std::optional<Continue> parse_continue(std::string_view token) {
   out.start = string_at(parsed.value().root(), {"start"});
   if (out.start.empty() || version == 0) return std::nullopt;
   out.version = version < 0 ? 0 : static_cast<std::uint64_t>(version);
+  if (version > 0) out.left = int_at(parsed.value().root(), {"left"}, -1);
   return out;
 }
 
@@ -78,6 +81,7 @@ struct ListWish {
   std::uint64_t version = 0;  // of the state that is listed
   std::size_t limit = 0;      // 0: no limit
   std::string start;          // first key
+  std::int64_t left = -1;     // objects from there on, as the token says; -1: not known
 };
 
 MaybeError read_limit(const Request& request, std::size_t& out) {
@@ -147,6 +151,7 @@ MaybeError read_list_wish(const Server& server, const Request& request, ListWish
     }
     if (next->version != 0) out.version = next->version;
     out.start = next->start;
+    out.left = next->left;
     return std::nullopt;
   }
   if (asked.empty()) return std::nullopt;
@@ -170,6 +175,67 @@ MaybeError read_list_wish(const Server& server, const Request& request, ListWish
 }
 
 std::string after_prefix(std::string_view ns) { return std::string(ns) + "0"; }  // '/' + 1
+
+struct ListPage {
+  std::vector<ObjectPtr> found;
+  ListAnswer meta;
+};
+
+// How many objects a list goes through in all. Counted where no token says it: a page must not cost
+// all pages after it.
+std::int64_t count_objects(const Cabinet& cabinet, const Shelf& shelf, const std::string& first,
+                           const std::string& last, std::uint64_t version) {
+  if (version != cabinet.committed()) {
+    return static_cast<std::int64_t>(cabinet.range(shelf, first, last, version).size());
+  }
+  if (first.empty() && last.empty()) return static_cast<std::int64_t>(shelf.committed_size);
+  std::int64_t count = 0;
+  for (auto at = shelf.entries.lower_bound(first);
+       at != shelf.entries.end() && (last.empty() || at->first < last); ++at) {
+    if (at->second.committed) ++count;
+  }
+  return count;
+}
+
+// One page: the objects that are selected, up to the limit, and where the next one begins.
+ListPage read_page(const Cabinet& cabinet, const Request& request, const Selection& selection,
+                   const ListWish& wish) {
+  const Shelf& shelf = *request.type->shelf;
+  std::string first = request.ns.empty() ? wish.start : std::max(request.ns + "/", wish.start);
+  const std::string last = request.ns.empty() ? "" : after_prefix(request.ns);
+  const std::size_t batch =
+      wish.limit == 0 ? static_cast<std::size_t>(-1) : std::max<std::size_t>(wish.limit + 1, 5'000);
+  ListPage page;
+  page.meta.version = wish.version;
+  std::int64_t passed = 0;
+  const bool counts = wish.limit > 0 && selection.everything() && request.name.empty();
+  const std::string begin = first;
+  while (true) {
+    const std::size_t most = counts ? wish.limit + 1 : batch;
+    const std::vector<ObjectPtr> all = cabinet.range(shelf, first, last, wish.version, most);
+    for (const ObjectPtr& object : all) {
+      if (!request.name.empty() && object->name != request.name) continue;
+      if (!selection.everything() && !selects(selection, *shelf.kind, *object)) continue;
+      if (wish.limit > 0 && page.found.size() == wish.limit) {
+        Continue next;
+        next.version = wish.version;
+        next.start = object_key(page.found.back()->ns, page.found.back()->name) + '\0';
+        if (counts) {
+          next.left = wish.left >= passed
+                          ? wish.left - passed
+                          : count_objects(cabinet, shelf, begin, last, wish.version) - passed;
+          page.meta.remain = next.left;
+        }
+        page.meta.next = print_continue(next);
+        return page;
+      }
+      page.found.push_back(object);
+      ++passed;
+    }
+    if (all.size() < most) return page;
+    first = object_key(all.back()->ns, all.back()->name) + '\0';
+  }
+}
 
 }  // namespace
 
@@ -249,28 +315,8 @@ void Server::list(const RequestPtr& request) {
                  "\"metadata\":{\"continue\":\"" + print_continue(inconsistent) + "\"}");
     return request->answer(410, std::move(json));
   }
-  const Shelf& shelf = *request->type->shelf;
-  const std::string first =
-      request->ns.empty() ? wish.start : std::max(request->ns + "/", wish.start);
-  const std::string last = request->ns.empty() ? "" : after_prefix(request->ns);
-  const std::vector<ObjectPtr> all = cabinet.range(shelf, first, last, wish.version);
-  std::vector<ObjectPtr> found;
-  ListAnswer meta;
-  meta.version = wish.version;
-  for (std::size_t i = 0; i < all.size(); ++i) {
-    if (!request->name.empty() && all[i]->name != request->name) continue;
-    if (!selection.everything() && !selects(selection, *shelf.kind, *all[i])) continue;
-    if (wish.limit > 0 && found.size() == wish.limit) {
-      Continue next;
-      next.version = wish.version;
-      next.start = object_key(found.back()->ns, found.back()->name) + '\0';
-      meta.next = print_continue(next);
-      if (selection.everything()) meta.remain = static_cast<std::int64_t>(all.size() - i);
-      break;
-    }
-    found.push_back(all[i]);
-  }
-  request->answer(200, render_list(*request, found, meta, loop.wall().now_ns()));
+  ListPage page = read_page(cabinet, *request, selection, wish);
+  answer_list(request, std::move(page.found), page.meta);
 }
 
 namespace {

@@ -68,6 +68,16 @@ Server::Server(Loop& the_loop, store::Store& store, const Random& seed, ApiServe
   cabinet.on_broken([this](const Error& error) {
     if (told_broken) told_broken(error);
   });
+  cabinet.on_full([this](const Error* error) {
+    if (told_full) told_full(error);
+    // What the server itself wanted to write meanwhile was refused and is looked for again.
+    if (error == nullptr) {
+      later([this] {
+        create_basics();
+        settle_all();
+      });
+    }
+  });
 }
 
 Server::~Server() {
@@ -77,6 +87,12 @@ Server::~Server() {
 
 void Server::later(std::function<void()> work) {
   loop.post([weak = std::weak_ptr<Server*>(self), work = std::move(work)] {
+    if (weak.lock()) work();
+  });
+}
+
+Loop::Timer Server::later_by(std::int64_t ns, std::function<void()> work) {
+  return loop.after(ns, [weak = std::weak_ptr<Server*>(self), work = std::move(work)] {
     if (weak.lock()) work();
   });
 }
@@ -140,17 +156,7 @@ Status Server::start() {
   random = random.split("api server at " + std::to_string(loaded.value()));
   create_basics();
   expire_events();
-  later([this] {
-    for (const auto& [name, shelf] : cabinet.shelves()) {
-      for (const auto& [key, entry] : shelf->entries) {
-        if (!entry.latest) continue;
-        if (name == "namespaces" && entry.latest->terminating) settle_namespace(key);
-        if (entry.latest->terminating || !entry.latest->owners.empty()) {
-          settle_owner(*shelf, key);
-        }
-      }
-    }
-  });
+  later([this] { settle_all(); });
   return {};
 }
 
@@ -226,6 +232,9 @@ void Server::dispatch(const RequestPtr& request) {
   if (cabinet.broken()) return request->fail(internal_error("the store failed"));
   const std::vector<std::string>& path = request->target.path;
   const std::string_view first = path.empty() ? std::string_view{} : path[0];
+  if (request->http.body.size() > options.max_body_bytes) {
+    return request->fail(body_too_large(options.max_body_bytes));
+  }
   if (first == "api" && path.size() > 2) return route_resource(request, 1, "");
   if (first == "apis" && path.size() > 3) return route_resource(request, 2, path[1]);
   discover(request);

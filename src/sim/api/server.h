@@ -5,6 +5,7 @@
 // when webhooks are asked, and then to the cabinet.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -57,6 +58,9 @@ struct DeleteWish {
   bool dry_run = false;
 };
 
+// Objects in one piece of work of those that may be many.
+inline constexpr std::size_t kSlice = 100;
+
 class Server {
  public:
   Server(Loop& loop, store::Store& store, const Random& random, ApiServerOptions options,
@@ -76,6 +80,9 @@ class Server {
   void get(const RequestPtr& request);
   void list(const RequestPtr& request);
   void watch(const RequestPtr& request);
+  // list_stream.cc: at once when it is small, else as a stream that keeps the reader's pace.
+  void answer_list(const RequestPtr& request, std::vector<ObjectPtr> objects,
+                   const ListAnswer& meta);
   MaybeError read_selection(const Request& request, Selection& out) const;
   std::uint64_t read_version(const Request& request) const;  // of what a read sees
 
@@ -96,6 +103,8 @@ class Server {
   MaybeError load_live(Draft& draft);  // 404 when it is not there
   void carry_out(const DraftPtr& draft);
   void commit(const DraftPtr& draft);
+  static ApiError store_error(const Error& error);
+  MaybeError check_size(const Kind& kind, const Object& object) const;
   void answer_stored(Request& request, int status, const ObjectPtr& object);
   // An edit of ours, without admission: nullopt leaves it. done is told what is there afterwards.
   using Edit = std::function<std::optional<Value>(Tree&, const Value&)>;
@@ -130,12 +139,18 @@ class Server {
 
   // garbage.cc
   void collect(Shelf& shelf, const Change& change);
+  void settle_all();  // what may be left over: after a start, and after the disk was full
   void settle_namespace(const std::string& name);
-  void collect_dependents(const std::string& owner_uid);
-  void orphan_dependents(const std::string& owner_uid);
+  void release_namespace(const std::string& name);
   void settle_owner(Shelf& shelf, const std::string& key);
+  void release_owner(Shelf& shelf, const std::string& key);
   void check_owners(Shelf& shelf, const std::string& key);
   void expire_events();
+  // Each of them in turn, a few in one piece of work, then done. One object costs its size: the
+  // pieces are counted and not timed, so that a run can be repeated.
+  template <class One>
+  void in_slices(std::vector<One> all, std::function<void(const One&)> each,
+                 std::function<void()> done = {});
 
   // crds.cc
   void crd_changed(const Change& change);
@@ -166,10 +181,17 @@ class Server {
   WatchHub hub;
   FaultHook fault_hook;
   std::function<void(const Error&)> told_broken;
-  // Who names whom as owner: uid of the owner, then shelf and key of those owned.
-  std::map<std::string, std::set<std::pair<std::string, std::string>>, std::less<>> dependents;
+  std::function<void(const Error*)> told_full;
+  // Who names whom as owner, by the owner's uid; committed.
+  struct Dependents {
+    std::set<std::pair<std::string, std::string>> places;  // shelf and key
+    std::size_t blocking = 0;                              // references that hold the owner back
+  };
+  std::map<std::string, Dependents, std::less<>> dependents;
   std::map<std::string, std::pair<Shelf*, std::string>, std::less<>> by_uid;  // committed
-  std::set<std::string> settling;  // namespaces whose check is posted
+  std::map<std::string, std::size_t, std::less<>> in_namespace;               // committed objects
+  // Namespaces that are being emptied; true: something came meanwhile, look again.
+  std::map<std::string, bool, std::less<>> settling;
   Loop::Timer event_timer = 0;
   // When an event was first seen in its present version, by uid.
   std::map<std::string, std::pair<std::uint64_t, std::int64_t>> event_times;
@@ -178,6 +200,7 @@ class Server {
   std::string make_uid();
   // Runs later, unless the server is gone by then.
   void later(std::function<void()> work);
+  Loop::Timer later_by(std::int64_t ns, std::function<void()> work);
 
  private:
   void index_owners(Shelf& shelf, const Change& change);
@@ -188,6 +211,16 @@ class Server {
   void route_verb(const RequestPtr& request);
   void route_subresource(const RequestPtr& request);
   bool authorized(const text::HttpRequest& http) const;
+
+  template <class One>
+  struct Slices {
+    std::vector<One> all;
+    std::size_t next = 0;
+    std::function<void(const One&)> each;
+    std::function<void()> done;
+  };
+  template <class One>
+  void run_slice(const std::shared_ptr<Slices<One>>& slices);
 
   struct HookCache {
     bool fresh = false;
@@ -201,5 +234,25 @@ class Server {
   } openapi_;
   const std::string& openapi_document(const std::string& path);
 };
+
+template <class One>
+void Server::in_slices(std::vector<One> all, std::function<void(const One&)> each,
+                       std::function<void()> done) {
+  auto slices = std::make_shared<Slices<One>>();
+  slices->all = std::move(all);
+  slices->each = std::move(each);
+  slices->done = std::move(done);
+  run_slice(slices);
+}
+
+template <class One>
+void Server::run_slice(const std::shared_ptr<Slices<One>>& slices) {
+  const std::size_t end = std::min(slices->all.size(), slices->next + kSlice);
+  while (slices->next < end) slices->each(slices->all[slices->next++]);
+  if (slices->next < slices->all.size()) {
+    return later([this, slices] { run_slice(slices); });
+  }
+  if (slices->done) slices->done();
+}
 
 }  // namespace berth::sim::api

@@ -94,4 +94,14 @@ std::string yaml_of(std::string_view json) {
   return out;
 }
 
+void append_yaml_item(std::string_view json, std::string& out) {
+  const auto parsed = text::parse_json(json);
+  if (!parsed.ok() || parsed.value().root().size() == 0) {
+    out.append("- ").append(json).append("\n");  // JSON is YAML
+    return;
+  }
+  out += "- ";
+  append_members(out, parsed.value().root(), 2, true);
+}
+
 }  // namespace berth::sim::api

@@ -1,6 +1,7 @@
 // Server-side apply: who manages which field.
 #include <algorithm>
 #include <deque>
+#include <map>
 
 #include "sim/schema/fields.h"
 
@@ -52,7 +53,11 @@ void sort_managers(Managers& managers) {
   });
 }
 
-// Too many updaters: the oldest become one.
+void drop_empty(Managers& managers) {
+  std::erase_if(managers, [](const Manager& one) { return one.fields.empty(); });
+}
+
+// Too many updaters: the oldest become one. What nobody holds any more goes.
 void cap_managers(Managers& managers) {
   sort_managers(managers);
   std::vector<std::size_t> updaters;
@@ -63,15 +68,16 @@ void cap_managers(Managers& managers) {
   const std::size_t over = updaters.size() - kMostUpdateManagers + 1;
   Manager ancient;
   ancient.name = "ancient-changes";
+  std::vector<FieldSet> fields;
   for (std::size_t k = 0; k < over; ++k) {
-    const Manager& old = managers[updaters[k]];
-    ancient.fields = set_union(ancient.fields, old.fields);
+    Manager& old = managers[updaters[k]];
+    fields.push_back(std::move(old.fields));
     ancient.api_version = old.api_version;
     ancient.time = old.time;
+    old.fields = {};
   }
-  for (std::size_t k = over; k > 0; --k) {
-    managers.erase(managers.begin() + static_cast<std::ptrdiff_t>(updaters[k - 1]));
-  }
+  ancient.fields = set_union(std::move(fields));
+  drop_empty(managers);
   managers.push_back(std::move(ancient));
 }
 
@@ -116,7 +122,7 @@ void strip_meta(FieldSet& set, const FieldPool&) {
         "f:generation", "f:managedFields", "f:resourceVersion"}) {
     meta.at(step).owned = true;
   }
-  set = set_difference(set, strip);
+  take_away(set, strip);
 }
 
 void drop_step(FieldSet& set, std::string_view step) {
@@ -135,10 +141,6 @@ Manager* find_manager(Managers& managers, const Manager& wanted) {
     if (one.same_as(wanted)) return &one;
   }
   return nullptr;
-}
-
-void drop_empty(Managers& managers) {
-  std::erase_if(managers, [](const Manager& one) { return one.fields.empty(); });
 }
 
 std::string manager_words(const Manager& one) {
@@ -170,30 +172,35 @@ class ChangesByVersion {
   ChangesByVersion(const Kind& kind, const Schema* schema, const ManagerOptions& options,
                    const Value& from, const Value& to, FieldPool& pool)
       : options_(options), from_(from), to_(to), pool_(pool) {
-    known_.push_back({kind.api_version(), trimmed(kind, compare_fields(schema, from, to, pool))});
+    add(kind.api_version(), trimmed(kind, compare_fields(schema, from, to, pool)));
   }
 
-  const FieldChanges& own() const { return known_.front().changes; }
+  struct Known {
+    std::string version;
+    FieldSet written, removed;  // written: modified or added
+  };
+
+  const Known& own() const { return known_.front(); }
   // A version that is gone has the fields of the one that is written.
-  const FieldChanges& in(const std::string& version) {
+  const Known& in(const std::string& version) {
     for (const Known& one : known_) {
-      if (one.version == version) return one.changes;
+      if (one.version == version) return one;
     }
     if (!options_.other) return own();
     const auto from = options_.other(version, from_);
     const auto to = options_.other(version, to_);
     if (!from || !to) return own();
     const RootSchema holder(*to->kind);
-    known_.push_back({version, trimmed(*to->kind, compare_fields(&holder.root, from->object.root(),
-                                                                 to->object.root(), pool_))});
-    return known_.back().changes;
+    add(version, trimmed(*to->kind, compare_fields(&holder.root, from->object.root(),
+                                                   to->object.root(), pool_)));
+    return known_.back();
   }
 
  private:
-  struct Known {
-    std::string version;
-    FieldChanges changes;
-  };
+  void add(const std::string& version, FieldChanges changes) {
+    known_.push_back(
+        {version, set_union(changes.modified, changes.added), std::move(changes.removed)});
+  }
 
   FieldChanges trimmed(const Kind& kind, FieldChanges changes) const {
     for (FieldSet* set : {&changes.added, &changes.modified, &changes.removed}) {
@@ -230,6 +237,22 @@ FieldSet fields_in_version(const Kind& kind, const Manager& manager, const Value
   return out;
 }
 
+// What anybody holds. The managers of one version are brought into this one together: it costs the
+// object, which a thousand managers must not make a thousand times.
+FieldSet all_managed(const Kind& kind, const Managers& managers, const Value& object,
+                     const ManagerOptions& options, Draft& draft, FieldPool& pool) {
+  std::map<std::string, std::vector<FieldSet>> by_version;
+  for (const Manager& one : managers) by_version[one.api_version].push_back(one.fields);
+  std::vector<FieldSet> sets;
+  for (auto& [version, fields] : by_version) {
+    Manager together;
+    together.api_version = version;
+    together.fields = set_union(std::move(fields));
+    sets.push_back(fields_in_version(kind, together, object, options, draft, pool));
+  }
+  return set_union(std::move(sets));
+}
+
 // What others hold of what changes; taken from them when taking.
 struct Clash {
   const Manager* manager;
@@ -241,9 +264,8 @@ std::vector<Clash> clashes_with(const Managers& managers, const Manager& self,
   std::vector<Clash> out;
   for (const Manager& one : managers) {
     if (one.same_as(self)) continue;
-    const FieldChanges& here = changes.in(one.api_version);
     Clash clash{&one, {}};
-    list_paths(set_intersection(one.fields, set_union(here.modified, here.added)), clash.paths);
+    list_paths(set_intersection(one.fields, changes.in(one.api_version).written), clash.paths);
     if (!clash.paths.empty()) out.push_back(std::move(clash));
   }
   std::stable_sort(out.begin(), out.end(), [](const Clash& a, const Clash& b) {
@@ -277,9 +299,9 @@ void describe_clashes(const std::vector<Clash>& clashes, Applied& out) {
 void take_from_others(Managers& managers, const Manager& self, ChangesByVersion& changes) {
   for (Manager& one : managers) {
     if (one.same_as(self)) continue;
-    const FieldChanges& here = changes.in(one.api_version);
-    one.fields = set_difference(set_difference(one.fields, set_union(here.modified, here.added)),
-                                here.removed);
+    const auto& here = changes.in(one.api_version);
+    take_away(one.fields, here.written);
+    take_away(one.fields, here.removed);
   }
 }
 
@@ -444,10 +466,7 @@ Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& c
   }
   Value merged = merge_applied(schema, old, given, draft, pool);
   if (!last.empty()) {
-    FieldSet managed;
-    for (const Manager& one : managers) {
-      managed = set_union(managed, fields_in_version(kind, one, old, options, draft, pool));
-    }
+    const FieldSet managed = all_managed(kind, managers, old, options, draft, pool);
     merged = prune_dropped(schema, merged, managed, last, draft, pool);
   }
 
@@ -494,7 +513,7 @@ text::Document track_update(const Kind& kind, const Value& live, const Value& ob
   Manager nobody;
   nobody.name = "current-operation";
   take_from_others(managers, nobody, changes);
-  FieldSet mine = set_union(changes.own().modified, changes.own().added);
+  FieldSet mine = changes.own().written;
   strip_meta(mine, pool);
   if (!mine.empty()) {
     Manager* known = find_manager(managers, self);

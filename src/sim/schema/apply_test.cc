@@ -1,6 +1,8 @@
 // Patches, server-side apply and CRDs.
 #include <map>
+#include <memory>
 
+#include "base/growth_for_test.h"
 #include "sim/schema/schema_for_test.h"
 
 namespace berth::sim {
@@ -55,6 +57,122 @@ TEST(StrategicMerge, ListsByKeyAndDirectives) {
        {"{'spec':{'containers':[{'image':'x'}]}}", "[]", "{'spec':{'$patch':'what'}}"}) {
     EXPECT_FALSE(strategic_merge_patch(builtin("Pod"), doc("{}").root(), doc(bad).root()).ok());
   }
+}
+
+// "NAME0", "NAME1", ... by a maker, with commas.
+std::string many(int count, const std::function<std::string(int)>& one) {
+  std::string out;
+  for (int i = 0; i < count; ++i) out += (i == 0 ? "" : ",") + one(i);
+  return out;
+}
+
+std::string env_of(int count, int from, const char* more = ",'value':'1'") {
+  return "{'kind':'Pod','apiVersion':'v1','spec':{'containers':[{'name':'c','env':[" +
+         many(count,
+              [&](int i) { return "{'name':'E" + std::to_string(from + i) + "'" + more + "}"; }) +
+         "]}]}}";
+}
+
+std::string data_of(int count, const char* more = "") {
+  return "{'kind':'ConfigMap','apiVersion':'v1','data':{" +
+         many(count, [](int i) { return "'k" + std::to_string(i * 7919 % 100'003) + "':'1'"; }) +
+         more + "}}";
+}
+
+TEST(StrategicMerge, WorkGrowsWithTheListsAndNotWithTheirSquare) {
+  struct Case {
+    const char* name;
+    const char* kind;
+    std::function<std::pair<std::string, std::string>(int)> make;
+  };
+  const Case cases[] = {
+      {"merged", "Pod", [](int n) { return std::pair(env_of(n, 0), env_of(n, n / 2)); }},
+      {"deleted", "Pod",
+       [](int n) { return std::pair(env_of(n, 0), env_of(n, 0, ",'$patch':'delete'")); }},
+      {"ordered", "Pod",
+       [](int n) {
+         return std::pair(
+             env_of(n, 0),
+             "{'spec':{'containers':[{'name':'c','$setElementOrder/env':[" + many(n, [n](int i) {
+               return "{'name':'E" + std::to_string(n - i) + "'}";
+             }) + "],'env':[{'name':'N'}]}]}}");
+       }},
+      {"members", "ConfigMap", [](int n) { return std::pair(data_of(n), data_of(n)); }},
+      {"a set", "ConfigMap",
+       [](int n) {
+         const auto texts = [n](int from) {
+           return many(n, [from](int i) { return "'f" + std::to_string(from + i) + "'"; });
+         };
+         return std::pair("{'metadata':{'finalizers':[" + texts(0) + "]}}",
+                          "{'metadata':{'$deleteFromPrimitiveList/finalizers':[" + texts(n / 2) +
+                              "],'finalizers':[" + texts(n) + "]}}");
+       }},
+  };
+  for (const Case& c : cases) {
+    const double growth = growth_of(1'000, [&](int n) {
+      const auto [live, patch] = c.make(n);
+      auto from = std::make_shared<text::Document>(doc(live));
+      auto by = std::make_shared<text::Document>(doc(patch));
+      return [from, by, &c] {
+        EXPECT_TRUE(strategic_merge_patch(builtin(c.kind), from->root(), by->root()).ok())
+            << c.name;
+      };
+    });
+    EXPECT_LT(growth, kNotQuadratic) << c.name;
+  }
+}
+
+TEST(Apply, WorkGrowsWithTheFieldsAndNotWithTheirSquare) {
+  struct Case {
+    const char* name;
+    const char* kind;
+    std::function<std::string(int)> make;
+  };
+  const Case cases[] = {
+      {"items", "Pod", [](int n) { return env_of(n, 0); }},
+      {"members", "ConfigMap", [](int n) { return data_of(n); }},
+  };
+  for (const Case& c : cases) {
+    const double growth = growth_of(1'000, [&](int n) {
+      auto config = std::make_shared<text::Document>(doc(c.make(n)));
+      auto fewer = std::make_shared<text::Document>(doc(c.make(n - 10)));
+      return [config, fewer, &c] {
+        const Kind& kind = builtin(c.kind);
+        const auto first =
+            apply_config(kind, {}, config->root(), {"one", "2026-01-01T00:00:00Z", ""});
+        ASSERT_TRUE(first.ok());
+        const auto second = apply_config(kind, first->object.root(), fewer->root(),
+                                         {"one", "2026-01-01T00:00:00Z", ""});
+        ASSERT_TRUE(second.ok());
+        track_update(kind, first->object.root(), config->root(),
+                     {"two", "2026-01-01T00:00:00Z", ""});
+      };
+    });
+    EXPECT_LT(growth, kNotQuadratic) << c.name;
+  }
+}
+
+TEST(Apply, ManagersDoNotEachCostTheOthers) {
+  const double growth = growth_of(200, [&](int n) {
+    const std::string managers = many(n, [](int i) {
+      const std::string number = std::to_string(i);
+      return "{'manager':'m" + number +
+             "','operation':'Apply','apiVersion':'v1','fieldsType':'FieldsV1','fieldsV1':{'f:data':"
+             "{'f:k" +
+             number + "':{},'f:x" + number + "':{}}}}";
+    });
+    auto live = std::make_shared<text::Document>(doc(
+        "{'kind':'ConfigMap','apiVersion':'v1','metadata':{'managedFields':[" + managers +
+        "]},'data':{" + many(n, [](int i) { return "'k" + std::to_string(i) + "':'1'"; }) + "}}"));
+    auto config = std::make_shared<text::Document>(
+        doc("{'kind':'ConfigMap','apiVersion':'v1','data':{'k2':'2'}}"));
+    return [live, config] {
+      const auto made = apply_config(builtin("ConfigMap"), live->root(), config->root(),
+                                     {"m1", "2026-01-01T00:00:00Z", "", true});
+      ASSERT_TRUE(made.ok());
+    };
+  });
+  EXPECT_LT(growth, kNotQuadratic);
 }
 
 // fieldsV1 of managers: "manager/operation[/subresource]={...}", in order.

@@ -170,6 +170,11 @@ bool next_step(std::string_view& path, PathStep& step) {
 }  // namespace
 
 Result<Body> parse_body(std::string_view bytes, bool yaml, const text::Limits& limits) {
+  // Most of what is sent as YAML is JSON, which has a quicker reader.
+  if (yaml && bytes.substr(0, 1) == "{") {
+    auto json = text::parse_json(bytes, {.limits = limits});
+    if (json.ok()) return Body{std::move(json).value(), {}};
+  }
   if (yaml) {
     text::YamlOptions options;
     options.limits = limits;

@@ -4,6 +4,7 @@
 
 #include "sim/schema/normalize.h"
 #include "text/base64.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -34,8 +35,9 @@ void resource_defaults(Fields& fields, const Place& place, Draft& draft) {
   std::vector<Member> all;
   if (requests != nullptr) all.assign(requests->members().begin(), requests->members().end());
   const std::size_t given = all.size();
+  const text::MemberIndex asked(requests == nullptr ? Value() : *requests);
   for (const Member& limit : limits->members()) {
-    if (requests == nullptr || requests->find(limit.key) == nullptr) all.push_back(limit);
+    if (asked.find(limit.key) == nullptr) all.push_back(limit);
   }
   if (all.size() != given || requests == nullptr) fields.set("requests", draft.object(all));
 }

@@ -4,6 +4,7 @@
 #include <map>
 
 #include "text/json.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -32,6 +33,42 @@ void in_step(const FieldSet& a, const FieldSet& b, const Visit& visit) {
       ++j;
     }
   }
+}
+
+// Visits the steps of a with what b has of them. A small set against a large one looks them up, so
+// that many small ones do not each cost the large one.
+template <class Visit>
+void each_of(const FieldSet& a, const FieldSet& b, const Visit& visit) {
+  if (a.children.size() * 8 < b.children.size()) {
+    for (const FieldSet::Child& child : a.children) {
+      visit(child.step, &child.set, b.find(child.step));
+    }
+    return;
+  }
+  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    if (x != nullptr) visit(step, x, y);
+  });
+}
+
+// Children that were appended in any order; of those with the same step the last counts, or all of
+// them together.
+void sort_children(FieldSet& set, bool together) {
+  const auto by_step = [](const FieldSet::Child& a, const FieldSet::Child& b) {
+    return a.step < b.step;
+  };
+  if (!std::is_sorted(set.children.begin(), set.children.end(), by_step)) {
+    std::stable_sort(set.children.begin(), set.children.end(), by_step);
+  }
+  std::size_t kept = 0;
+  for (std::size_t i = 0; i < set.children.size(); ++i) {
+    if (kept > 0 && set.children[kept - 1].step == set.children[i].step) {
+      FieldSet& first = set.children[kept - 1].set;
+      first = together ? set_union(first, set.children[i].set) : std::move(set.children[i].set);
+    } else if (kept++ != i) {
+      set.children[kept - 1] = std::move(set.children[i]);
+    }
+  }
+  set.children.resize(kept);
 }
 
 void keep_child(FieldSet& out, std::string_view step, FieldSet set) {
@@ -67,11 +104,19 @@ FieldSet set_union(const FieldSet& a, const FieldSet& b) {
   return out;
 }
 
+// In pairs: each set is copied as often as the number of sets has digits.
+FieldSet set_union(std::vector<FieldSet> sets) {
+  for (std::size_t width = sets.size(); width > 1; width = (width + 1) / 2) {
+    for (std::size_t i = 0; i < width / 2; ++i) sets[i] = set_union(sets[i], sets[width - 1 - i]);
+  }
+  return sets.empty() ? FieldSet() : std::move(sets.front());
+}
+
 FieldSet set_intersection(const FieldSet& a, const FieldSet& b) {
   FieldSet out;
   out.owned = a.owned && b.owned;
-  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
-    if (x != nullptr && y != nullptr) keep_child(out, step, set_intersection(*x, *y));
+  each_of(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    if (y != nullptr) keep_child(out, step, set_intersection(*x, *y));
   });
   return out;
 }
@@ -79,10 +124,35 @@ FieldSet set_intersection(const FieldSet& a, const FieldSet& b) {
 FieldSet set_difference(const FieldSet& a, const FieldSet& b) {
   FieldSet out;
   out.owned = a.owned && !b.owned;
-  in_step(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
-    if (x != nullptr) keep_child(out, step, y == nullptr ? *x : set_difference(*x, *y));
+  each_of(a, b, [&](std::string_view step, const FieldSet* x, const FieldSet* y) {
+    keep_child(out, step, y == nullptr ? *x : set_difference(*x, *y));
   });
   return out;
+}
+
+void take_away(FieldSet& set, const FieldSet& gone) {
+  if (gone.owned) set.owned = false;
+  if (set.children.empty() || gone.children.empty()) return;
+  bool emptied = false;
+  const auto meet = [&](FieldSet::Child& child, const FieldSet& other) {
+    take_away(child.set, other);
+    emptied = emptied || (!child.set.owned && child.set.children.empty());
+  };
+  if (gone.children.size() * 8 < set.children.size()) {
+    for (const FieldSet::Child& other : gone.children) {
+      const auto found =
+          std::lower_bound(set.children.begin(), set.children.end(), other.step, step_less);
+      if (found != set.children.end() && found->step == other.step) meet(*found, other.set);
+    }
+  } else {
+    for (FieldSet::Child& child : set.children) {
+      if (const FieldSet* other = gone.find(child.step)) meet(child, *other);
+    }
+  }
+  if (!emptied) return;
+  std::erase_if(set.children, [](const FieldSet::Child& child) {
+    return !child.set.owned && child.set.children.empty();
+  });
 }
 
 bool set_equal(const FieldSet& a, const FieldSet& b) {
@@ -124,8 +194,12 @@ const Schema* member_schema(const Schema* schema, std::string_view key) {
 std::string_view item_step(const Schema& list, const Value& item, FieldPool& pool,
                            std::string_view* missing) {
   if (list.list == Schema::List::kSet) return pool.keep("v:" + text::to_json(item));
-  std::vector<std::string_view> keys = list.map_keys;
-  std::sort(keys.begin(), keys.end());
+  std::vector<std::string_view> sorted;
+  if (list.map_keys.size() > 1) {
+    sorted = list.map_keys;
+    std::sort(sorted.begin(), sorted.end());
+  }
+  const std::vector<std::string_view>& keys = sorted.empty() ? list.map_keys : sorted;
   std::string out = "k:{";
   for (const std::string_view key : keys) {
     const Value* value = item.find(key);
@@ -145,9 +219,14 @@ std::string_view item_step(const Schema& list, const Value& item, FieldPool& poo
     if (out.size() > 3) out += ',';
     text::append_json_string(out, key);
     out += ':';
-    out += text::to_json(*value);
+    if (value->is_string()) {
+      text::append_json_string(out, value->string());
+    } else {
+      out += text::to_json(*value);
+    }
   }
-  return pool.keep(out + "}");
+  out += '}';
+  return pool.keep(out);
 }
 
 const Schema* step_schema(const Schema* schema, std::string_view step) {
@@ -165,21 +244,24 @@ void collect_fields(const Schema* schema, const Value& value, FieldSet& out, Fie
       return;
     case Grain::kObject:
       for (const Member& member : value.members()) {
-        FieldSet& child = out.at(pool.field(member.key));
+        FieldSet& child =
+            out.children.emplace_back(FieldSet::Child{pool.field(member.key), {}}).set;
         const Value& inner = member.value;
         if (!inner.is_null()) collect_fields(member_schema(schema, member.key), inner, child, pool);
         const bool empty = inner.is_null() || (inner.is_object() && inner.size() == 0);
         if (empty || !is_named_field(schema, member.key)) child.owned = true;
       }
+      sort_children(out, true);
       return;
     case Grain::kList:
       for (const Value& item : value.items()) {
         const std::string_view step = item_step(*schema, item, pool);
         if (step.empty()) continue;
-        FieldSet& child = out.at(step);
+        FieldSet& child = out.children.emplace_back(FieldSet::Child{step, {}}).set;
         collect_fields(schema->items, item, child, pool);
         child.owned = true;
       }
+      sort_children(out, true);
       return;
   }
 }
@@ -188,59 +270,50 @@ class FieldCompare {
  public:
   explicit FieldCompare(FieldPool& pool) : pool_(pool) {}
 
-  void run(const Schema* schema, const Value* from, const Value* to) {
+  FieldChanges run(const Schema* schema, const Value* from, const Value* to) {
+    FieldChanges out;
     const Value& either = to != nullptr ? *to : *from;
     Grain grain = grain_of(schema, either);
     const bool both_empty =
         (from == nullptr || from->size() == 0) && (to == nullptr || to->size() == 0);
     const bool same_shape = from == nullptr || to == nullptr || from->is_null() ||
                             from->kind() == to->kind();  // a null is an empty list or object
-    if (grain == Grain::kLeaf || both_empty || !same_shape) return leaf(from, to);
-    if (grain == Grain::kObject) {
-      objects(schema, from, to);
+    if (grain == Grain::kLeaf || both_empty || !same_shape) {
+      out.modified.owned = from != nullptr && to != nullptr && !text::equal(*from, *to);
+    } else if (grain == Grain::kObject) {
+      objects(schema, from, to, out);
     } else {
-      lists(*schema, from, to);
+      lists(*schema, from, to, out);
     }
-    if (from == nullptr) insert(changes.added);
-    if (to == nullptr) insert(changes.removed);
+    if (from == nullptr) out.added.owned = true;
+    if (to == nullptr) out.removed.owned = true;
+    for (FieldSet* set : {&out.removed, &out.modified, &out.added}) sort_children(*set, true);
+    return out;
   }
-
-  FieldChanges changes;
 
  private:
-  void insert(FieldSet& set) {
-    FieldSet* now = &set;
-    for (const std::string_view step : path_) now = &now->at(step);
-    now->owned = true;
+  void child(const Schema* schema, std::string_view step, const Value* from, const Value* to,
+             FieldChanges& out) {
+    FieldChanges inner = run(schema, from, to);
+    keep_child(out.removed, step, std::move(inner.removed));
+    keep_child(out.modified, step, std::move(inner.modified));
+    keep_child(out.added, step, std::move(inner.added));
   }
 
-  void leaf(const Value* from, const Value* to) {
-    if (from == nullptr) {
-      insert(changes.added);
-    } else if (to == nullptr) {
-      insert(changes.removed);
-    } else if (!text::equal(*from, *to)) {
-      insert(changes.modified);
-    }
-  }
-
-  void child(const Schema* schema, std::string_view step, const Value* from, const Value* to) {
-    path_.push_back(step);
-    run(schema, from, to);
-    path_.pop_back();
-  }
-
-  void objects(const Schema* schema, const Value* from, const Value* to) {
+  void objects(const Schema* schema, const Value* from, const Value* to, FieldChanges& out) {
+    const text::MemberIndex old(from == nullptr ? Value() : *from);
+    const text::MemberIndex now(to == nullptr ? Value() : *to);
     if (from != nullptr) {
       for (const Member& member : from->members()) {
-        const Value* other = to == nullptr ? nullptr : to->find(member.key);
-        child(member_schema(schema, member.key), pool_.field(member.key), &member.value, other);
+        child(member_schema(schema, member.key), pool_.field(member.key), &member.value,
+              now.find(member.key), out);
       }
     }
     if (to == nullptr) return;
     for (const Member& member : to->members()) {
-      if (from != nullptr && from->find(member.key) != nullptr) continue;
-      child(member_schema(schema, member.key), pool_.field(member.key), nullptr, &member.value);
+      if (old.find(member.key) != nullptr) continue;
+      child(member_schema(schema, member.key), pool_.field(member.key), nullptr, &member.value,
+            out);
     }
   }
 
@@ -254,20 +327,19 @@ class FieldCompare {
     return out;
   }
 
-  void lists(const Schema& schema, const Value* from, const Value* to) {
+  void lists(const Schema& schema, const Value* from, const Value* to, FieldChanges& out) {
     const auto old = by_step(schema, from);
     const auto now = by_step(schema, to);
     for (const auto& [step, item] : old) {
       const auto other = now.find(step);
-      child(schema.items, step, item, other == now.end() ? nullptr : other->second);
+      child(schema.items, step, item, other == now.end() ? nullptr : other->second, out);
     }
     for (const auto& [step, item] : now) {
-      if (!old.contains(step)) child(schema.items, step, nullptr, item);
+      if (!old.contains(step)) child(schema.items, step, nullptr, item, out);
     }
   }
 
   FieldPool& pool_;
-  std::vector<std::string_view> path_;
 };
 
 }  // namespace
@@ -280,9 +352,7 @@ FieldSet fields_of(const Schema* schema, const Value& value, FieldPool& pool) {
 
 FieldChanges compare_fields(const Schema* schema, const Value& from, const Value& to,
                             FieldPool& pool) {
-  FieldCompare compare(pool);
-  compare.run(schema, &from, &to);
-  return std::move(compare.changes);
+  return FieldCompare(pool).run(schema, &from, &to);
 }
 
 Value zero_object(const Schema& schema, Draft& draft, int depth) {
@@ -403,21 +473,30 @@ Value merge_applied(const Schema* schema, const Value& live, const Value& config
   const Grain grain = grain_of(schema, config);
   if (grain == Grain::kLeaf || live.kind() != config.kind()) return config;
   if (grain == Grain::kList) return merge_lists(*schema, live, config, draft, pool);
-  std::vector<Member> out(live.members().begin(), live.members().end());
+  text::MemberTable<Value> merged;
+  for (const Member& member : live.members()) merged.put(member.key, member.value);
   for (const Member& member : config.members()) {
-    Member* known = nullptr;
-    for (Member& one : out) {
-      if (one.key == member.key) known = &one;
-    }
-    if (known == nullptr) {
-      out.push_back(member);
-    } else {
-      known->value =
-          merge_applied(member_schema(schema, member.key), known->value, member.value, draft, pool);
-    }
+    const Value* known = merged.find(member.key);
+    merged.put(member.key, known == nullptr ? member.value
+                                            : merge_applied(member_schema(schema, member.key),
+                                                            *known, member.value, draft, pool));
   }
+  std::vector<Member> out;
+  for (const auto& slot : merged.slots()) out.push_back({slot.key, slot.value});
   return draft.object(out);
 }
+
+namespace {
+
+// Keys as this server prints them: no blanks, no escapes. Tens of thousands of them are read with
+// each write of a long list.
+bool printed_plainly(std::string_view step) {
+  if (step.starts_with("k:") && (!step.starts_with("k:{\"") || !step.ends_with('}'))) return false;
+  return std::all_of(step.begin(), step.end(),
+                     [](char c) { return c > ' ' && c < 0x7f && c != '\\'; });
+}
+
+}  // namespace
 
 FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
   FieldSet out;
@@ -432,13 +511,15 @@ FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
     if (inner.children.empty() && !inner.owned) inner.owned = true;
     // Keys are compared as text, so they are brought to one form.
     std::string_view step = pool.keep(member.key);
-    if (member.key.starts_with("k:") || member.key.starts_with("v:")) {
+    const bool item = member.key.starts_with("k:") || member.key.starts_with("v:");
+    if (item && !printed_plainly(member.key)) {
       const auto parsed = text::parse_json(member.key.substr(2));
       if (!parsed.ok()) continue;
       step = pool.keep(std::string(member.key.substr(0, 2)) + text::to_json(parsed->root()));
     }
-    out.at(step) = std::move(inner);
+    out.children.push_back({step, std::move(inner)});
   }
+  sort_children(out, false);
   return out;
 }
 

@@ -19,7 +19,7 @@ struct FieldSet {
   std::vector<Child> children;  // sorted by step
 
   const FieldSet* find(std::string_view step) const;
-  FieldSet& at(std::string_view step);  // made when absent
+  FieldSet& at(std::string_view step);  // made when absent; for few: whoever makes many sorts once
   bool empty() const;                   // no field in it, here or below
 };
 struct FieldSet::Child {
@@ -28,8 +28,10 @@ struct FieldSet::Child {
 };
 
 FieldSet set_union(const FieldSet& a, const FieldSet& b);
+FieldSet set_union(std::vector<FieldSet> sets);  // n log n in all they hold
 FieldSet set_intersection(const FieldSet& a, const FieldSet& b);
 FieldSet set_difference(const FieldSet& a, const FieldSet& b);
+void take_away(FieldSet& set, const FieldSet& gone);  // the difference, without a copy
 bool set_equal(const FieldSet& a, const FieldSet& b);
 
 // Keeps the texts of steps while an operation runs.

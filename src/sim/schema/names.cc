@@ -1,7 +1,9 @@
 // The syntax of names, labels and causes, in the words of Kubernetes.
 #include <algorithm>
+#include <utility>
 
 #include "sim/schema/node.h"
+#include "text/json_writer.h"
 
 namespace berth::sim {
 namespace {
@@ -150,11 +152,45 @@ std::string go_quote(std::string_view text) {
   return out + "\"";
 }
 
+namespace {
+
+constexpr std::size_t kLongestShown = 2'000;  // a whole pod spec in a message helps nobody
+
+// As JSON, and no further than a little past what is shown: a value is shown once for each fault.
+void append_shown(std::string& out, const text::Value& value) {
+  if (value.is_object() || value.is_array()) {
+    const bool object = value.is_object();
+    out += object ? '{' : '[';
+    bool first = true;
+    const auto next = [&] {
+      if (!std::exchange(first, false)) out += ',';
+      return out.size() <= kLongestShown;
+    };
+    for (const text::Member& member : value.members()) {
+      if (!next()) return;
+      text::append_json_string(out, member.key);
+      out += ':';
+      append_shown(out, member.value);
+    }
+    for (const text::Value& item : value.items()) {
+      if (!next()) return;
+      append_shown(out, item);
+    }
+    out += object ? '}' : ']';
+  } else if (value.is_string()) {
+    text::append_json_string(out, value.string().substr(0, 2 * kLongestShown));
+  } else {
+    out += text::to_json(value);
+  }
+}
+
+}  // namespace
+
 std::string show_value(const text::Value& value) {
-  constexpr std::size_t kLongest = 2'000;  // a whole pod spec in a message helps nobody
-  if (value.is_string()) return go_quote(value.string().substr(0, kLongest));
-  std::string json = text::to_json(value);
-  if (json.size() > kLongest) json = json.substr(0, kLongest) + "...";
+  if (value.is_string()) return go_quote(value.string().substr(0, kLongestShown));
+  std::string json;
+  append_shown(json, value);
+  if (json.size() > kLongestShown) json = json.substr(0, kLongestShown) + "...";
   return json;
 }
 

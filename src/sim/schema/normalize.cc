@@ -3,7 +3,9 @@
 
 #include <algorithm>
 #include <optional>
+#include <set>
 
+#include "text/members.h"
 #include "text/quantity.h"
 #include "text/rfc3339.h"
 
@@ -194,11 +196,12 @@ class Normalizer {
 
   // What Go writes even when nobody set it; a null where it would write one is left out.
   void fill_zeros(const Schema& schema, std::size_t from) {
+    const Names names(members_, from, schema.properties.size());
     for (const Schema::Property& property : schema.properties) {
       if (!property.always || property.schema->type == Type::kArray || property.schema->is_map()) {
         continue;
       }
-      if (has_member(from, property.name)) continue;
+      if (names.has(property.name)) continue;
       const Value made = property.schema->type == Type::kObject
                              ? object(*property.schema, Value::make_object({}, 0))
                              : zero(*property.schema);
@@ -206,12 +209,28 @@ class Normalizer {
     }
   }
 
-  bool has_member(std::size_t from, std::string_view name) const {
-    for (std::size_t i = from; i < members_.size(); ++i) {
-      if (members_[i].key == name) return true;
+  // Whether the members from there on have a name; for the many names of a large schema and the
+  // many members of a wide object there is an index.
+  class Names {
+   public:
+    Names(const std::vector<Member>& members, std::size_t from, std::size_t asked)
+        : members_(members), from_(from) {
+      if (asked <= text::kFewMembers || members.size() - from <= text::kFewMembers) return;
+      for (std::size_t i = from; i < members.size(); ++i) names_.insert(members[i].key);
     }
-    return false;
-  }
+    bool has(std::string_view name) const {
+      if (!names_.empty()) return names_.contains(name);
+      for (std::size_t i = from_; i < members_.size(); ++i) {
+        if (members_[i].key == name) return true;
+      }
+      return false;
+    }
+
+   private:
+    const std::vector<Member>& members_;
+    std::size_t from_;
+    std::set<std::string_view> names_;
+  };
 
   void unknown(const Member& member) {
     if (unknown_.size() >= 100) return;
@@ -220,9 +239,10 @@ class Normalizer {
 
   // Defaults of absent fields.
   void fill(const Schema& schema, std::size_t from) {
+    const Names names(members_, from, schema.properties.size());
     for (const Schema::Property& property : schema.properties) {
       if (property.fallback == nullptr) continue;
-      if (has_member(from, property.name)) continue;
+      if (names.has(property.name)) continue;
       const Path::Mark mark = path_.mark();
       path_.child(property.name);
       const Value made = walk(*property.schema, *property.fallback);

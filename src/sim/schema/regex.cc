@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <memory>
+#include <iterator>
 #include <string>
 
 namespace berth::sim {
@@ -128,8 +129,17 @@ class RegexCompiler {
     while (!done() && peek() != '|' && peek() != ')') {
       const std::uint32_t first = here();
       atom(depth);
-      while (!done() && repeat(first)) {
-      }
+      if (!done() && repeat(first)) refuse_nested();
+    }
+  }
+
+  // As RE2: what is repeated twice is put in a group.
+  void refuse_nested() {
+    if (done()) return;
+    std::uint32_t least = 0;
+    std::uint32_t most = 0;
+    if (peek() == '*' || peek() == '+' || peek() == '?' || (peek() == '{' && counts(least, most))) {
+      fail("a repeat of a repeat");
     }
   }
 
@@ -361,6 +371,8 @@ class RegexCompiler {
 
   void copy(const std::vector<Step>& body, std::uint32_t first) {
     const std::uint32_t to = here();
+    copied_ += body.size();
+    if (copied_ > 10 * kMostSteps) return fail("too large");
     for (Step step : body) {
       if (step.op == Op::kSplit || step.op == Op::kJump) {
         step.x = step.x - first + to;
@@ -375,6 +387,7 @@ class RegexCompiler {
   std::int64_t& work_;
   std::size_t at_ = 0;
   bool bounded_ = false;
+  std::size_t copied_ = 0;  // steps, by repeats within repeats
   std::string error_;
   Regex regex_;
 };
@@ -407,17 +420,17 @@ void Regex::follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint
     const Step& step = steps_[now];
     switch (step.op) {
       case Op::kSplit:
-        stack.push_back(step.y);
-        stack.push_back(step.x);
+        walk.stack.push_back(step.y);
+        walk.stack.push_back(step.x);
         break;
       case Op::kJump:
-        stack.push_back(step.x);
+        walk.stack.push_back(step.x);
         break;
       case Op::kBegin:
-        if (begin) stack.push_back(now + 1);
+        if (begin) walk.stack.push_back(now + 1);
         break;
       case Op::kEnd:
-        if (end) stack.push_back(now + 1);
+        if (end) walk.stack.push_back(now + 1);
         break;
       default:
         list.push_back(now);

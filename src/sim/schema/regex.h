@@ -3,13 +3,16 @@
 // The syntax is RE2's as far as schemas use it: literals, ., classes with ranges and \d \w \s,
 // anchors ^ $ \A \z, groups (also (?:...) and named), |, and * + ? {m,n} with their lazy forms
 // (which match the same texts). Not known, and refused when compiled: flags, \b, \p{..},
-// back-references. A program of more than 10,000 steps is refused. Characters are code points.
+// back-references, and a repeat of a repeat (a**), as in RE2. A program of more than 10,000 steps
+// is refused. Characters are code points.
 //
 // Cost: O(text * program), which is much where both are long: whoever compiles or matches says how
 // many steps he has left for all of his patterns. Immutable, may be used from many threads.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
+#include <optional>
 #include <string_view>
 #include <utility>
 #include <vector>

@@ -1,8 +1,13 @@
 // Strategic merge patch: lists by their keys, and the directives that kubectl writes.
 #include <algorithm>
+#include <map>
+#include <optional>
+#include <set>
 
 #include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/identity.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -13,18 +18,44 @@ constexpr std::string_view kOrder = "$setElementOrder/";
 constexpr std::string_view kDeletes = "$deleteFromPrimitiveList/";
 constexpr int kDeepestPatch = 100;
 
-bool same_key(const Value& a, const Value& b, std::string_view key) {
-  const Value* x = a.find(key);
-  const Value* y = b.find(key);
-  return x != nullptr && y != nullptr && text::equal(*x, *y);
+using Members = text::MemberTable<Value>;
+
+// What tells the items of a list apart: the merge key, or all of it where there is none.
+std::string identity_by(const Value& item, std::string_view key) {
+  if (key.empty()) return text::identity_of(item);
+  const Value* value = item.find(key);
+  return value == nullptr ? std::string() : text::identity_of(*value);
 }
 
-const Value* find_item(const std::vector<Value>& list, const Value& like, std::string_view key) {
-  for (const Value& item : list) {
-    if (key.empty() ? text::equal(item, like) : same_key(item, like, key)) return &item;
+// Where items stand in a list, by what tells them apart. One without a key is nowhere.
+class Places {
+ public:
+  Places(std::span<const Value> list, std::string_view key) : key_(key) {
+    for (std::size_t i = 0; i < list.size(); ++i) add(list[i], i);
   }
-  return nullptr;
-}
+
+  void add(const Value& item, std::size_t place) {
+    std::string identity = identity_by(item, key_);
+    if (!identity.empty()) places_[std::move(identity)].push_back(place);
+  }
+  // The first of those that are like it; nothing: none is.
+  std::optional<std::size_t> first(const Value& like) const {
+    const auto found = places_.find(identity_by(like, key_));
+    if (found == places_.end()) return std::nullopt;
+    return found->second.front();
+  }
+  std::vector<std::size_t> take(const Value& like) {
+    const auto found = places_.find(identity_by(like, key_));
+    if (found == places_.end()) return {};
+    std::vector<std::size_t> out = std::move(found->second);
+    places_.erase(found);
+    return out;
+  }
+
+ private:
+  std::string_view key_;
+  std::map<std::string, std::vector<std::size_t>> places_;
+};
 
 class StrategicMerge {
  public:
@@ -48,7 +79,8 @@ class StrategicMerge {
         return invalid("unrecognized value for $patch: " + go_quote(directive->string()));
       }
     }
-    std::vector<Member> out(live.members().begin(), live.members().end());
+    Members out;
+    for (const Member& member : live.members()) out.put(member.key, member.value);
     BERTH_CHECK(retain_keys(patch, retain, out));
     for (const Member& member : patch.members()) {
       if (member.key == kDirective || member.key == kRetain) continue;
@@ -56,120 +88,127 @@ class StrategicMerge {
       BERTH_CHECK(field(schema, member, out));
     }
     BERTH_CHECK(list_directives(schema, live, patch, out));
-    return draft_.object(out);
+    std::vector<Member> left;
+    for (const Members::Slot& slot : out.slots()) {
+      if (!slot.gone) left.push_back({slot.key, slot.value});
+    }
+    return draft_.object(left);
   }
 
-  Status retain_keys(const Value& patch, bool allowed, std::vector<Member>& out) {
+  Status retain_keys(const Value& patch, bool allowed, Members& out) {
     const Value* retain = patch.find(kRetain);
     if (retain == nullptr) return {};
     if (!retain->is_array()) return invalid("$retainKeys is not a list");
     (void)allowed;
-    const auto kept = [&](std::string_view key) {
-      for (const Value& name : retain->items()) {
-        if (name.string() == key) return true;
-      }
-      return false;
-    };
+    std::set<std::string_view> kept;
+    for (const Value& name : retain->items()) kept.insert(name.string());
     for (const Member& member : patch.members()) {
       if (member.key.starts_with('$') || member.value.is_null()) continue;
-      if (!kept(member.key)) {
+      if (!kept.contains(member.key)) {
         return invalid("the patch sets " + go_quote(member.key) + ", which $retainKeys leaves out");
       }
     }
-    std::erase_if(out, [&](const Member& member) { return !kept(member.key); });
+    std::vector<std::string_view> dropped;
+    for (const Members::Slot& slot : out.slots()) {
+      if (!slot.gone && !kept.contains(slot.key)) dropped.push_back(slot.key);
+    }
+    for (const std::string_view key : dropped) out.remove(key);
     return {};
   }
 
-  static Member* find_member(std::vector<Member>& members, std::string_view key) {
-    for (Member& member : members) {
-      if (member.key == key) return &member;
-    }
-    return nullptr;
-  }
-
-  static void put(std::vector<Member>& out, std::string_view key, const Value& value) {
-    if (Member* known = find_member(out, key); known != nullptr) {
-      known->value = value;
-    } else {
-      out.push_back({key, value});
-    }
-  }
-
-  Status field(const Schema* schema, const Member& member, std::vector<Member>& out) {
-    Member* known = find_member(out, member.key);
+  Status field(const Schema* schema, const Member& member, Members& out) {
+    const Value* known = out.find(member.key);
     if (member.value.is_null()) {
-      std::erase_if(out, [&](const Member& one) { return one.key == member.key; });
+      out.remove(member.key);
       return {};
     }
     const Schema::Property* property = schema == nullptr ? nullptr : schema->find(member.key);
     const Schema* inner = property != nullptr ? property->schema
                           : schema == nullptr ? nullptr
                                               : schema->additional;
-    const Value live = known == nullptr ? Value() : known->value;
+    const Value live = known == nullptr ? Value() : *known;
     if (member.value.is_object()) {
       if (text_at(member.value, kDirective) == "delete") {
-        std::erase_if(out, [&](const Member& one) { return one.key == member.key; });
+        out.remove(member.key);
         return {};
       }
       const bool retain = property != nullptr && property->retain_keys;
       BERTH_TRY(const Value made,
                 object(inner, live.is_object() ? live : Value(), member.value, retain));
-      put(out, member.key, made);
+      out.put(member.key, made);
       return {};
     }
     if (member.value.is_array() && inner != nullptr && inner->merge_list) {
       BERTH_TRY(const Value made, list(*inner, live, member.value));
-      put(out, member.key, made);
+      out.put(member.key, made);
       return {};
     }
-    put(out, member.key, member.value);
+    out.put(member.key, member.value);
     return {};
   }
 
   // Directives of lists that the patch does not otherwise touch, and deletions of primitives.
   Status list_directives(const Schema* schema, const Value& live, const Value& patch,
-                         std::vector<Member>& out) {
+                         Members& out) {
     for (const Member& member : patch.members()) {
-      if (member.key.starts_with(kDeletes)) {
-        const std::string_view name = member.key.substr(kDeletes.size());
-        Member* list = find_member(out, name);
-        if (list == nullptr || !member.value.is_array()) continue;
-        std::vector<Value> kept;
-        for (const Value& item : list->value.items()) {
-          bool gone = false;
-          for (const Value& one : member.value.items()) gone = gone || text::equal(one, item);
-          if (!gone) kept.push_back(item);
-        }
-        list->value = draft_.array(kept);
+      if (!member.key.starts_with(kDeletes)) continue;
+      Value* list = out.find(member.key.substr(kDeletes.size()));
+      if (list == nullptr || !member.value.is_array()) continue;
+      const Places gone(member.value.items(), {});
+      std::vector<Value> kept;
+      for (const Value& item : list->items()) {
+        if (!gone.first(item)) kept.push_back(item);
       }
+      *list = draft_.array(kept);
     }
     for (const Member& member : patch.members()) {
       if (!member.key.starts_with(kOrder)) continue;
       const std::string_view name = member.key.substr(kOrder.size());
-      Member* list = find_member(out, name);
+      Value* list = out.find(name);
       const Schema::Property* property = schema == nullptr ? nullptr : schema->find(name);
-      if (list == nullptr || property == nullptr || !list->value.is_array()) continue;
+      if (list == nullptr || property == nullptr || !list->is_array()) continue;
       if (!member.value.is_array()) return invalid(std::string(member.key) + " is not a list");
-      const std::vector<Value> items(list->value.items().begin(), list->value.items().end());
-      list->value = in_order(items, member.value, at(live, name), property->schema->merge_key);
+      const std::vector<Value> items(list->items().begin(), list->items().end());
+      *list = in_order(items, member.value, at(live, name), property->schema->merge_key);
     }
     return {};
   }
 
+  // A list while the items of a patch are merged into it.
+  struct Merged {
+    Merged(const Value& live, std::string_view key)
+        : items(live.items().begin(), live.items().end()), places(items, key) {}
+    void add(const Value& item) {
+      places.add(item, items.size());
+      items.push_back(item);
+    }
+    std::vector<Value> left() const {
+      std::vector<Value> out;
+      for (std::size_t i = 0; i < items.size(); ++i) {
+        if (!gone.contains(i)) out.push_back(items[i]);
+      }
+      return out;
+    }
+
+    std::vector<Value> items;
+    Places places;
+    std::set<std::size_t> gone;
+  };
+
   Result<Value> list(const Schema& schema, const Value& live, const Value& patch) {
     const std::string_view key = schema.merge_key;
-    std::vector<Value> out(live.items().begin(), live.items().end());
+    Merged out(live, key);
     if (key.empty()) {
       for (const Value& item : patch.items()) {
-        if (find_item(out, item, {}) == nullptr) out.push_back(item);
+        if (!out.places.first(item)) out.add(item);
       }
-      return in_order(out, patch, live, key);
+      return in_order(out.items, patch, live, key);
     }
     for (const Value& item : patch.items()) {
       if (text_at(item, kDirective) == "replace") return replaced(patch);
     }
     for (const Value& item : patch.items()) BERTH_CHECK(list_item(schema, item, out));
-    return in_order(out, patch, live, key);
+    return in_order(out.left(), patch, live, key);
   }
 
   Value replaced(const Value& patch) {
@@ -184,60 +223,52 @@ class StrategicMerge {
     return draft_.array(kept);
   }
 
-  Status list_item(const Schema& schema, const Value& item, std::vector<Value>& out) {
+  Status list_item(const Schema& schema, const Value& item, Merged& out) {
     const std::string_view key = schema.merge_key;
     if (!item.is_object()) return invalid("a list that merges by key holds something else");
     if (item.find(key) == nullptr) {
       return invalid("map: " + show_value(item) +
                      " does not contain declared merge key: " + std::string(key));
     }
-    const Value* known = find_item(out, item, key);
     if (text_at(item, kDirective) == "delete") {
-      std::erase_if(out, [&](const Value& one) { return same_key(one, item, key); });
+      for (const std::size_t place : out.places.take(item)) out.gone.insert(place);
       return {};
     }
-    const std::size_t place =
-        known == nullptr ? out.size() : static_cast<std::size_t>(known - out.data());
+    const std::optional<std::size_t> place = out.places.first(item);
     BERTH_TRY(const Value made,
-              object(schema.items, known == nullptr ? Value() : *known, item, false));
-    if (place == out.size()) {
-      out.push_back(made);
+              object(schema.items, place ? out.items[*place] : Value(), item, false));
+    if (place) {
+      out.items[*place] = made;
     } else {
-      out[place] = made;
+      out.add(made);
     }
     return {};
-  }
-
-  static std::size_t place_in(const Value& list, const Value& item, std::string_view key) {
-    for (std::size_t i = 0; i < list.items().size(); ++i) {
-      const Value& one = list.items()[i];
-      if (key.empty() ? text::equal(one, item) : same_key(one, item, key)) return i;
-    }
-    return list.items().size();
   }
 
   // Items that the order names stand in it. Another one comes before the next of them only where
   // live has both that way round.
   Value in_order(const std::vector<Value>& items, const Value& order, const Value& live,
                  std::string_view key) {
+    const Places ordered(order.items(), key);
+    const Places before(live.items(), key);
+    const std::size_t absent = live.items().size();
     std::vector<std::pair<std::size_t, Value>> named;
     std::vector<Value> others;
     for (const Value& item : items) {
-      const std::size_t place = place_in(order, item, key);
-      if (place < order.items().size()) {
-        named.emplace_back(place, item);
+      if (const auto place = ordered.first(item)) {
+        named.emplace_back(*place, item);
       } else {
         others.push_back(item);
       }
     }
     std::stable_sort(named.begin(), named.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
-    const std::size_t absent = live.items().size();
     std::vector<Value> out;
     std::size_t next = 0;
     for (const auto& [rank, item] : named) {
-      const std::size_t place = place_in(live, item, key);
-      while (next < others.size() && place != absent && place_in(live, others[next], key) < place) {
+      const auto place = before.first(item);
+      while (next < others.size() && place &&
+             before.first(others[next]).value_or(absent) < *place) {
         out.push_back(others[next++]);
       }
       out.push_back(item);

@@ -2,6 +2,7 @@
 #include "sim/schema/edit.h"
 #include "sim/schema/fields.h"
 #include "sim/schema/node.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -33,11 +34,13 @@ bool counts_as_nothing(const Value& value) {
 bool same_meaning(const Value& a, const Value& b) {
   if (counts_as_nothing(a) && counts_as_nothing(b)) return true;
   if (a.is_object() && b.is_object()) {
+    const text::MemberIndex in_a(a), in_b(b);
     for (const Member& member : a.members()) {
-      if (!same_meaning(member.value, at(b, member.key))) return false;
+      const Value* other = in_b.find(member.key);
+      if (!same_meaning(member.value, other == nullptr ? Value() : *other)) return false;
     }
     for (const Member& member : b.members()) {
-      if (a.find(member.key) == nullptr && !counts_as_nothing(member.value)) return false;
+      if (in_a.find(member.key) == nullptr && !counts_as_nothing(member.value)) return false;
     }
     return true;
   }

@@ -1,10 +1,12 @@
 // A value against its schema, and what every object's metadata must be.
 #include <algorithm>
 #include <cmath>
+#include <optional>
 #include <set>
 
 #include "sim/schema/node.h"
 #include "text/base64.h"
+#include "text/members.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim {
@@ -14,6 +16,7 @@ using text::Member;
 using text::Value;
 using Type = Schema::Type;
 using Format = Schema::Format;
+
 
 std::string_view type_name(Type type) {
   switch (type) {
@@ -141,9 +144,11 @@ class SchemaWalk {
   }
 
   void object(const Schema& schema, const Value& value) {
+    std::optional<text::MemberIndex> index;  // most schemas require nothing
     for (const Schema::Property& property : schema.properties) {
       if (!property.required) continue;
-      const Value* member = value.find(property.name);
+      if (!index) index.emplace(value);
+      const Value* member = index->find(property.name);
       if (custom_ ? member == nullptr : empty(member, property)) {
         out_.add(required_value(path_.with(property.name),
                                 custom_ ? std::string_view() : what_is_wanted(property.name)));
@@ -396,7 +401,7 @@ void validate_owners(const Value& owners, Path& path, Causes& out) {
         std::string(text_at(owner, "kind")) + "/" + std::string(text_at(owner, "name"));
     if (controller.empty()) {
       controller = name;
-    } else {
+    } else if (!out.full()) {
       out.add(invalid_value(path.text(), owners,
                             "Only one reference can have Controller set to true. Found \"true\" "
                             "in references for " +

@@ -2,6 +2,7 @@
 #include <set>
 
 #include "sim/schema/rules.h"
+#include "text/members.h"
 #include "text/quantity.h"
 
 namespace berth::sim {
@@ -72,7 +73,7 @@ void check_amounts(const Value& resources, std::string_view which, Path& path, C
 void check_resources(const Value& resources, const PodNames& names, Path& path, Causes& out) {
   check_amounts(resources, "limits", path, out);
   check_amounts(resources, "requests", path, out);
-  const Value& limits = at(resources, "limits");
+  const text::MemberIndex limits(at(resources, "limits"));
   for (const Member& request : at(resources, "requests").members()) {
     const Value* limit = limits.find(request.key);
     if (limit == nullptr) {

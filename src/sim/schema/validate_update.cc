@@ -1,6 +1,10 @@
 // What may not change once an object exists.
+#include <set>
+
 #include "sim/schema/edit.h"
 #include "sim/schema/rules.h"
+#include "text/identity.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -13,15 +17,22 @@ Value with_images_of(const Value& containers, const Value& live, Draft& draft) {
   return draft.array(out);
 }
 
+// What a toleration tolerates, for how long aside; an empty field is none.
+std::string tolerated_by(const Value& toleration) {
+  std::vector<Member> said;
+  for (const Member& member : toleration.members()) {
+    const bool empty =
+        member.value.is_null() || (member.value.is_string() && member.value.string().empty());
+    if (!empty && member.key != "tolerationSeconds") said.push_back(member);
+  }
+  return text::identity_of(Value::make_object(said, 0));
+}
+
 void tolerations_only_added(const Value& live, const Value& spec, Causes& out) {
-  Draft draft;
+  std::set<std::string> now;
+  for (const Value& one : at(spec, "tolerations").items()) now.insert(tolerated_by(one));
   for (const Value& old : at(live, "tolerations").items()) {
-    bool found = false;
-    for (const Value& now : at(spec, "tolerations").items()) {
-      found = found || same_meaning(draft.unset(old, "tolerationSeconds"),
-                                    draft.unset(now, "tolerationSeconds"));
-    }
-    if (!found) {
+    if (!now.contains(tolerated_by(old))) {
       out.add(forbidden_value("spec.tolerations",
                               "existing toleration can not be modified except its "
                               "tolerationSeconds"));
@@ -31,12 +42,10 @@ void tolerations_only_added(const Value& live, const Value& spec, Causes& out) {
 }
 
 void gates_only_deleted(const Value& live, const Value& spec, Causes& out) {
+  std::set<std::string_view> known;
+  for (const Value& old : at(live, "schedulingGates").items()) known.insert(text_at(old, "name"));
   for (std::size_t i = 0; const Value& gate : at(spec, "schedulingGates").items()) {
-    bool known = false;
-    for (const Value& old : at(live, "schedulingGates").items()) {
-      known = known || text_at(old, "name") == text_at(gate, "name");
-    }
-    if (!known) {
+    if (!known.contains(text_at(gate, "name"))) {
       out.add(forbidden_value("spec.schedulingGates[" + std::to_string(i) + "].name",
                               "only deletion is allowed, but found new scheduling gate '" +
                                   std::string(text_at(gate, "name")) + "'"));
@@ -49,8 +58,10 @@ void gates_only_deleted(const Value& live, const Value& spec, Causes& out) {
 Value without_gated_changes(const Value& live, const Value& spec, Draft& draft, Causes& out) {
   Value changed = spec;
   if (at(live, "schedulingGates").size() == 0) return changed;
+  const text::MemberIndex selector(at(spec, "nodeSelector"));
   for (const Member& label : at(live, "nodeSelector").members()) {
-    if (!text::equal(at(at(spec, "nodeSelector"), label.key), label.value)) {
+    const Value* now = selector.find(label.key);
+    if (now == nullptr || !text::equal(*now, label.value)) {
       out.add(invalid_value("spec.nodeSelector", at(spec, "nodeSelector"),
                             "only additions to spec.nodeSelector are allowed (no mutations or "
                             "deletions)"));
@@ -149,10 +160,11 @@ void immutable_meta(const Value& live, const Value& object, Causes& out) {
   const Value& now = at(object, "metadata");
   if (old.find("deletionTimestamp") != nullptr) {
     std::string extra;
+    std::set<std::string_view> known;
+    for (const Value& one : at(old, "finalizers").items()) known.insert(one.string());
     for (const Value& finalizer : at(now, "finalizers").items()) {
-      bool known = false;
-      for (const Value& one : at(old, "finalizers").items()) known |= text::equal(one, finalizer);
-      if (!known) extra += (extra.empty() ? "" : ", ") + go_quote(finalizer.string());
+      if (known.contains(finalizer.string())) continue;
+      extra += (extra.empty() ? "" : ", ") + go_quote(finalizer.string());
     }
     if (!extra.empty()) {
       out.add(forbidden_value("metadata.finalizers",

@@ -1,0 +1,107 @@
+// Members of objects by key, for those who look up or change many of one object.
+//
+// Value::find is linear, which is best for the few members that objects have, and quadratic for
+// whoever asks for all of a wide one. Up to 16 members these do the same; beyond that an ordered
+// index is made once. Ordered and not hashed: keys come from strangers, who can make hashes meet.
+//
+// Keys are views: their texts outlive the table. Not thread-safe.
+#pragma once
+
+#include <algorithm>
+#include <cstddef>
+#include <map>
+#include <string_view>
+#include <utility>
+#include <vector>
+
+#include "text/value.h"
+
+namespace berth::text {
+
+inline constexpr std::size_t kFewMembers = 16;
+
+// Looks up; the object does not change meanwhile. O(log members).
+class MemberIndex {
+ public:
+  explicit MemberIndex(const Value& object) : object_(object) {
+    if (object.size() <= kFewMembers) return;
+    sorted_.reserve(object.size());
+    for (const Member& member : object.members()) sorted_.push_back(&member);
+    std::sort(sorted_.begin(), sorted_.end(),
+              [](const Member* a, const Member* b) { return a->key < b->key; });
+  }
+
+  const Value* find(std::string_view key) const {
+    if (sorted_.empty()) return object_.find(key);
+    const auto at =
+        std::lower_bound(sorted_.begin(), sorted_.end(), key,
+                         [](const Member* m, std::string_view k) { return m->key < k; });
+    return at != sorted_.end() && (*at)->key == key ? &(*at)->value : nullptr;
+  }
+
+ private:
+  Value object_;
+  std::vector<const Member*> sorted_;
+};
+
+// Members that change: what is put anew stands last, what is replaced stays where it was. V is what
+// a key holds. O(log members) each.
+template <class V>
+class MemberTable {
+ public:
+  struct Slot {
+    std::string_view key;
+    V value;
+    bool gone = false;
+  };
+
+  std::size_t size() const { return live_; }
+  const std::vector<Slot>& slots() const { return slots_; }  // those gone among them
+
+  V* find(std::string_view key) {
+    const std::size_t at = place(key);
+    return at == slots_.size() ? nullptr : &slots_[at].value;
+  }
+  void put(std::string_view key, V value) {
+    if (V* known = find(key)) {
+      *known = std::move(value);
+      return;
+    }
+    // An index that holds nobody is complete when nobody is left.
+    if (!index_.empty() || (live_ == 0 && slots_.size() >= kFewMembers)) {
+      index_[key] = slots_.size();
+    }
+    slots_.push_back({key, std::move(value)});
+    ++live_;
+  }
+  bool remove(std::string_view key) {
+    const std::size_t at = place(key);
+    if (at == slots_.size()) return false;
+    index_.erase(key);
+    slots_[at].gone = true;
+    --live_;
+    return true;
+  }
+
+ private:
+  std::size_t place(std::string_view key) {
+    if (slots_.size() <= kFewMembers) {
+      std::size_t at = 0;
+      while (at < slots_.size() && (slots_[at].gone || slots_[at].key != key)) ++at;
+      return at;
+    }
+    if (index_.empty() && live_ > 0) {
+      for (std::size_t i = 0; i < slots_.size(); ++i) {
+        if (!slots_[i].gone) index_.emplace(slots_[i].key, i);
+      }
+    }
+    const auto found = index_.find(key);
+    return found == index_.end() ? slots_.size() : found->second;
+  }
+
+  std::vector<Slot> slots_;
+  std::map<std::string_view, std::size_t> index_;  // empty: not made yet
+  std::size_t live_ = 0;
+};
+
+}  // namespace berth::text
