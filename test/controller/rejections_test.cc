@@ -159,7 +159,7 @@ TEST(ControllerRejections, OfManyBrokenNodesAShareIsTainted) {
   rig.start();
   for (int i = 0; i < 6; ++i) rig.apply(deployment("d" + std::to_string(i), 3, 1));
   int most = 0;
-  for (int second = 0; second < 120; ++second) {
+  for (int second = 0; second < 60; ++second) {
     rig.run(kSecond);
     int now = 0;
     for (int i = 0; i < 8; ++i) now += tainted(rig, "m-" + std::to_string(i)) ? 1 : 0;
