@@ -117,10 +117,10 @@ void PageAccess::ask_caller(const std::string& token, CallerKnown known) {
   if (token.size() > kLongestToken) {
     return known(Error(Code::kInvalid, "the token is longer than any"));
   }
-  forget_old();
   const auto at = known_.find(token);
   if (at != known_.end() && at->second.until > now()) return known(at->second.caller);
-  if (refused_.contains(token)) {
+  const auto no = refused_.find(token);
+  if (no != refused_.end() && no->second > now()) {
     return known(Error(Code::kInvalid, "the cluster does not know this token"));
   }
   const auto same = under_way_.find(token);
@@ -133,7 +133,9 @@ void PageAccess::ask_caller(const std::string& token, CallerKnown known) {
     return known(Error(Code::kUnavailable, "too many tokens come at once; try again in a second"));
   }
   under_way_[token].push_back(std::move(known));
-  if (!joins) review(token);
+  if (joins) return;
+  forget_old();
+  review(token);
 }
 
 void PageAccess::review(const std::string& token) {
