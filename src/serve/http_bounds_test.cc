@@ -218,6 +218,8 @@ TEST_F(HttpBoundsTest, AnswersThatNobodyReadsInSum) {
   TestPeer reader(server_->port());
   reader.get("/large");
   EXPECT_EQ(reader.response().body.size(), 8 * kMib);
+  for (int n = 0; n < 5; ++n) reader.get("/");  // at once, and one after the other
+  for (int n = 0; n < 5; ++n) EXPECT_EQ(reader.response().status, 200);
 }
 
 // Descriptors of the whole process run out, by somebody else's doing.
@@ -258,7 +260,7 @@ TEST_F(HttpBoundsTest, AServerTakesItsShareOfTheDescriptors) {
   rlimit low = before;
   low.rlim_cur = 256;
   ASSERT_EQ(setrlimit(RLIMIT_NOFILE, &low), 0);
-  start({.descriptor_share = 16});
+  start({.descriptor_percent = 6});
   setrlimit(RLIMIT_NOFILE, &before);
   Peers peers;
   for (int i = 0; i < 40; ++i) connect(peers);

@@ -114,7 +114,7 @@ std::size_t most_connections(const HttpServerOptions& options) {
   rlimit limit{};
   std::size_t most = options.max_connections;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    most = std::min<std::size_t>(most, limit.rlim_cur / std::max(options.descriptor_share, 1UL));
+    most = std::min<std::size_t>(most, limit.rlim_cur * options.descriptor_percent / 100);
   }
   return std::max(most, std::min(options.max_connections, kFewestConnections));
 }

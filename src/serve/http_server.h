@@ -36,9 +36,8 @@ struct HttpServerOptions {
 
   std::size_t max_connections = 4'096;
   std::size_t max_connections_per_peer = 4'096;  // by remote address
-  // At most one descriptor in so many of what the process may have is a connection of this server.
-  std::size_t descriptor_share = 1;
-  std::size_t spare_descriptors = 0;  // kept for connections when the process has no other left
+  std::size_t descriptor_percent = 100;  // of those the process may have, for its connections
+  std::size_t spare_descriptors = 0;     // kept for connections when the process has no other left
 
   std::size_t max_head_bytes = 64 * 1024;
   std::size_t max_body_bytes = 16 * 1024 * 1024;

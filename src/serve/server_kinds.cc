@@ -28,7 +28,7 @@ HttpServerOptions health_server() {
   out.name = "health";
   out.max_connections = 32;
   out.max_connections_per_peer = 16;
-  out.descriptor_share = 16;
+  out.descriptor_percent = 6;
   out.spare_descriptors = 4;
   out.max_answer_bytes = 1 * kKindMib;
   out.head_timeout_ns = out.request_timeout_ns = 2 * kKindSecond;
@@ -41,7 +41,7 @@ HttpServerOptions metrics_server() {
   out.name = "metrics";
   out.max_connections = 64;
   out.max_connections_per_peer = 32;
-  out.descriptor_share = 16;
+  out.descriptor_percent = 6;
   out.spare_descriptors = 2;
   out.max_answer_bytes = 16 * kKindMib;
   return out;
@@ -52,7 +52,7 @@ HttpServerOptions webhook_server() {
   out.name = "webhook";
   out.max_connections = 512;
   out.max_connections_per_peer = 256;
-  out.descriptor_share = 6;
+  out.descriptor_percent = 16;
   out.max_head_bytes = 32 * kKindKib;
   out.max_body_bytes = 8 * kKindMib;
   out.max_request_bytes = 40 * kKindMib;
@@ -70,7 +70,7 @@ HttpServerOptions page_server() {
   out.name = "page";
   out.max_connections = 512;
   out.max_connections_per_peer = 256;
-  out.descriptor_share = 6;
+  out.descriptor_percent = 16;
   out.max_head_bytes = 64 * kKindKib;  // tokens
   out.max_request_bytes = 16 * kKindMib;
   out.max_answer_bytes = 64 * kKindMib;
@@ -82,7 +82,7 @@ HttpServerOptions page_server() {
 HttpServerOptions api_server() {
   HttpServerOptions out;
   out.name = "api";
-  out.descriptor_share = 2;
+  out.descriptor_percent = 75;
   return out;
 }
 

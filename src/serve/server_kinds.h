@@ -1,7 +1,7 @@
 // The bounds of each kind of server, in one place: what strangers may cost us by it.
 //
-// Behind every one of them stands a process with other things to do, so all servers of a process
-// together stay below half of its descriptors and a few dozen megabytes.
+// Behind every one of them stands a process with other things to do, so all servers of a controller
+// or an agent together leave it half of its descriptors, and take a few dozen megabytes.
 #pragma once
 
 #include "serve/http_server.h"

@@ -158,9 +158,9 @@ class Flood:
 class Ports(unittest.TestCase):
     @classmethod
     def setUpClass(cls):
-        cls.folder = tempfile.TemporaryDirectory()
-        cls.programs = []
-        path = cls.folder.name
+        folder = tempfile.TemporaryDirectory()
+        cls.addClassCleanup(folder.cleanup)
+        path = folder.name
         cls.kubeconfig = os.path.join(path, "kubeconfig")
         cls.up = cls.start(["up", "--in-memory", "--gpus", "8", "--kubeconfig", cls.kubeconfig], {})
         wait("berth up is ready", lambda: os.path.exists(cls.kubeconfig), cls.up.child)
@@ -177,8 +177,9 @@ class Ports(unittest.TestCase):
 
     @classmethod
     def start(cls, *arguments, **more):
-        cls.programs.append(Program(*arguments, **more))
-        return cls.programs[-1]
+        one = Program(*arguments, **more)
+        cls.addClassCleanup(one.stop)
+        return one
 
     @classmethod
     def start_controller(cls, **more):
@@ -191,12 +192,6 @@ class Ports(unittest.TestCase):
         wait("the controller is served", lambda: one.ask("health") == 200, one.child)
         wait("the webhook is served", lambda: one.ask("webhook") == 200, one.child)
         return one
-
-    @classmethod
-    def tearDownClass(cls):
-        for one in reversed(cls.programs):
-            one.stop()
-        cls.folder.cleanup()
 
     def probed(self, program, what):
         begin = time.monotonic()
