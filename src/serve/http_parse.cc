@@ -5,6 +5,7 @@
 #include <optional>
 
 #include "base/check.h"
+#include "serve/body_buffer.h"
 
 namespace berth::serve {
 namespace {
@@ -37,6 +38,7 @@ class BeastReader final : public http::basic_parser<true> {
 
   const ParseLimits& limits;
   ParsedRequest parsed;
+  BodyBuffer body;
   bool head_done = false;
   bool expects = false;
   std::size_t max_body;
@@ -105,23 +107,15 @@ class BeastReader final : public http::basic_parser<true> {
   }
   void on_finish_impl(BeastError&) override {}
 
-  // The string grows as strings do, but not beyond what may come.
   std::size_t add(View bytes, BeastError& error) {
-    std::string& body = parsed.request.body;
     if (bytes.size() > max_body - std::min(max_body, body.size())) {
       error = http::error::body_limit;
       return 0;
     }
-    const std::size_t needed = body.size() + bytes.size();
-    const auto announced = content_length();
-    const std::size_t most = announced ? static_cast<std::size_t>(*announced) : max_body;
-    if (needed > body.capacity() && 2 * body.capacity() > most) {
-      std::string larger;
-      larger.reserve(std::max(most, needed));
-      larger += body;
-      body = std::move(larger);
+    if (!body.append({bytes.data(), bytes.size()})) {
+      refuse(503, "there is no memory for the request", error);
+      return 0;
     }
-    body.append(bytes.data(), bytes.size());
     return bytes.size();
   }
 
@@ -227,6 +221,7 @@ HttpParser::State HttpParser::feed(std::string_view bytes, std::size_t& used) {
 ParsedRequest HttpParser::take() {
   BERTH_ASSERT(reader_->beast && reader_->beast->is_done(), "a request is taken after kDone");
   ParsedRequest parsed = std::move(reader_->beast->parsed);
+  parsed.request.body = reader_->beast->body.take();
   drop();
   return parsed;
 }
@@ -244,7 +239,7 @@ bool HttpParser::head_done() const { return reader_->beast && reader_->beast->he
 std::size_t HttpParser::held() const {
   if (!reader_->beast) return 0;
   const text::HttpRequest& request = reader_->beast->parsed.request;
-  return request.body.capacity() + 2 * reader_->seen +
+  return reader_->beast->body.held() + 2 * reader_->seen +
          request.headers.capacity() * sizeof(text::HttpHeader);
 }
 

@@ -50,7 +50,7 @@ class HttpParser {
   bool head_done() const;    // the body is what is missing
   std::size_t held() const;  // bytes of memory that the unfinished request takes
   bool asks_to_continue();   // the head came with "Expect: 100-continue"; true only once
-  int status() const;        // after kFailed: 400, 413, 431, 501, 505
+  int status() const;        // after kFailed: 400, 413, 431, 501, 503, 505
   std::string_view problem() const;
 
  private:

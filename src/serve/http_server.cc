@@ -2,6 +2,7 @@
 
 #include <arpa/inet.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
@@ -35,6 +36,7 @@ namespace {
 constexpr std::uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::size_t kMuchHeld = 16 * 1024 * 1024;
 constexpr std::size_t kFewestConnections = 4;  // however few descriptors there are
 
 std::int64_t steady_ns() {
@@ -114,7 +116,8 @@ std::size_t most_connections(const HttpServerOptions& options) {
   rlimit limit{};
   std::size_t most = options.max_connections;
   if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
-    most = std::min<std::size_t>(most, limit.rlim_cur * options.descriptor_percent / 100);
+    most = std::min<std::size_t>(
+        most, std::min<rlim_t>(limit.rlim_cur, 1 << 20) * options.descriptor_percent / 100);
   }
   return std::max(most, std::min(options.max_connections, kFewestConnections));
 }
@@ -210,6 +213,7 @@ class EpollServer final : public HttpServer {
   bool give_way(const std::string* peer);
   void make_request_room();
   void make_answer_room();
+  void give_back_memory();
   HttpConnection* most_held(std::size_t (HttpConnection::*bytes)() const);
   void drop_shed();
   void drop(Connections::iterator at);
@@ -232,6 +236,7 @@ class EpollServer final : public HttpServer {
   std::unordered_map<std::string, std::size_t> peers_;  // connections by remote address
   std::vector<FileDescriptor> spare_;                   // for when the process has no other left
   bool deaf_ = false;                                   // the listener waits for the next sweep
+  std::size_t most_held_ = 0;                           // since memory was given back
   std::vector<std::uint64_t> shed_;                     // gave way to others, maybe closed
   std::uint64_t next_id_ = kFirstConnection;
   std::vector<std::uint64_t> touched_, again_;
@@ -360,9 +365,19 @@ void EpollServer::turn(const epoll_event* events, int count) {
   if (host_.now_ns >= next_sweep_ns_) sweep();
   drop_shed();
   if (host_.draining) check_drained();
+  give_back_memory();
   if (!metrics_) return;
   metrics_->request_bytes.set(static_cast<double>(host_.requests->held()));
   metrics_->answer_bytes.set(static_cast<double>(host_.answers->held()));
+}
+
+// malloc keeps what a flood took. Milliseconds, so only after much of it, and when it is over.
+void EpollServer::give_back_memory() {
+  const std::size_t held = host_.requests->held() + host_.answers->held();
+  most_held_ = std::max(most_held_, held);
+  if (most_held_ < kMuchHeld || held > most_held_ / 4) return;
+  most_held_ = held;
+  malloc_trim(0);
 }
 
 void EpollServer::after_call(std::uint64_t id, HttpConnection& connection) {

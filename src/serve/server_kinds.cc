@@ -55,8 +55,8 @@ HttpServerOptions webhook_server() {
   out.descriptor_percent = 16;
   out.max_head_bytes = 32 * kKindKib;
   out.max_body_bytes = 8 * kKindMib;
-  out.max_request_bytes = 40 * kKindMib;
-  out.max_answer_bytes = 40 * kKindMib;
+  out.max_request_bytes = 34 * kKindMib;  // a conversion of the largest kind
+  out.max_answer_bytes = 34 * kKindMib;
   out.max_in_work = 4;
   out.max_unsent_bytes = 64 * kKindKib;
   out.head_timeout_ns = 5 * kKindSecond;
