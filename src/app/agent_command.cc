@@ -15,13 +15,13 @@
 #include "app/files.h"
 #include "app/host_port.h"
 #include "app/log_lines.h"
+#include "app/plain_server.h"
 #include "app/signals.h"
 #include "base/run_loop.h"
 #include "host/host.h"
 #include "kube/config.h"
 #include "kube/curl_transport.h"
 #include "nvml/recorder.h"
-#include "serve/http_server.h"
 #include "text/escape.h"
 #include "text/json.h"
 
@@ -37,7 +37,7 @@ constexpr const char* kNoAgent =
 
 struct AgentSettings {
   agent::AgentOptions agent;
-  std::optional<HostPort> metrics;
+  std::optional<HostPort> metrics, health;
   std::optional<kube::Config> cluster;
   std::string config_text, mig_text;
 };
@@ -123,6 +123,11 @@ Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Term
     if (!place.ok()) return std::move(place).error().context("--metrics");
     out.metrics = *place;
   }
+  if (!arguments.health_address.empty()) {
+    Result<HostPort> place = parse_host_port(arguments.health_address);
+    if (!place.ok()) return std::move(place).error().context("--health");
+    out.health = *place;
+  }
   const bool in_cluster = !word_of(terminal.environment, "KUBERNETES_SERVICE_HOST").empty();
   if (!arguments.kubeconfig.empty() || in_cluster) {
     BERTH_TRY(out.cluster,
@@ -162,6 +167,7 @@ class AgentRun {
     loop_.run();
     log_.info("stopping");
     server_.reset();
+    health_.reset();
     config_watch_.reset();
     mig_watch_.reset();
     fault_watch_.reset();
@@ -189,18 +195,18 @@ class AgentRun {
     agent_ =
         std::make_unique<agent::Agent>(loop_, *source_.source, client_.get(),
                                        random_.split("agent"), settings_.agent, log_, metrics_);
-    if (!settings_.metrics) return {};
-    serve::HttpServerOptions http;
-    http.address = settings_.metrics->host;
-    http.port = settings_.metrics->port;
-    http.max_connections = 64;
-    http.max_body_bytes = 4096;
-    BERTH_TRY(server_, serve::HttpServer::start(
-                           http, [this](const text::HttpRequest& request,
-                                        const std::shared_ptr<serve::Exchange>& exchange) {
-                             answer(request, *exchange);
-                           }));
-    log_.info("serving metrics", {{"address", http.address}, {"port", server_->port()}});
+    if (settings_.health) {
+      BERTH_TRY(health_,
+                start_plain_server(
+                    serve::health_server(), *settings_.health,
+                    [this](const std::string& target) { return probe(target); }, log_, metrics_));
+    }
+    if (settings_.metrics) {
+      BERTH_TRY(server_,
+                start_plain_server(
+                    serve::metrics_server(), *settings_.metrics,
+                    [this](const std::string& target) { return answer(target); }, log_, metrics_));
+    }
     return {};
   }
 
@@ -226,24 +232,34 @@ class AgentRun {
     options.mig_driver = helper_.get();
   }
 
-  // On the server's thread.
-  void answer(const text::HttpRequest& request, serve::Exchange& exchange) {
-    text::HttpResponse out{
-        .status = 200, .headers = {{"Content-Type", "text/plain"}}, .body = "ok\n"};
-    if (request.target == "/metrics") {
+  // These two on the servers' threads.
+  text::HttpResponse answer(const std::string& target) {
+    text::HttpResponse out{.status = 200, .headers = {}, .body = {}};
+    if (target == "/metrics") {
       out.headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}};
       out.body = agent_->page() + metrics_.render(MetricFormat::kPrometheusText);
-    } else if (request.target == "/status") {
+    } else if (target == "/status") {
       out.headers = {{"Content-Type", "application/json"}};
       out.body = agent_->status();
       if (out.body.empty()) out.status = 503, out.body = "{}\n";  // it has only just started
-    } else if (request.target == "/healthz" || request.target == "/health") {
+    } else {
+      return probe(target);
+    }
+    return out;
+  }
+
+  text::HttpResponse probe(const std::string& target) const {
+    text::HttpResponse out{
+        .status = 200, .headers = {{"Content-Type", "text/plain"}}, .body = "ok\n"};
+    if (target == "/healthz" || target == "/health") {
       if (!agent_->live()) out.status = 503, out.body = "the agent's loop does not move\n";
+    } else if (target == "/readyz") {
+      if (agent_->status().empty()) out.status = 503, out.body = "it has only just started\n";
     } else {
       out.status = 404;
-      out.body = "there are /metrics, /status and /healthz\n";
+      out.body = "there are /metrics, /status (not on the port for health), /healthz, /readyz\n";
     }
-    exchange.respond(std::move(out));
+    return out;
   }
 
   // A ConfigMap is replaced by a link that flips: any change in the folder is a reason to look.
@@ -328,7 +344,7 @@ class AgentRun {
   std::unique_ptr<kube::Client> client_;
   std::unique_ptr<agent::MigHelper> helper_;
   std::unique_ptr<agent::Agent> agent_;
-  std::unique_ptr<serve::HttpServer> server_;
+  std::unique_ptr<serve::HttpServer> server_, health_;
   std::unique_ptr<host::FolderWatch> config_watch_, fault_watch_, mig_watch_;
   bool mig_broken_ = false;
   std::size_t faults_read_ = 0;
@@ -371,9 +387,10 @@ void fill_from_environment(AgentArguments& arguments,
       {&arguments.source, "BERTH_SOURCE"},           {&arguments.node_name, "NODE_NAME"},
       {&arguments.kubeconfig, "BERTH_KUBECONFIG"},   {&arguments.kubelet_dir, "BERTH_KUBELET_DIR"},
       {&arguments.cdi_dir, "BERTH_CDI_DIR"},         {&arguments.state_dir, "BERTH_STATE_DIR"},
-      {&arguments.metrics_address, "BERTH_METRICS"}, {&arguments.host_root, "BERTH_HOST_ROOT"},
-      {&arguments.config_file, "CONFIG_FILE"},       {&arguments.mig_layout, "BERTH_MIG_LAYOUT"},
-      {&arguments.mig_config, "BERTH_MIG_CONFIG"},   {&arguments.helper_path, "BERTH_HELPER"},
+      {&arguments.metrics_address, "BERTH_METRICS"}, {&arguments.health_address, "BERTH_HEALTH"},
+      {&arguments.host_root, "BERTH_HOST_ROOT"},     {&arguments.config_file, "CONFIG_FILE"},
+      {&arguments.mig_layout, "BERTH_MIG_LAYOUT"},   {&arguments.mig_config, "BERTH_MIG_CONFIG"},
+      {&arguments.helper_path, "BERTH_HELPER"},
   };
   for (const auto& [place, name] : places) {
     if (place->empty()) *place = word_of(environment, name);

@@ -13,6 +13,7 @@ struct AgentArguments {
   std::string source;  // "nvml", "sim=FILE", "recorded=FILE"; empty: nvml
   std::string node_name, kubeconfig, context;
   std::string kubelet_dir, cdi_dir, state_dir, metrics_address;  // empty: the usual
+  std::string health_address;                                    // for probes alone; empty: none
   std::string host_root;
   std::string config_file;
   std::map<std::string, std::string> plugin_flags;  // of NVIDIA's device plugin, as given

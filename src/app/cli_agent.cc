@@ -50,6 +50,10 @@ void add_agent_places(CLI::App& agent, AgentArguments& args) {
       .add_option("--metrics", args.metrics_address, "serve there (default 0.0.0.0:9400), or none")
       ->type_name("HOST:PORT");
   agent
+      .add_option("--health", args.health_address,
+                  "serve /healthz and /readyz there, for probes: a port that\nnobody else fills")
+      ->type_name("HOST:PORT");
+  agent
       .add_option("--config-file", args.config_file,
                   "NVIDIA's device plugin's; read anew on change")
       ->type_name("FILE");

@@ -111,7 +111,11 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       .add_option("--decision-inputs", args.decision_inputs,
                   "what decisions are made from, for berth replay")
       ->type_name("FILE");
-  controller.add_option("--metrics", args.metrics_address, "serve /metrics and /healthz there")
+  controller.add_option("--metrics", args.metrics_address, "serve /metrics there")
+      ->type_name("HOST:PORT");
+  controller
+      .add_option("--health", args.health_address,
+                  "serve /healthz and /readyz there, for probes: a port that\nnobody else fills")
       ->type_name("HOST:PORT");
   controller.add_option("--webhook", args.webhook_address, "serve the admission webhook there")
       ->type_name("HOST:PORT");

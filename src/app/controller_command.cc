@@ -16,6 +16,7 @@
 #include "app/page_access.h"
 #include "app/page_facts.h"
 #include "app/page_server.h"
+#include "app/plain_server.h"
 #include "app/signals.h"
 #include "app/webhook_conversion.h"
 #include "app/webhook_server.h"
@@ -29,7 +30,6 @@
 #include "kube/http_fetch.h"
 #include "kube/lease_thread.h"
 #include "serve/certificate.h"
-#include "serve/http_server.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -38,7 +38,7 @@ namespace {
 
 struct ControllerSettings {
   control::ControllerOptions control;
-  std::optional<HostPort> metrics, webhook, page;
+  std::optional<HostPort> metrics, health, webhook, page;
   std::optional<serve::TlsFiles> page_tls;
 };
 
@@ -98,6 +98,11 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     Result<HostPort> place = parse_host_port(arguments.metrics_address);
     if (!place.ok()) return std::move(place).error().context("--metrics");
     out.metrics = *place;
+  }
+  if (!arguments.health_address.empty()) {
+    Result<HostPort> place = parse_host_port(arguments.health_address);
+    if (!place.ok()) return std::move(place).error().context("--health");
+    out.health = *place;
   }
   if (!arguments.webhook_address.empty()) {
     Result<HostPort> place = parse_host_port(arguments.webhook_address);
@@ -176,41 +181,47 @@ class ControllerRun {
       const Status usable = inputs_->check();
       if (!usable.ok()) return Error(usable.error()).context("--decision-inputs");
     }
-    if (!settings_.metrics) return {};
-    serve::HttpServerOptions http;
-    http.address = settings_.metrics->host;
-    http.port = settings_.metrics->port;
-    BERTH_TRY(server_, serve::HttpServer::start(
-                           http, [this](const text::HttpRequest& request,
-                                        const std::shared_ptr<serve::Exchange>& exchange) {
-                             answer(request, *exchange);
-                           }));
-    log_.info("serving metrics", {{"address", settings_.metrics->host}, {"port", server_->port()}});
+    if (settings_.health) {
+      BERTH_TRY(health_,
+                start_plain_server(
+                    serve::health_server(), *settings_.health,
+                    [this](const std::string& target) { return probe(target); }, log_, metrics_));
+    }
+    if (settings_.metrics) {
+      BERTH_TRY(server_,
+                start_plain_server(
+                    serve::metrics_server(), *settings_.metrics,
+                    [this](const std::string& target) { return answer(target); }, log_, metrics_));
+    }
     return {};
   }
 
-  // On the server's thread.
-  void answer(const text::HttpRequest& request, serve::Exchange& exchange) {
+  // These two on the servers' threads.
+  text::HttpResponse answer(const std::string& target) {
+    if (target != "/metrics") return probe(target);
+    return {.status = 200,
+            .headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}},
+            .body = metrics_.render(MetricFormat::kPrometheusText)};
+  }
+
+  text::HttpResponse probe(const std::string& target) const {
     text::HttpResponse out{
         .status = 200, .headers = {{"Content-Type", "text/plain"}}, .body = "ok"};
-    if (request.target == "/metrics") {
-      out.headers = {{"Content-Type", std::string(content_type(MetricFormat::kPrometheusText))}};
-      out.body = metrics_.render(MetricFormat::kPrometheusText);
-    } else if (request.target == "/healthz") {
+    if (target == "/healthz") {
       constexpr std::int64_t kStill = 60'000'000'000;
       if (terminal_.monotonic.ticks_ns() > moved_ns_ + kStill) {
         out.status = 503, out.body = "the controller's loop does not move\n";
       }
-    } else if (request.target == "/readyz") {
+    } else if (target == "/readyz") {
       // A standby is ready too: it answers the webhook.
       if (settings_.webhook && !ready_) {
         out.status = 503, out.body = "the webhook is not served yet\n";
       }
     } else {
       out.status = 404;
-      out.body = "there are /metrics, /healthz and /readyz\n";
+      out.body = "there are /metrics (not on the port for health), /healthz and /readyz\n";
     }
-    exchange.respond(std::move(out));
+    return out;
   }
 
   // For /healthz: the loop still does things.
@@ -390,8 +401,8 @@ class ControllerRun {
   std::unique_ptr<kube::LeaseThread> lease_;
   std::unique_ptr<WebhookServer> webhook_;
   std::unique_ptr<WebhookConversion> conversion_;
-  std::unique_ptr<serve::HttpServer> server_;
-  PageAccess page_access_{client_};
+  std::unique_ptr<serve::HttpServer> server_, health_;
+  PageAccess page_access_{client_, &metrics_};
   std::unique_ptr<kube::HttpFetch> fetch_;
   std::unique_ptr<AgentLoads> agent_loads_;
   std::unique_ptr<PageFactsKeeper> page_facts_;

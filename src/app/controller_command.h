@@ -20,6 +20,7 @@ struct ControllerArguments {
   std::string decision_log;                      // a file; empty: none
   std::string decision_inputs;                   // a file for berth replay; empty: none
   std::string metrics_address = "127.0.0.1:0";   // "": none
+  std::string health_address;                    // for probes alone; "": none
   std::string webhook_address;                   // "host:port"; empty: no webhook
   std::string webhook_url;                       // how the API server reaches it, or
   std::string webhook_service;                   // its Service, in lease_namespace

@@ -12,7 +12,7 @@
 #include "app/why_objects.h"
 #include "base/private_file.h"
 #include "serve/certificate.h"
-#include "serve/http_server.h"
+#include "serve/server_kinds.h"
 #include "sim/api/api_server.h"
 #include "sim/api/local_transport.h"
 #include "sim/workloads/work_controllers.h"
@@ -223,7 +223,7 @@ struct EmbeddedCluster::State {
                                        .not_before_ns = now_ns - kHour,
                                        .valid_ns = kYear},
                                       identity.authority));
-    serve::HttpServerOptions http;
+    serve::HttpServerOptions http = serve::api_server();
     http.address = options.address;
     http.port = options.port;
     http.tls = serve::TlsFiles{certificate.certificate_pem, certificate.key_pem};

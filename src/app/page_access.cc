@@ -1,6 +1,8 @@
 #include "app/page_access.h"
 
+#include <algorithm>
 #include <array>
+#include <utility>
 
 #include "objects/readers.h"
 #include "text/json_writer.h"
@@ -15,6 +17,8 @@ struct NeededRight {
 namespace {
 
 constexpr std::int64_t kRememberNs = 60'000'000'000;
+constexpr std::int64_t kNoNs = 10'000'000'000;
+constexpr std::int64_t kOldOneNs = 600'000'000'000;  // a good token is no stranger's for so long
 constexpr std::size_t kLongestToken = 16 * 1024;
 
 constexpr std::array<NeededRight, 2> kNeededRights = {{{"", "pods"}, {"berth.dev", "gpunodes"}}};
@@ -75,10 +79,34 @@ bool says(const kube::Answer& answer, std::string_view what) {
 
 }  // namespace
 
+PageAccess::PageAccess(kube::Client& client, MetricsRegistry* metrics)
+    : client_(client),
+      put_off_(metrics == nullptr
+                   ? Counter(nullptr)
+                   : metrics
+                         ->counter({.name = "berth_page_tokens_put_off_total",
+                                    .help = "Tokens that the API server was not asked about, "
+                                            "because too many came."})
+                         .get()) {}
+
+// The bucket holds kMostAtOnce and fills by kPerSecond.
+bool PageAccess::Pace::take(std::int64_t now) {
+  constexpr std::int64_t kEach = 1'000'000'000 / kPerSecond;
+  filled_at = std::max(filled_at, now - kMostAtOnce * kEach);
+  if (filled_at + kEach > now) return false;
+  filled_at += kEach;
+  return true;
+}
+
+void PageAccess::forget_old() {
+  const std::int64_t time = now();
+  std::erase_if(known_, [&](const auto& e) { return e.second.until + kOldOneNs <= time; });
+  std::erase_if(refused_, [&](const auto& e) { return e.second <= time; });
+}
+
 void PageAccess::ask(const std::string& token, Answer answer) {
-  const std::int64_t now = client_.loop().monotonic().ticks_ns();
-  std::erase_if(until_, [&](const auto& entry) { return entry.second <= now; });
-  if (until_.contains(token)) return answer({});
+  const auto at = known_.find(token);
+  if (at != known_.end() && at->second.answered_until > now()) return answer(at->second.may);
   ask_caller(token, [this, token, reply = std::move(answer)](Result<std::string> caller) {
     if (!caller.ok()) return reply(std::move(caller).error());
     ask_rights(token, *caller, 0, reply);
@@ -89,31 +117,74 @@ void PageAccess::ask_caller(const std::string& token, CallerKnown known) {
   if (token.size() > kLongestToken) {
     return known(Error(Code::kInvalid, "the token is longer than any"));
   }
+  const auto at = known_.find(token);
+  if (at != known_.end() && at->second.until > now()) return known(at->second.caller);
+  const auto no = refused_.find(token);
+  if (no != refused_.end() && no->second > now()) {
+    return known(Error(Code::kInvalid, "the cluster does not know this token"));
+  }
+  const auto same = under_way_.find(token);
+  const bool joins = same != under_way_.end();
+  const bool room = joins ? same->second.size() < kMaxWaiting
+                          : under_way_.size() < kMaxUnderWay &&
+                                (at != known_.end() ? old_ones_ : strangers_).take(now());
+  if (!room) {
+    put_off_.add();
+    return known(Error(Code::kUnavailable, "too many tokens come at once; try again in a second"));
+  }
+  under_way_[token].push_back(std::move(known));
+  if (joins) return;
+  forget_old();
+  review(token);
+}
+
+void PageAccess::review(const std::string& token) {
   text::JsonWriter out;
   begin_review(out, token_reviews());
   out.field("token", token);
   out.end_object();
   out.end_object();
-  client_.create(token_reviews(), "", std::move(out).take(), {},
-                 [reply = std::move(known)](const kube::Answer& review) {
-                   if (!review.ok()) {
-                     return reply(review.error().context("whose token it is cannot be told"));
-                   }
-                   const text::Value* user =
-                       objects::find_in(review.body.root(), {"status", "user"});
-                   if (!says(review, "authenticated") || user == nullptr) {
-                     return reply(Error(Code::kInvalid, "the cluster does not know this token"));
-                   }
-                   reply(caller_of(*user));
-                 });
+  client_.create(
+      token_reviews(), "", std::move(out).take(), {}, [this, token](const kube::Answer& answer) {
+        if (!answer.ok()) {
+          return reviewed(token, answer.error().context("whose token it is cannot be told"));
+        }
+        const text::Value* user = objects::find_in(answer.body.root(), {"status", "user"});
+        if (says(answer, "authenticated") && user != nullptr) {
+          return reviewed(token, caller_of(*user));
+        }
+        known_.erase(token);
+        if (refused_.size() >= kMaxRefused) refused_.erase(refused_.begin());
+        refused_[token] = now() + kNoNs;
+        reviewed(token, Error(Code::kInvalid, "the cluster does not know this token"));
+      });
+}
+
+void PageAccess::reviewed(const std::string& token, const Result<std::string>& caller) {
+  if (caller.ok()) {
+    if (!known_.contains(token) && known_.size() >= kMaxRemembered) {
+      known_.erase(std::min_element(known_.begin(), known_.end(), [](const auto& a, const auto& b) {
+        return a.second.until < b.second.until;
+      }));
+    }
+    known_[token] = {.caller = *caller, .until = now() + kRememberNs};
+  }
+  const auto waited = under_way_.extract(token);
+  if (waited.empty()) return;
+  for (const CallerKnown& known : waited.mapped()) known(caller);
+}
+
+void PageAccess::remember_may(const std::string& token, const Status& may, std::int64_t for_ns) {
+  const auto at = known_.find(token);
+  if (at == known_.end()) return;
+  at->second.may = may;
+  at->second.answered_until = std::min(now() + for_ns, at->second.until);
 }
 
 void PageAccess::ask_rights(const std::string& token, const std::string& caller, std::size_t which,
                             Answer answer) {
   if (which == kNeededRights.size()) {
-    if (until_.size() < kMaxRemembered) {
-      until_[token] = client_.loop().monotonic().ticks_ns() + kRememberNs;
-    }
+    remember_may(token, {}, kRememberNs);
     return answer({});
   }
   client_.create(
@@ -123,9 +194,11 @@ void PageAccess::ask_rights(const std::string& token, const std::string& caller,
           return reply(review.error().context("what the token may see cannot be told"));
         }
         if (!says(review, "allowed")) {
-          return reply(Error(Code::kInvalid, std::string("the page needs the right to list ") +
-                                                 kNeededRights[which].resource +
-                                                 " in all namespaces"));
+          const Status no =
+              Error(Code::kInvalid, std::string("the page needs the right to list ") +
+                                        kNeededRights[which].resource + " in all namespaces");
+          remember_may(token, no, kNoNs);
+          return reply(no);
         }
         ask_rights(token, caller, which + 1, reply);
       });

@@ -13,6 +13,7 @@
 #include "base/bounded_queue.h"
 #include "explain/sight.h"
 #include "explain/why.h"
+#include "serve/server_kinds.h"
 #include "text/http.h"
 #include "text/rfc3339.h"
 
@@ -72,6 +73,11 @@ text::HttpResponse why_refusal(int status, std::string_view why) {
   text::HttpResponse out = refusal(status, why);
   out.headers.push_back({"Berth-Answer", "refused"});
   return out;
+}
+
+// Somebody may not see it, or it cannot be told now whether he may.
+text::HttpResponse denial(const Error& why) {
+  return why_refusal(why.code() == Code::kUnavailable ? 503 : 403, why.to_string());
 }
 
 std::string bearer_of(const text::HttpRequest& request) {
@@ -196,7 +202,7 @@ struct PageServer::State : std::enable_shared_from_this<State> {
     if (token.empty()) return exchange->respond(why_refusal(401, "a bearer token is needed"));
     if (target.path.back() == "why" && options.allow_why) return admit_why(target, token, exchange);
     options.allow(token, [self = weak_from_this(), target, exchange](Status allowed) {
-      if (!allowed.ok()) return exchange->respond(refusal(403, allowed.error().to_string()));
+      if (!allowed.ok()) return exchange->respond(denial(allowed.error()));
       if (const auto state = self.lock()) state->dispatch(target, exchange);
     });
   }
@@ -303,16 +309,12 @@ void PageServer::State::admit_why(const text::HttpTarget& target, const std::str
   if (question->subject.ns.empty()) {
     return exchange->respond(why_refusal(400, "namespace: want one"));
   }
-  options.allow_why(
-      token, question->subject,
-      [self = weak_from_this(), asked = *question,
-       exchange](const Result<PageAccess::WhyRights>& rights) {
-        if (!rights.ok()) {
-          const bool later = rights.error().code() == Code::kUnavailable;
-          return exchange->respond(why_refusal(later ? 503 : 403, rights.error().to_string()));
-        }
-        if (const auto state = self.lock()) state->why(asked, *rights, exchange);
-      });
+  options.allow_why(token, question->subject,
+                    [self = weak_from_this(), asked = *question,
+                     exchange](const Result<PageAccess::WhyRights>& rights) {
+                      if (!rights.ok()) return exchange->respond(denial(rights.error()));
+                      if (const auto state = self.lock()) state->why(asked, *rights, exchange);
+                    });
 }
 
 void PageServer::State::why(const WhyQuestion& question,
@@ -399,12 +401,10 @@ void PageServer::answer_why(const std::string& target,
 
 Result<std::unique_ptr<PageServer>> PageServer::start(Loop& loop, PageOptions options,
                                                       PageSource source, MetricsRegistry& metrics) {
-  serve::HttpServerOptions http;
+  serve::HttpServerOptions http = serve::page_server();
   http.address = options.address;
   http.port = options.port;
   http.tls = options.tls;
-  http.max_connections = 512;
-  http.max_body_bytes = 64 * 1024;
   auto state = std::make_shared<State>(loop, std::move(options), std::move(source));
   BERTH_TRY(state->server,
             serve::HttpServer::start(

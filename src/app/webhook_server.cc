@@ -9,7 +9,7 @@
 #include "app/webhook_conversion.h"
 #include "control/webhook.h"
 #include "objects/kueue_convert_review.h"
-#include "serve/http_server.h"
+#include "serve/server_kinds.h"
 
 namespace berth::app {
 
@@ -34,6 +34,11 @@ std::string convert_url(const std::string& url) {
   return url.substr(0, url.find('/', url.find("://") + 3)) + "/convert";
 }
 
+bool asks_conversion(const text::HttpRequest& request) {
+  const std::string_view target = request.target;
+  return target.substr(0, target.find('?')) == "/convert";
+}
+
 // Answers on the server's thread: what it asks is pure, but for the board.
 class Reviewer {
  public:
@@ -47,10 +52,8 @@ class Reviewer {
                              .labels = {"result"}})) {}
 
   text::HttpResponse answer(const text::HttpRequest& request) const {
-    const std::string_view target = request.target;
-    const bool converts = target.substr(0, target.find('?')) == "/convert";
     Result<std::string> body =
-        converts ? converted(request.body) : control::review(request.body, how_);
+        asks_conversion(request) ? converted(request.body) : control::review(request.body, how_);
     return {.status = body.ok() ? 200 : 400,
             .headers = {{"Content-Type", "application/json"}},
             .body = body.ok() ? std::move(*body) : body.error().to_string()};
@@ -160,10 +163,13 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
   // Connections that are open go on as they are.
   Status serve(const serve::TlsFiles& files) {
     if (server != nullptr) return server->set_tls(files);
-    serve::HttpServerOptions http;
+    serve::HttpServerOptions http = serve::webhook_server();
     http.address = options.address;
     http.port = options.port;
     http.tls = files;
+    http.max_body_of = [review = http.max_body_bytes](const text::HttpRequest& head) {
+      return asks_conversion(head) ? objects::kMostReviewBytes : review;
+    };
     http.max_body_bytes = objects::kMostReviewBytes;
     auto listening = serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
     if (!listening.ok()) {

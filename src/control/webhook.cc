@@ -15,6 +15,8 @@ namespace {
 using text::Value;
 
 constexpr int kMaxTemplateDepth = 12;
+// An object has 3 MiB and comes twice; values of a few bytes each would take ten times its memory.
+constexpr std::size_t kMostReviewValues = 1'000'000;
 constexpr std::string_view kQueueName = "kueue.x-k8s.io/queue-name";
 
 const Value* at(const Value* v, std::string_view key) {
@@ -263,7 +265,9 @@ void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypass
 }  // namespace
 
 Result<std::string> review(std::string_view body, const WebhookOptions& options) {
-  auto document = text::parse_json(body);
+  text::JsonOptions how;
+  how.limits.max_nodes = kMostReviewValues;
+  auto document = text::parse_json(body, how);
   if (!document.ok()) return document.error();
   const Value& root = document->root();
   const Value* kind = root.find("kind");

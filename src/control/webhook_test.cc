@@ -231,5 +231,13 @@ TEST(Webhook, WhatIsNoReviewIsRefused) {
                    .ok());
 }
 
+TEST(Webhook, AReviewOfMillionsOfValuesIsRefused) {
+  std::string zeros = "[0";
+  for (int i = 0; i < 1'000'000; ++i) zeros += ",0";
+  const auto answer = review(zeros + "]", {});
+  ASSERT_FALSE(answer.ok());
+  EXPECT_EQ(answer.error().code(), Code::kExhausted);
+}
+
 }  // namespace
 }  // namespace berth::control

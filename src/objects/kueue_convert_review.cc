@@ -17,6 +17,7 @@ constexpr std::string_view kReviewApi = "apiextensions.k8s.io/v1";
 constexpr std::string_view kVersionsHere = "kueue.x-k8s.io/v1beta1 or kueue.x-k8s.io/v1beta2";
 // A template of pods may nest as deep as the API server takes it; readers stop at this.
 constexpr int kReviewDepth = 1'000;
+constexpr std::size_t kMostReviewNodes = 4'000'000;  // a value has eight bytes of text, and more
 
 std::string_view review_text(const Value& object, std::string_view key) {
   const Value* found = object.find(key);
@@ -83,6 +84,7 @@ Result<ConversionAnswer> review_conversion(std::string_view body) {
   text::JsonOptions how;
   how.limits.max_depth = kReviewDepth;
   how.limits.max_bytes = kMostReviewBytes;
+  how.limits.max_nodes = kMostReviewNodes;
   BERTH_TRY(const text::Document review, text::parse_json(body, how));
   const Value& root = review.root();
   if (review_text(root, "kind") != "ConversionReview") {

@@ -21,17 +21,41 @@ text::HttpResponse plain_answer(int status, std::string_view text) {
 
 }  // namespace
 
-HttpConnection::HttpConnection(ConnectionHost& host, std::uint64_t id, int fd, TlsContext context)
+HttpConnection::HttpConnection(ConnectionHost& host, std::uint64_t id, int fd, TlsContext context,
+                               std::string peer)
     : host_(host),
       id_(id),
+      peer_(std::move(peer)),
       socket_(fd, std::move(context)),
-      parser_(host.options.max_head_bytes, host.options.max_body_bytes),
+      parser_({.head_bytes = host.options.max_head_bytes,
+               .body_bytes = host.options.max_body_bytes,
+               .body_bytes_of = host.options.max_body_of}),
+      request_held_(host.requests),
+      answer_held_(host.answers),
       since_ns_(host.now_ns) {}
 
 HttpConnection::~HttpConnection() { lose_slots(); }
 
 bool HttpConnection::paused() const {
-  return state_ == State::kOpen && (slots_.size() >= kMaxInWork || unsent_ > kMaxUnsent);
+  return state_ == State::kOpen &&
+         (slots_.size() >= host_.options.max_in_work || unsent_ > host_.options.max_unsent_bytes);
+}
+
+HttpConnection::Standing HttpConnection::standing() const {
+  if (state_ != State::kOpen) return Standing::kIdle;
+  if (!slots_.empty()) return Standing::kAtWork;
+  if (unsent_ > 0) return Standing::kUnread;
+  return inside() ? Standing::kUnfinished : Standing::kIdle;
+}
+
+void HttpConnection::give_up_request() {
+  host_.cut(Cut::kMemory);
+  refuse(503, "too many requests are under way; try again");
+}
+
+void HttpConnection::cut(Cut why) {
+  host_.cut(why);
+  close();
 }
 
 void HttpConnection::on_ready(bool readable, bool writable, bool failed) {
@@ -80,18 +104,31 @@ void HttpConnection::read() {
 }
 
 void HttpConnection::take_bytes(std::string_view bytes) {
-  if (parser_.idle() && left_.empty()) since_ns_ = host_.now_ns;
+  if (!inside() && bytes.find_first_not_of("\r\n") != std::string_view::npos) {
+    since_ns_ = host_.now_ns;
+    arrived_ = 0;
+  }
+  arrived_ += bytes.size();
   if (left_.empty()) {
     std::size_t used = parse(bytes);
-    if (state_ == State::kOpen && !last_) left_.assign(bytes.substr(used));
-    return;
+    if (state_ == State::kOpen && !last_) left_ = bytes.substr(used);
+  } else {
+    std::string all = std::exchange(left_, {});
+    all += bytes;
+    std::size_t used = parse(all);
+    if (state_ == State::kOpen && !last_) {
+      all.erase(0, used);
+      if (!all.empty()) left_ = std::move(all);
+    }
   }
-  std::string all = std::exchange(left_, {});
-  all += bytes;
-  std::size_t used = parse(all);
-  if (state_ != State::kOpen || last_) return;
-  all.erase(0, used);
-  left_ = std::move(all);
+  count_request();
+}
+
+void HttpConnection::count_request() {
+  const bool reads = state_ == State::kOpen && !last_;
+  if (!reads) parser_.drop();
+  const std::size_t left = left_.empty() ? 0 : left_.capacity();
+  if (request_held_.set(reads ? left + parser_.held() : 0)) host_.make_request_room();
 }
 
 std::size_t HttpConnection::parse(std::string_view bytes) {
@@ -117,7 +154,11 @@ std::size_t HttpConnection::parse(std::string_view bytes) {
 
 void HttpConnection::hand_out(ParsedRequest parsed) {
   since_ns_ = host_.now_ns;
-  auto exchange = std::make_shared<HttpExchange>(host_.queue, id_, next_sequence_);
+  asked_ = true;
+  arrived_ = 0;
+  HeldBytes held(host_.requests);
+  held.set(parsed.request.body.capacity());
+  auto exchange = std::make_shared<HttpExchange>(host_.queue, id_, next_sequence_, std::move(held));
   slots_.push_back({next_sequence_++,
                     exchange,
                     parsed.request.method == "HEAD",
@@ -132,12 +173,14 @@ void HttpConnection::hand_out(ParsedRequest parsed) {
 // An answer of our own, behind those that are due before it; then the connection ends.
 void HttpConnection::refuse(int status, std::string_view problem) {
   last_ = true;
-  left_.clear();
   slots_.push_back({next_sequence_++, {}, false, false, false, Phase::kWaiting, {}});
   ServerEvent event;
   event.kind = ServerEvent::Kind::kRespond;
   event.sequence = slots_.back().sequence;
   event.response = plain_answer(status, problem);
+  if (status == 503) event.response.headers.push_back({"Retry-After", "1"});
+  left_ = {};
+  count_request();  // what has come of it goes, and its memory
   apply(event);
   flush();
 }
@@ -148,10 +191,7 @@ void HttpConnection::apply(ServerEvent& event) {
   if (index >= slots_.size()) return;  // it was cut off before
   Slot& slot = slots_[index];
   if (slot.phase == Phase::kDone) return;
-  if (event.kind == ServerEvent::Kind::kOverflow) {
-    host_.cut_off();
-    return close();
-  }
+  if (event.kind == ServerEvent::Kind::kOverflow) return cut(Cut::kSlowReader);
   std::size_t size = event.bytes ? event.bytes->size() : event.response.body.size();
   bool counted = event.kind == ServerEvent::Kind::kBegin || event.kind == ServerEvent::Kind::kWrite;
   if (counted && size > 0) {
@@ -214,7 +254,7 @@ void HttpConnection::send_response(Slot& slot, text::HttpResponse response) {
   std::string& out = tail();
   std::size_t before = out.size();
   append_head(out, response, head);
-  unsent_ += out.size() - before;
+  grew(out.size() - before);
   if (!slot.head_only && has_body(response.status)) append_own(std::move(response.body));
   slot.phase = Phase::kDone;
   host_.answered(response.status);
@@ -230,7 +270,7 @@ void HttpConnection::send_begin(Slot& slot, text::HttpResponse response) {
   std::string& out = tail();
   std::size_t before = out.size();
   append_head(out, response, head);
-  unsent_ += out.size() - before;
+  grew(out.size() - before);
   slot.phase = Phase::kStream;
   host_.answered(response.status);
   if (!response.body.empty()) {
@@ -247,7 +287,7 @@ void HttpConnection::send_chunk(const Slot& slot, std::shared_ptr<const std::str
     std::string& out = tail();
     std::size_t before = out.size();
     append_chunk_size(out, bytes->size());
-    unsent_ += out.size() - before;
+    grew(out.size() - before);
   }
   append_shared(std::move(bytes));
   if (!slot.http10) append("\r\n");
@@ -270,12 +310,17 @@ std::string& HttpConnection::tail() {
 
 void HttpConnection::append(std::string_view bytes) {
   tail() += bytes;
-  unsent_ += bytes.size();
+  grew(bytes.size());
+}
+
+void HttpConnection::grew(std::size_t own_bytes) {
+  unsent_ += own_bytes;
+  own_ += own_bytes;
 }
 
 void HttpConnection::append_own(std::string bytes) {
   if (bytes.size() <= kSmall) return append(bytes);
-  unsent_ += bytes.size();
+  grew(bytes.size());
   out_.emplace_back();
   out_.back().own = std::move(bytes);
 }
@@ -321,6 +366,7 @@ void HttpConnection::sent(std::size_t bytes) {
     piece.sent += here;
     bytes -= here;
     if (!piece.rest().empty()) return;
+    own_ -= piece.own.size();
     if (!piece.shared && piece.own.capacity() > spare_.capacity() &&
         piece.own.capacity() <= 2 * kSmall) {
       spare_ = std::move(piece.own);
@@ -348,34 +394,48 @@ void HttpConnection::flush() {
   if (!slots_.empty() && slots_.front().phase == Phase::kStream) {
     if (auto exchange = slots_.front().exchange.lock()) exchange->set_unsent(unsent_);
   }
+  if (answer_held_.set(own_)) {
+    host_.make_answer_room();
+    if (state_ != State::kOpen) return;
+  }
   if (unsent_ == 0 && slots_.empty() && last_) linger();
 }
 
 void HttpConnection::tick() {
+  const HttpServerOptions& most = host_.options;
   std::int64_t waited = host_.now_ns - since_ns_;
-  switch (state_) {
-    case State::kClosed:
-      return;
-    case State::kHandshake:
-      if (waited > host_.options.request_timeout_ns) close();
-      return;
-    case State::kLingering:
-      if (waited > kLingerNs) close();
-      return;
-    case State::kOpen:
-      break;
+  if (state_ == State::kClosed) return;
+  if (state_ == State::kLingering) {
+    if (waited > kLingerNs) close();
+    return;
+  }
+  if (state_ == State::kHandshake) {
+    if (waited > most.head_timeout_ns) cut(Cut::kSilent);
+    return;
   }
   if (unsent_ > 0) {
-    if (waited <= host_.options.idle_timeout_ns) return;
-    host_.cut_off();
-    return close();
+    if (waited > most.reader_timeout_ns) cut(Cut::kSlowReader);
+    return;
   }
   if (!slots_.empty()) return;  // the handler's time, not the peer's
-  bool inside = !parser_.idle() || !left_.empty();
-  if (inside && waited > host_.options.request_timeout_ns) {
+  if (inside()) {
+    if (!too_slow(waited)) return;
+    host_.cut(Cut::kSlowRequest);
     return refuse(408, "the request took too long to arrive");
   }
-  if (!inside && waited > host_.options.idle_timeout_ns) close();
+  if (!asked_ && waited > most.head_timeout_ns) return cut(Cut::kSilent);
+  if (waited > most.idle_timeout_ns) close();
+}
+
+// A head has its time, a body besides a rate.
+bool HttpConnection::too_slow(std::int64_t waited_ns) const {
+  const HttpServerOptions& most = host_.options;
+  if (waited_ns > most.request_timeout_ns) return true;
+  if (waited_ns <= most.head_timeout_ns) return false;
+  if (!parser_.head_done()) return true;
+  const std::int64_t due =
+      (waited_ns - most.head_timeout_ns) / 1'000'000 * most.min_bytes_per_second / 1'000;
+  return static_cast<std::int64_t>(arrived_) < due;
 }
 
 void HttpConnection::drain() {
@@ -410,7 +470,8 @@ void HttpConnection::linger() {
   lose_slots();
   state_ = State::kLingering;
   since_ns_ = host_.now_ns;
-  left_.clear();
+  left_ = {};
+  count_request();
   readable_ = true;
   read();
 }
@@ -424,6 +485,9 @@ void HttpConnection::lose_slots() {
 
 void HttpConnection::close() {
   state_ = State::kClosed;
+  left_ = {};
+  count_request();
+  answer_held_.set(0);
   lose_slots();
 }
 

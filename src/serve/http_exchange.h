@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/mutex.h"
+#include "serve/byte_budget.h"
 #include "serve/exchange.h"
 
 namespace berth::serve {
@@ -68,8 +69,13 @@ class EventQueue {
 
 class HttpExchange final : public Exchange {
  public:
-  HttpExchange(std::shared_ptr<EventQueue> queue, std::uint64_t connection, std::uint64_t sequence)
-      : queue_(std::move(queue)), connection_(connection), sequence_(sequence) {}
+  // held: by the request, until the last one lets the exchange go.
+  HttpExchange(std::shared_ptr<EventQueue> queue, std::uint64_t connection, std::uint64_t sequence,
+               HeldBytes held)
+      : queue_(std::move(queue)),
+        connection_(connection),
+        sequence_(sequence),
+        held_(std::move(held)) {}
   ~HttpExchange() override;
 
   void respond(text::HttpResponse response) override;
@@ -96,6 +102,7 @@ class HttpExchange final : public Exchange {
 
   const std::shared_ptr<EventQueue> queue_;
   const std::uint64_t connection_, sequence_;
+  const HeldBytes held_;
   std::atomic<Phase> phase_{Phase::kOpen};
   std::atomic<bool> gone_{false};
   std::atomic<std::size_t> queued_{0}, unsent_{0};

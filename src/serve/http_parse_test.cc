@@ -19,35 +19,40 @@ struct ParseCase {
 std::vector<ParseCase> parse_cases() {
   return {
       {"plain", "GET / HTTP/1.1\r\nHost: h\r\n\r\n", 0},
-      {"empty lines before", "\r\n\r\nGET / HTTP/1.1\r\n\r\n", 0},
-      {"body", "POST /a HTTP/1.1\r\nContent-Length: 5\r\n\r\nhello", 0, "hello"},
+      {"empty lines before", "\r\n\r\nGET / HTTP/1.1\r\nHost: h\r\n\r\n", 0},
+      {"body", "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 5\r\n\r\nhello", 0, "hello"},
       {"chunks",
-       "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nhe\r\n3;x=y\r\nllo\r\n0\r\n"
-       "Trailer: t\r\n\r\n",
+       "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n2\r\nhe\r\n3\r\nllo\r\n0\r\n\r\n",
        0, "hello"},
-      {"no chunk but the last", "POST /a HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n",
-       0},
-      {"close", "GET / HTTP/1.1\r\nConnection: close\r\n\r\n", 0, "", false},
+      {"no chunk but the last",
+       "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 0},
+      {"close", "GET / HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n", 0, "", false},
       {"1.0", "GET / HTTP/1.0\r\n\r\n", 0, "", false},
       {"1.0 kept", "GET / HTTP/1.0\r\nConnection: keep-alive\r\n\r\n", 0, ""},
       {"no request", "hello\r\n\r\n", 400},
       {"bytes", std::string("\x16\x03\x01\x00\xf0\x01\r\n\r\n", 10), 400},
       {"version", "GET / HTTP/3.0\r\n\r\n", 505},
-      {"two lengths", "POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
+      {"two lengths",
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nContent-Length: 2\r\n\r\nab", 400},
       {"length and chunks",
-       "POST / HTTP/1.1\r\nContent-Length: 1\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n", 400},
-      {"length is no number", "POST / HTTP/1.1\r\nContent-Length: 1x\r\n\r\na", 400},
-      {"space before the colon", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
-      {"chunk size is no number", "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n",
+       "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1\r\nTransfer-Encoding: "
+       "chunked\r\n\r\n0\r\n\r\n",
        400},
-      {"long body", "POST / HTTP/1.1\r\nContent-Length: 101\r\n\r\n", 413},
+      {"length is no number", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 1x\r\n\r\na", 400},
+      {"space before the colon", "GET / HTTP/1.1\r\nHost : h\r\n\r\n", 400},
+      {"chunk size is no number",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\nzz\r\n\r\n", 400},
+      {"long body", "POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 101\r\n\r\n", 413},
       {"long chunks",
-       "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n" + std::string(64, 'a') +
-           "\r\n40\r\n" + std::string(64, 'a') + "\r\n",
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n40\r\n" +
+           std::string(64, 'a') + "\r\n40\r\n" + std::string(64, 'a') + "\r\n",
        413},
-      {"long head", "GET / HTTP/1.1\r\nX: " + std::string(600, 'a') + "\r\n\r\n", 431},
+      {"long head", "GET / HTTP/1.1\r\nHost: h\r\nX: " + std::string(600, 'a') + "\r\n\r\n", 431},
       {"long chunk head",
-       "POST / HTTP/1.1\r\nTransfer-Encoding: chunked\r\n\r\n1;" + std::string(2'000, 'a'), 431},
+       "POST / HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1;" +
+           std::string(2'000, 'a'),
+       431},
   };
 }
 
@@ -68,7 +73,7 @@ TEST(HttpParse, TakesWhatIsWholeAndRefusesTheRestHoweverItIsCut) {
   for (const ParseCase& c : parse_cases()) {
     for (std::size_t part : {c.bytes.size(), std::size_t{1}, std::size_t{3}, std::size_t{7}}) {
       SCOPED_TRACE(std::string(c.what) + " in parts of " + std::to_string(part));
-      HttpParser parser(512, 100);
+      HttpParser parser({.head_bytes = 512, .body_bytes = 100});
       HttpParser::State state = feed_in_parts(parser, c.bytes, part);
       if (c.status != 0) {
         ASSERT_EQ(state, HttpParser::State::kFailed);
@@ -86,9 +91,10 @@ TEST(HttpParse, TakesWhatIsWholeAndRefusesTheRestHoweverItIsCut) {
 }
 
 TEST(HttpParse, OneRequestBehindTheOther) {
-  HttpParser parser(512, 100);
+  HttpParser parser({.head_bytes = 512, .body_bytes = 100});
   std::string bytes =
-      "PUT /a HTTP/1.1\r\nContent-Length: 2\r\nX-A: b\r\n\r\nhiGET /b HTTP/1.1\r\n\r\n";
+      "PUT /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\nX-A: b\r\n\r\nhiGET /b HTTP/1.1\r\nHost: "
+      "h\r\n\r\n";
   std::size_t used = 0;
   ASSERT_EQ(parser.feed(bytes, used), HttpParser::State::kDone);
   ParsedRequest first = parser.take();
@@ -110,7 +116,7 @@ TEST(HttpParse, ChangedBytesNeverCrash) {
     for (std::uint64_t n = random.below(4); n > 0; --n) {
       bytes[random.below(bytes.size())] = static_cast<char>(random.below(256));
     }
-    HttpParser parser(512, 100);
+    HttpParser parser({.head_bytes = 512, .body_bytes = 100});
     if (feed_in_parts(parser, bytes, 1 + random.below(bytes.size())) == HttpParser::State::kDone) {
       EXPECT_LE(parser.take().request.body.size(), 100u);
     }

@@ -1,12 +1,16 @@
 #include "serve/http_server.h"
 
+#include <arpa/inet.h>
 #include <fcntl.h>
+#include <malloc.h>
 #include <netdb.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
+#include <sys/resource.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -20,6 +24,8 @@
 #include <system_error>
 #include <thread>
 #include <unordered_map>
+#include <utility>
+#include <vector>
 
 #include "base/check.h"
 #include "serve/http_connection.h"
@@ -30,6 +36,8 @@ namespace {
 constexpr std::uint64_t kListener = 0, kWake = 1, kFirstConnection = 2;
 constexpr int kAcceptsPerTurn = 64;
 constexpr std::int64_t kMillisecond = 1'000'000;
+constexpr std::size_t kMuchHeld = 16 * 1024 * 1024;
+constexpr std::size_t kFewestConnections = 4;  // however few descriptors there are
 
 std::int64_t steady_ns() {
   return std::chrono::duration_cast<std::chrono::nanoseconds>(
@@ -89,30 +97,75 @@ std::uint16_t port_of(int fd) {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 
+// "10.0.0.7"; what has no address is one peer.
+std::string peer_of(const sockaddr_storage& from) {
+  std::array<char, INET6_ADDRSTRLEN> text{};
+  const void* address = nullptr;
+  if (from.ss_family == AF_INET) {
+    address = &reinterpret_cast<const sockaddr_in*>(&from)->sin_addr;
+  } else if (from.ss_family == AF_INET6) {
+    address = &reinterpret_cast<const sockaddr_in6*>(&from)->sin6_addr;
+  }
+  if (address == nullptr) return {};
+  if (inet_ntop(from.ss_family, address, text.data(), text.size()) == nullptr) return {};
+  return text.data();
+}
+
+// The process may have so many; a server takes its share of them and no more.
+std::size_t most_connections(const HttpServerOptions& options) {
+  rlimit limit{};
+  std::size_t most = options.max_connections;
+  if (getrlimit(RLIMIT_NOFILE, &limit) == 0 && limit.rlim_cur != RLIM_INFINITY) {
+    most = std::min<std::size_t>(
+        most, std::min<rlim_t>(limit.rlim_cur, 1 << 20) * options.descriptor_percent / 100);
+  }
+  return std::max(most, std::min(options.max_connections, kFewestConnections));
+}
+
 struct ServerMetrics {
+  std::string server;
   CounterFamily* requests;
   std::map<int, Counter> by_status;
-  Counter cut_off, turned_away;
-  Gauge connections;
+  std::vector<Counter> cuts;  // by Cut
+  Counter turned_away;
+  Gauge connections, request_bytes, answer_bytes;
 
-  explicit ServerMetrics(MetricsRegistry& registry)
-      : requests(&registry.counter({.name = "berth_http_requests_total",
-                                    .help = "Requests answered, by status.",
-                                    .labels = {"code"}})),
-        cut_off(registry
-                    .counter({.name = "berth_http_slow_readers_total",
-                              .help = "Connections ended because their reader was too slow."})
-                    .get()),
+  ServerMetrics(MetricsRegistry& registry, const std::string& name)
+      : server(name),
+        requests(&registry.counter({.name = "berth_http_requests_total",
+                                    .help = "Requests answered, by server and status.",
+                                    .labels = {"server", "code"}})),
         turned_away(registry
                         .counter({.name = "berth_http_connections_refused_total",
-                                  .help = "Connections beyond the bound, closed at once."})
-                        .get()),
-        connections(
-            registry.gauge({.name = "berth_http_connections", .help = "Open connections."}).get()) {
+                                  .help = "Connections beyond a bound, closed at once.",
+                                  .labels = {"server"}})
+                        .with({name})),
+        connections(registry
+                        .gauge({.name = "berth_http_connections",
+                                .help = "Open connections.",
+                                .labels = {"server"}})
+                        .with({name})),
+        request_bytes(registry
+                          .gauge({.name = "berth_http_request_bytes",
+                                  .help = "Bytes held of requests that are not answered yet.",
+                                  .labels = {"server"}})
+                          .with({name})),
+        answer_bytes(registry
+                         .gauge({.name = "berth_http_answer_bytes",
+                                 .help = "Bytes held of answers that their readers did not take.",
+                                 .labels = {"server"}})
+                         .with({name})) {
+    CounterFamily& cut =
+        registry.counter({.name = "berth_http_connections_cut_total",
+                          .help = "Connections ended because they were in the way, by why.",
+                          .labels = {"server", "why"}});
+    for (const char* why : {"silent", "slow request", "slow reader", "crowded", "memory"}) {
+      cuts.push_back(cut.with({name, why}));
+    }
   }
   void count(int status) {
     auto [at, added] = by_status.try_emplace(status, Counter(nullptr));
-    if (added) at->second = requests->with({std::to_string(status)});
+    if (added) at->second = requests->with({server, std::to_string(status)});
     at->second.add();
   }
 };
@@ -120,15 +173,20 @@ struct ServerMetrics {
 class EpollServer final : public HttpServer {
  public:
   EpollServer(HttpServerOptions options, Handler handler, MetricsRegistry* metrics)
-      : metrics_(metrics == nullptr ? std::nullopt : std::optional<ServerMetrics>(*metrics)) {
+      : max_connections_(most_connections(options)) {
+    if (metrics != nullptr) metrics_.emplace(*metrics, options.name);
+    host_.requests = std::make_shared<ByteBudget>(options.max_request_bytes);
+    host_.answers = std::make_shared<ByteBudget>(options.max_answer_bytes);
     host_.options = std::move(options);
     host_.handler = std::move(handler);
     host_.answered = [this](int status) {
       if (metrics_) metrics_->count(status);
     };
-    host_.cut_off = [this] {
-      if (metrics_) metrics_->cut_off.add();
+    host_.cut = [this](Cut why) {
+      if (metrics_) metrics_->cuts[static_cast<std::size_t>(why)].add();
     };
+    host_.make_request_room = [this] { make_request_room(); };
+    host_.make_answer_room = [this] { make_answer_room(); };
   }
   ~EpollServer() override;
 
@@ -148,7 +206,17 @@ class EpollServer final : public HttpServer {
   int wait_ms() const;
   void turn(const epoll_event* events, int count);
   void accept_some();
-  void add_connection(int fd);
+  bool without_descriptors();
+  void fill_spare();
+  void listen_again();
+  void add_connection(int fd, std::string peer);
+  bool give_way(const std::string* peer);
+  void make_request_room();
+  void make_answer_room();
+  void give_back_memory();
+  HttpConnection* most_held(std::size_t (HttpConnection::*bytes)() const);
+  void drop_shed();
+  void drop(Connections::iterator at);
   void take_events();
   void special(ServerEvent& event);
   void after_call(std::uint64_t id, HttpConnection& connection);
@@ -156,14 +224,20 @@ class EpollServer final : public HttpServer {
   void check_drained();
   void tell_drained() BERTH_EXCLUDES(mutex_);
 
+  const std::size_t max_connections_;
   ConnectionHost host_;
   std::optional<ServerMetrics> metrics_;
-  FileDescriptor listener_, epoll_, wake_, reserve_;
+  FileDescriptor listener_, epoll_, wake_;
   std::uint16_t port_ = 0;
   std::thread thread_;
 
   // The server's thread alone.
   Connections connections_;
+  std::unordered_map<std::string, std::size_t> peers_;  // connections by remote address
+  std::vector<FileDescriptor> spare_;                   // for when the process has no other left
+  bool deaf_ = false;                                   // the listener waits for the next sweep
+  std::size_t most_held_ = 0;                           // since memory was given back
+  std::vector<std::uint64_t> shed_;                     // gave way to others, maybe closed
   std::uint64_t next_id_ = kFirstConnection;
   std::vector<std::uint64_t> touched_, again_;
   std::vector<ServerEvent> events_;
@@ -186,7 +260,7 @@ Status EpollServer::open() {
   port_ = port_of(listener_.get());
   epoll_.reset(epoll_create1(EPOLL_CLOEXEC));
   wake_.reset(eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC));
-  reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+  fill_spare();
   if (epoll_.get() < 0 || wake_.get() < 0) return system_error("HTTP server");
   for (auto [fd, id] : {std::pair(listener_.get(), kListener), std::pair(wake_.get(), kWake)}) {
     epoll_event event{};
@@ -202,8 +276,9 @@ Status EpollServer::open() {
     std::uint64_t one = 1;
     [[maybe_unused]] ssize_t done = ::write(shared->get(), &one, sizeof one);
   });
-  sweep_ns_ = std::min({1'000 * kMillisecond, host_.options.request_timeout_ns / 2,
-                        host_.options.idle_timeout_ns / 2});
+  const HttpServerOptions& most = host_.options;
+  sweep_ns_ = std::min({1'000 * kMillisecond, most.head_timeout_ns / 2, most.request_timeout_ns / 2,
+                        most.idle_timeout_ns / 2, most.reader_timeout_ns / 2});
   sweep_ns_ = std::max(sweep_ns_, 10 * kMillisecond);
   return {};
 }
@@ -237,7 +312,7 @@ void EpollServer::drain(std::int64_t at_most_ns) {
 
 int EpollServer::wait_ms() const {
   if (!again_.empty()) return 0;
-  if (connections_.empty() && drain_until_ns_ == 0) return -1;
+  if (connections_.empty() && drain_until_ns_ == 0 && !deaf_) return -1;
   std::int64_t until = next_sweep_ns_;
   if (drain_until_ns_ != 0) until = std::min(until, drain_until_ns_);
   std::int64_t left = (until - steady_ns() + kMillisecond - 1) / kMillisecond;
@@ -288,13 +363,26 @@ void EpollServer::turn(const epoll_event* events, int count) {
   }
   take_events();
   if (host_.now_ns >= next_sweep_ns_) sweep();
+  drop_shed();
   if (host_.draining) check_drained();
+  give_back_memory();
+  if (!metrics_) return;
+  metrics_->request_bytes.set(static_cast<double>(host_.requests->held()));
+  metrics_->answer_bytes.set(static_cast<double>(host_.answers->held()));
+}
+
+// malloc keeps what a flood took. Milliseconds, so only after much of it, and when it is over.
+void EpollServer::give_back_memory() {
+  const std::size_t held = host_.requests->held() + host_.answers->held();
+  most_held_ = std::max(most_held_, held);
+  if (most_held_ < kMuchHeld || held > most_held_ / 4) return;
+  most_held_ = held;
+  malloc_trim(0);
 }
 
 void EpollServer::after_call(std::uint64_t id, HttpConnection& connection) {
   if (connection.closed()) {
-    connections_.erase(id);
-    if (metrics_) metrics_->connections.set(static_cast<double>(connections_.size()));
+    drop(connections_.find(id));
   } else if (connection.wants_turn()) {
     again_.push_back(id);
   }
@@ -371,30 +459,148 @@ void EpollServer::sweep() {
   }
   for (std::uint64_t id : over) after_call(id, *connections_.at(id));
   take_events();
+  fill_spare();
+  if (deaf_) listen_again();
+}
+
+void EpollServer::drop(Connections::iterator at) {
+  if (at == connections_.end()) return;
+  auto peer = peers_.find(at->second->peer());
+  if (peer != peers_.end() && --peer->second == 0) peers_.erase(peer);
+  connections_.erase(at);
+  fill_spare();
+  if (metrics_) metrics_->connections.set(static_cast<double>(connections_.size()));
+}
+
+// Who gave way for memory may be in use further up the stack: dropped at the end of the turn.
+void EpollServer::drop_shed() {
+  for (std::uint64_t id : std::exchange(shed_, {})) {
+    auto at = connections_.find(id);
+    if (at != connections_.end()) after_call(id, *at->second);
+  }
+}
+
+// One that does nothing goes, the longest first: of this peer, or of all.
+bool EpollServer::give_way(const std::string* peer) {
+  using Rank = std::pair<HttpConnection::Standing, std::int64_t>;
+  auto found = connections_.end();
+  Rank best(HttpConnection::Standing::kAtWork, 0);
+  for (auto at = connections_.begin(); at != connections_.end(); ++at) {
+    const HttpConnection& connection = *at->second;
+    if (peer != nullptr && connection.peer() != *peer) continue;
+    const Rank rank(connection.standing(), connection.since_ns());
+    if (rank.first == HttpConnection::Standing::kAtWork ||
+        (found != connections_.end() && rank >= best))
+      continue;
+    found = at;
+    best = rank;
+  }
+  if (found == connections_.end()) return false;
+  found->second->cut(Cut::kCrowded);
+  drop(found);
+  return true;
+}
+
+// The largest of the peer that holds the most: who asks for little is answered while others fill
+// us.
+HttpConnection* EpollServer::most_held(std::size_t (HttpConnection::*bytes)() const) {
+  std::unordered_map<std::string_view, std::size_t> by_peer;
+  for (const auto& [id, connection] : connections_) {
+    by_peer[connection->peer()] += (*connection.*bytes)();
+  }
+  HttpConnection* found = nullptr;
+  std::pair<std::size_t, std::size_t> best;
+  for (const auto& [id, connection] : connections_) {
+    const std::size_t own = (*connection.*bytes)();
+    const std::pair rank(by_peer[connection->peer()], own);
+    if (own == 0 || (found != nullptr && rank <= best)) continue;
+    found = connection.get();
+    best = rank;
+  }
+  return found;
+}
+
+void EpollServer::make_request_room() {
+  while (host_.requests->over()) {
+    HttpConnection* who = most_held(&HttpConnection::request_bytes);
+    if (who == nullptr) return;  // requests in work alone
+    who->give_up_request();
+    shed_.push_back(who->id());
+  }
+}
+
+void EpollServer::make_answer_room() {
+  while (host_.answers->over()) {
+    HttpConnection* who = most_held(&HttpConnection::answer_bytes);
+    if (who == nullptr) return;
+    who->cut(Cut::kMemory);
+    shed_.push_back(who->id());
+  }
+}
+
+// One is for turning connections away, the others for serving them.
+void EpollServer::fill_spare() {
+  while (spare_.size() < 1 + host_.options.spare_descriptors) {
+    FileDescriptor fd(::open("/dev/null", O_RDONLY | O_CLOEXEC));
+    if (fd.get() < 0) return;
+    spare_.push_back(std::move(fd));
+  }
+}
+
+void EpollServer::listen_again() {
+  epoll_event event{};
+  event.events = EPOLLIN;
+  event.data.u64 = kListener;
+  deaf_ = false;
+  if (listener_.get() >= 0) epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event);
+}
+
+// The process has no descriptor left for one who comes: a spare one serves him, or that of another
+// who idles; with the last spare he is turned away. False: nobody is there; or there is not even
+// that, and the listener is not looked at before the next sweep, or we would be woken for ever.
+bool EpollServer::without_descriptors() {
+  pollfd listener{.fd = listener_.get(), .events = POLLIN, .revents = 0};
+  if (poll(&listener, 1, 0) != 1) return false;  // accept says so before it looks
+  if (spare_.size() > 1) {
+    spare_.pop_back();
+    return true;
+  }
+  if (give_way(nullptr)) return true;
+  if (metrics_) metrics_->turned_away.add();
+  if (!spare_.empty()) {
+    spare_.pop_back();
+    FileDescriptor refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
+    const bool somebody = refused.get() >= 0;
+    refused.reset();
+    fill_spare();
+    if (somebody) return true;
+  }
+  epoll_event event{};
+  event.data.u64 = kListener;
+  deaf_ = epoll_ctl(epoll_.get(), EPOLL_CTL_MOD, listener_.get(), &event) == 0;
+  return false;
 }
 
 void EpollServer::accept_some() {
   for (int i = 0; i < kAcceptsPerTurn && listener_.get() >= 0; ++i) {
-    int fd = accept4(listener_.get(), nullptr, nullptr, SOCK_NONBLOCK | SOCK_CLOEXEC);
+    sockaddr_storage from{};
+    socklen_t size = sizeof from;
+    int fd = accept4(listener_.get(), reinterpret_cast<sockaddr*>(&from), &size,
+                     SOCK_NONBLOCK | SOCK_CLOEXEC);
     if (fd >= 0) {
-      add_connection(fd);
-      continue;
+      add_connection(fd, peer_of(from));
+    } else if ((errno != EMFILE && errno != ENFILE) || !without_descriptors()) {
+      return;
     }
-    if (errno != EMFILE && errno != ENFILE) return;
-    // No descriptor left: one is kept to take the connection and close it, or we would be woken
-    // for it for ever.
-    reserve_.reset();
-    FileDescriptor refused(accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC));
-    bool nobody = refused.get() < 0;
-    refused.reset();
-    reserve_.reset(::open("/dev/null", O_RDONLY | O_CLOEXEC));
-    if (metrics_) metrics_->turned_away.add();
-    if (nobody) return;
   }
 }
 
-void EpollServer::add_connection(int fd) {
-  if (connections_.size() >= host_.options.max_connections) {
+void EpollServer::add_connection(int fd, std::string peer) {
+  auto at = peers_.find(peer);
+  bool room =
+      at == peers_.end() || at->second < host_.options.max_connections_per_peer || give_way(&peer);
+  room = room && (connections_.size() < max_connections_ || give_way(nullptr));
+  if (!room) {
     ::close(fd);
     if (metrics_) metrics_->turned_away.add();
     return;
@@ -410,11 +616,13 @@ void EpollServer::add_connection(int fd) {
     context = tls_;
   }
   std::uint64_t id = next_id_++;
-  auto connection = std::make_unique<HttpConnection>(host_, id, fd, std::move(context));
+  auto connection =
+      std::make_unique<HttpConnection>(host_, id, fd, std::move(context), std::move(peer));
   epoll_event event{};
   event.events = EPOLLIN | EPOLLOUT | EPOLLRDHUP | EPOLLET;
   event.data.u64 = id;
   if (epoll_ctl(epoll_.get(), EPOLL_CTL_ADD, fd, &event) != 0) return;
+  ++peers_[connection->peer()];
   connections_.emplace(id, std::move(connection));
   if (metrics_) metrics_->connections.set(static_cast<double>(connections_.size()));
 }

@@ -17,9 +17,10 @@ namespace berth::serve {
 
 class TestPeer {
  public:
-  // Connects; with an authority it speaks TLS and checks the server's name against it.
+  // Connects; with an authority it speaks TLS and checks the server's name against it. `from` is
+  // an address of this machine, 127.0.0.2 say: another peer to the server.
   explicit TestPeer(std::uint16_t port, const std::string& authority_pem = {},
-                    const std::string& host = "localhost");
+                    const std::string& host = "localhost", const std::string& from = {});
   ~TestPeer();
   TestPeer(const TestPeer&) = delete;
   TestPeer& operator=(const TestPeer&) = delete;

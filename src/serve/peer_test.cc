@@ -14,7 +14,8 @@
 
 namespace berth::serve {
 
-TestPeer::TestPeer(std::uint16_t port, const std::string& authority_pem, const std::string& host) {
+TestPeer::TestPeer(std::uint16_t port, const std::string& authority_pem, const std::string& host,
+                   const std::string& from) {
   std::signal(SIGPIPE, SIG_IGN);  // OpenSSL's client writes to peers that went away
   fd_ = socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC, 0);
   timeval minute{60, 0};
@@ -24,6 +25,12 @@ TestPeer::TestPeer(std::uint16_t port, const std::string& authority_pem, const s
   address.sin_family = AF_INET;
   address.sin_port = htons(port);
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  if (!from.empty()) {
+    sockaddr_in own{};
+    own.sin_family = AF_INET;
+    inet_pton(AF_INET, from.c_str(), &own.sin_addr);
+    if (bind(fd_, reinterpret_cast<sockaddr*>(&own), sizeof own) != 0) return;
+  }
   connected_ = connect(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address) == 0;
   if (authority_pem.empty() || !connected_) return;
   context_ = SSL_CTX_new(TLS_client_method());

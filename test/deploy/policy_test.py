@@ -109,6 +109,32 @@ class Shipped(unittest.TestCase):
         budgets = [o for path, o in shipped() if o["kind"] == "PodDisruptionBudget"]
         self.assertEqual([b["spec"]["selector"] for b in budgets], [kinds["Deployment"]["spec"]["selector"]])
 
+    def test_probes_have_a_port_of_their_own(self):
+        """Whoever fills the port of metrics, or of the webhook, must not make a kubelet kill the pod."""
+        for one in (o for path, o in shipped() if path == "berth.yaml" and o["kind"] in WORKLOADS):
+            for container in one["spec"]["template"]["spec"]["containers"]:
+                ports = {p["name"]: p["containerPort"] for p in container["ports"]}
+                for probe in ("livenessProbe", "readinessProbe"):
+                    self.assertEqual(container[probe]["httpGet"]["port"], "health", one["metadata"]["name"])
+                self.assertIn(f"--health=:{ports['health']}", container["args"])
+                self.assertEqual(len(set(ports.values())), len(ports))
+
+    def test_every_port_has_a_rule_of_the_network(self):
+        """Metrics for those who are named; the webhook for anybody, because who the API server is nobody says."""
+        objects = [o for path, o in shipped() if path == "berth.yaml"]
+        policies = {o["metadata"]["name"]: o["spec"] for o in objects if o["kind"] == "NetworkPolicy"}
+        for one in (o for o in objects if o["kind"] in WORKLOADS):
+            spec = policies.pop(one["metadata"]["name"])
+            self.assertEqual(spec["podSelector"], one["spec"]["selector"])
+            self.assertEqual(spec["policyTypes"], ["Ingress"])
+            rules = {port["port"]: rule.get("from") for rule in spec["ingress"] for port in rule["ports"]}
+            ports = {p["name"] for c in one["spec"]["template"]["spec"]["containers"] for p in c["ports"]}
+            self.assertEqual(set(rules), ports - {"health"})  # a kubelet reaches its own pods without one
+            self.assertEqual(rules["metrics"], [
+                {"podSelector": {"matchLabels": {"app.kubernetes.io/name": "berth"}}},
+                {"namespaceSelector": {"matchLabels": {"berth.dev/metrics": "true"}}}])
+        self.assertEqual(policies, {})
+
     def test_values_name_every_file_of_kinds(self):
         with open(os.path.join(DEPLOY, "chart", "berth", "values.schema.json"), encoding="utf-8") as f:
             schema = json.load(f)

@@ -18,7 +18,7 @@ struct Heard {
 Heard hear(std::string_view input, std::size_t part) {
   using berth::serve::HttpParser;
   Heard heard;
-  HttpParser parser(kMaxHead, kMaxBody);
+  HttpParser parser({.head_bytes = kMaxHead, .body_bytes = kMaxBody});
   std::string left;
   for (std::size_t at = 0; at < input.size() && !heard.failed; at += part) {
     left += input.substr(at, part);

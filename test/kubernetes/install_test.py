@@ -77,8 +77,10 @@ class Shipped(rig.Rig):
         """What a kubelet would start for the Deployment, as a process; and its webhook becomes an endpoint, at once or
         as in a cluster when it is ready.
 
-        Two pods of one machine cannot have the same port: `instead` are arguments that take the place of others.
+        Two pods of one machine cannot have the same port: `instead` are arguments that take the place of others; the
+        port for probes is always another one.
         """
+        instead = [*instead, f"--health=127.0.0.1:{free_ports(1)[0]}"]
         spec = self.api.get(f"/apis/apps/v1/namespaces/{NS}/deployments/berth-controller")["spec"]["template"]["spec"]
         container = spec["containers"][0]
         environment = {"POD_NAME": name}
@@ -196,6 +198,8 @@ class Pod(rig.Controller):
         self.user, self.arguments = name, arguments
         metrics = next(a for a in arguments if a.startswith("--metrics="))
         self.port = int(metrics.rsplit(":", 1)[1])
+        health = next(a for a in arguments if a.startswith("--health="))
+        self.health = int(health.rsplit(":", 1)[1])
         self.log = rig_.cluster.path(f"pod-{name}.log")
         with open(self.log, "ab") as log:
             self.child = subprocess.Popen([rig.berth, *arguments], stdin=subprocess.DEVNULL, stdout=log, stderr=log,
@@ -203,7 +207,7 @@ class Pod(rig.Controller):
 
     def ready(self):
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.port}/readyz", timeout=10) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.health}/readyz", timeout=10) as answer:
                 return answer.status == 200
         except urllib.error.HTTPError:
             return False

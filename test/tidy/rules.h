@@ -42,7 +42,8 @@ Violations unfinished(const SourceText& source);  // marks of work left undone
 Violations registry_hosts(
     const SourceText& source);  // where packages come from is the user's choice
 Violations markdown_title(const SourceText& source);
-Violations header_form(const SourceText& source);  // a comment first, #pragma once
+Violations header_form(const SourceText& source);    // a comment first, #pragma once
+Violations server_bounds(const SourceText& source);  // a server has the bounds of its kind
 
 Violations all_rules(const SourceText& source);
 

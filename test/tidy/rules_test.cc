@@ -233,5 +233,16 @@ TEST(Rules, AllRulesRunTogether) {
   EXPECT_TRUE(all_rules(SourceText("src/base/a.h", "// a\n#pragma once\n")).empty());
 }
 
+TEST(Rules, AServerHasTheBoundsOfItsKind) {
+  const char* path = "src/app/a.cc";
+  EXPECT_TRUE(breaks(server_bounds, path, "serve::HttpServerOptions http;\n"));
+  EXPECT_TRUE(breaks(server_bounds, path, "start(serve::HttpServerOptions{.port = 1});\n"));
+  EXPECT_FALSE(
+      breaks(server_bounds, path, "serve::HttpServerOptions http = serve::api_server();\n"));
+  EXPECT_FALSE(breaks(server_bounds, path, "void start(serve::HttpServerOptions options,\n"));
+  EXPECT_FALSE(breaks(server_bounds, "src/serve/a.cc", "HttpServerOptions out;\n"));
+  EXPECT_FALSE(breaks(server_bounds, "src/app/a_test.cc", "serve::HttpServerOptions http;\n"));
+}
+
 }  // namespace
 }  // namespace berth::tidy

@@ -132,11 +132,29 @@ Violations header_form(const SourceText& source) {
   return found;
 }
 
+Violations server_bounds(const SourceText& source) {
+  Violations found;
+  if (!source.path.starts_with("src/") || source.path.starts_with("src/serve/")) return found;
+  if (!source.is_cpp() || source.is_test()) return found;
+  for (std::size_t i = 0; i < source.code.size(); ++i) {
+    std::string_view line = source.code[i];
+    const std::size_t at = find_word(line, "HttpServerOptions");
+    if (at == std::string_view::npos) continue;
+    line.remove_prefix(at);
+    // "HttpServerOptions http;" and "HttpServerOptions{...}" have the bounds of nobody.
+    const std::size_t end = line.find_first_of("=;(,{)");
+    if (end == std::string_view::npos || (line[end] != ';' && line[end] != '{')) continue;
+    found.push_back({source.path, i + 1, "server-bounds",
+                     "begin with what serve/server_kinds.h gives for its kind"});
+  }
+  return found;
+}
+
 Violations all_rules(const SourceText& source) {
   Violations found;
-  for (auto* rule :
-       {known_folder, direction, judge_independence, heavy_headers, pure_stages, determinism,
-        file_length, line_length, unfinished, registry_hosts, markdown_title, header_form}) {
+  for (auto* rule : {known_folder, direction, judge_independence, heavy_headers, pure_stages,
+                     determinism, file_length, line_length, unfinished, registry_hosts,
+                     markdown_title, header_form, server_bounds}) {
     Violations more = rule(source);
     found.insert(found.end(), std::make_move_iterator(more.begin()),
                  std::make_move_iterator(more.end()));

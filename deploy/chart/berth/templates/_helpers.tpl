@@ -40,3 +40,14 @@ API server whom to trust.
 {{- define "berth.converts" -}}
 {{- if and .Values.webhook.enabled .Values.webhook.conversion (not .Values.webhook.certificateSecret) }}true{{ end }}
 {{- end }}
+
+{{/* berth's own pods (the page asks agents), Prometheus, and the API server for `berth gpus`. */}}
+{{- define "berth.metricsReaders" -}}
+- podSelector:
+    matchLabels: {app.kubernetes.io/name: berth}
+- namespaceSelector:
+    {{- toYaml .Values.networkPolicy.metricsNamespaces | nindent 4 }}
+{{- range .Values.networkPolicy.apiServer }}
+- ipBlock: {cidr: {{ . | quote }}}
+{{- end }}
+{{- end }}
