@@ -108,7 +108,40 @@ void find_headers(const SourceText& source, Violations& found) {
   }
 }
 
+// Of the folders that decide: files whose small numbers are bounded by what a node has, devices,
+// shares and thousandths of them, or are scores. Ids and counts of objects are never small.
+constexpr std::string_view kSmallNumbers[] = {
+    "src/model/snapshot_builder.cc",
+    "src/model/cluster_state.cc",
+    "src/model/fit.h",
+    "src/model/fit.cc",
+    "src/model/inventory.cc",
+    "src/model/device_choice.cc",
+    "src/schedule/scorer.cc",
+    "src/schedule/placer.cc",
+    "src/schedule/worth.cc",
+};
+
 }  // namespace
+
+Violations wide_numbers(const SourceText& source) {
+  const std::string folder = source.folder();
+  const bool decides =
+      folder == "model" || folder == "schedule" || folder == "admit" || folder == "decide";
+  if (!source.is_cpp() || source.is_test() || !source.path.starts_with("src/") || !decides ||
+      std::find(std::begin(kSmallNumbers), std::end(kSmallNumbers), source.path) !=
+          std::end(kSmallNumbers)) {
+    return {};
+  }
+  Violations found;
+  find_words(source,
+             {{{"static_cast<std::uint16_t>", "static_cast<std::int16_t>",
+                "static_cast<std::uint8_t>", "static_cast<std::int8_t>"},
+               "a stranger can make more of them than fit: use 32 bits or more, or, where a node "
+               "bounds it, name the file in test/tidy/pure_rules.cc"}},
+             "wide-numbers", found);
+  return found;
+}
 
 Violations pure_stages(const SourceText& source) {
   if (!is_pure(source)) return {};

@@ -32,8 +32,9 @@ Violations judge_independence(const SourceText& source);  // test/judge does not
 Violations heavy_headers(const SourceText& source);  // libraries that cost seconds stay in few .cc
 
 // pure_rules.cc
-Violations pure_stages(const SourceText& source);  // base to stages: no I/O, threads, clocks
-Violations determinism(const SourceText& source);  // everywhere: no unseeded chance, no sleeping
+Violations pure_stages(const SourceText& source);   // base to stages: no I/O, threads, clocks
+Violations determinism(const SourceText& source);   // everywhere: no unseeded chance, no sleeping
+Violations wide_numbers(const SourceText& source);  // decisions: what strangers can grow is not cut
 
 // text_rules.cc
 Violations file_length(const SourceText& source);

@@ -173,6 +173,14 @@ TEST(Rules, DeterminismEverywhere) {
   EXPECT_FALSE(breaks(determinism, "src/base/a_test.cc", "std::mt19937 engine(7);"));
 }
 
+TEST(Rules, WideNumbersWhereDecisionsAreMade) {
+  const char* cut = "auto index = static_cast<std::uint16_t>(all.size());";
+  EXPECT_TRUE(breaks(wide_numbers, "src/model/shape.cc", cut));
+  EXPECT_TRUE(breaks(wide_numbers, "src/admit/a.cc", cut));
+  EXPECT_FALSE(breaks(wide_numbers, "src/model/fit.cc", cut));
+  EXPECT_FALSE(breaks(wide_numbers, "src/nvml/a.cc", cut));
+}
+
 TEST(Rules, FileLength) {
   auto lines = [](std::size_t n) {
     std::string text;
