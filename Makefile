@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test test-web bench bench-peers soak image test-kubernetes test-kubernetes-fast demo-kubernetes asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench bench-smoke bench-peers soak image test-kubernetes test-kubernetes-fast demo-kubernetes asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -44,6 +44,11 @@ bench: build-bench  ## all benchmarks
 	@for program in build/release/bench/*; do \
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
+
+bench-smoke: build-bench  ## the benchmarks that have a small version, in it
+	build/release/bench/tenant-rules --smoke
+	build/release/bench/api-attacks --smoke
+	bench/tenant.py --smoke
 
 bench-peers: build  ## berth beside kube-scheduler, Kueue, KAI and Volcano (an hour or more; PEERS=OPTIONS, see bench/peers/peers.py)
 	@scripts/install-deps kubernetes
