@@ -374,18 +374,12 @@ model::Outcome Queueing::outcome_of(WorkloadId id) const {
   out.reason = reason_of(w.reason);
   out.message = w.message;
   const model::WorkloadSpec& spec = *setting_.workloads[id];
-  const bool shut = !spec.incomplete.empty() && spec.incomplete_reason == Reason::kQueueNotAllowed;
-  if (shut && (w.hold == admit::Hold::kNoLocalQueue || w.hold == admit::Hold::kIncomplete)) {
-    out.reason = Reason::kQueueNotAllowed;
+  const bool outside = spec.incomplete_reason == Reason::kQueueNotAllowed ||
+                       spec.incomplete_reason == Reason::kQueueRequired;
+  const bool held = w.hold == admit::Hold::kNoLocalQueue || w.hold == admit::Hold::kIncomplete;
+  if (outside && held && !spec.incomplete.empty()) {  // of no queue that it may use
+    out.reason = spec.incomplete_reason;
     out.message = spec.incomplete;
-    return out;
-  }
-  if (w.hold == admit::Hold::kNoLocalQueue && spec.queue.empty()) {
-    out.reason = Reason::kQueueRequired;
-    out.message = fmt::format(
-        "namespace {} requires a queue, and {} names none: add the label "
-        "kueue.x-k8s.io/queue-name",
-        spec.ns, spec.owner.empty() ? "it" : spec.owner);
     return out;
   }
   const bool final_no = w.reason == NoReason::kExceedsMaxQuota ||

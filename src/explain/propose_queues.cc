@@ -355,7 +355,9 @@ void other_queues(const Situation& s, Proposals& out) {
     out.push_back({.title = "use the queue " + queue.name,
                    .kind = "other-queue",
                    .apply = [&s, name = queue.name](Draft& draft) {
-                     edit_queued(s, draft)->queue = name;
+                     WorkloadSpec& spec = *edit_queued(s, draft);
+                     spec.queue = name;
+                     if (s.reason == model::Reason::kQueueRequired) spec.incomplete.clear();
                      name_queue(s, draft, name);
                      return true;
                    }});

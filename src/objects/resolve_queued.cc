@@ -158,6 +158,11 @@ void Resolver::queue_job(Found<JobObject>& job, const std::string& queue,
   spec.uid = object.meta.uid;
   spec.queue = queue;
   spec.replaces = replaces;
+  if (queue.empty()) {
+    spec.incomplete = "namespace " + spec.ns + " requires a queue, and Job/" + spec.name +
+                      " names none: add the label " + std::string(kQueueLabel);
+    spec.incomplete_reason = model::Reason::kQueueRequired;
+  }
   spec.owner = "Job/" + object.meta.name;
   spec.created_ns = object.meta.created_ns;
   spec.priority = object.pod.spec.priority;
