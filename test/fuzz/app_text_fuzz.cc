@@ -30,7 +30,7 @@ void check_addresses(std::string_view input) {
   const auto list = text::parse_json(input);
   if (!list.ok()) return;
   for (const auto& found :
-       {app::node_addresses(list->root()), app::agent_addresses(list->root())}) {
+       {app::node_addresses(list->root()), app::agent_addresses(list->root(), "berth-system")}) {
     for (const auto& [node, address] : found) {
       fuzz::check(!node.empty(), "a node has a name");
       fuzz::check(address.find_first_not_of("0123456789abcdefABCDEF.:[]") == std::string::npos,
