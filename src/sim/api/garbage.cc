@@ -44,6 +44,12 @@ Value without_owner(Tree& tree, const Value& root, const std::function<bool(cons
                       : tree.with_path(root, {"metadata", "ownerReferences"}, tree.array(kept));
 }
 
+// Owners stand in the namespace of what they own, or in none: whoever names another namespace's
+// object owns nothing by it, and holds it up in nothing.
+bool may_own(const std::string& owner_ns, const Object& object) {
+  return owner_ns.empty() || owner_ns == object.ns;
+}
+
 bool text_has(const Object& object, std::string_view word) {
   return object.finalizers && object.json.find(word) != std::string::npos;
 }
@@ -58,7 +64,7 @@ void Server::index_owners(Shelf& shelf, const Change& change) {
       const auto found = dependents.find(owner.uid);
       if (found == dependents.end()) continue;
       found->second.places.erase(place);
-      if (owner.blocks) --found->second.blocking;
+      if (owner.blocks) --found->second.blocking[now.ns];
       if (found->second.places.empty()) dependents.erase(found);
     }
   }
@@ -72,7 +78,7 @@ void Server::index_owners(Shelf& shelf, const Change& change) {
   for (const Owner& owner : now.owners) {
     Dependents& owned = dependents[owner.uid];
     owned.places.insert(place);
-    if (owner.blocks) ++owned.blocking;
+    if (owner.blocks) ++owned.blocking[now.ns];
   }
   if (!change.prev && !now.ns.empty()) ++in_namespace[now.ns];
 }
@@ -100,7 +106,8 @@ void Server::collect(Shelf& shelf, const Change& change) {
       const auto found = by_uid.find(owner.uid);
       if (found == by_uid.end()) continue;
       const auto others = dependents.find(owner.uid);
-      if (others != dependents.end() && others->second.blocking > 0) continue;
+      const ObjectPtr waits = found->second.first->latest(found->second.second);
+      if (!waits || (others != dependents.end() && others->second.held_back(waits->ns))) continue;
       later([this, place = found->second] { release_owner(*place.first, place.second); });
     }
     if (home_goes && in_namespace.count(now.ns) == 0) settle_namespace(now.ns);
@@ -153,10 +160,10 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
   }
   in_slices<Place>(
       std::move(places),
-      [this, orphan, uid = owner->uid](const Place& place) {
+      [this, orphan, uid = owner->uid, ns = owner->ns](const Place& place) {
         Shelf* at_shelf = cabinet.find_shelf(place.first);
         const ObjectPtr object = at_shelf ? at_shelf->latest(place.second) : nullptr;
-        if (!object) return;
+        if (!object || !may_own(ns, *object)) return;
         if (orphan) {
           rewrite(*at_shelf, place.second, [&](Tree& tree, const Value& root) {
             return std::optional<Value>(without_owner(
@@ -180,12 +187,19 @@ void Server::release_owner(Shelf& shelf, const std::string& key) {
   if (!owner || !owner->terminating) return;
   const bool orphan = text_has(*owner, "\"orphan\"");
   const auto owned = dependents.find(owner->uid);
-  if (!orphan && owned != dependents.end() && owned->second.blocking > 0) return;
+  if (!orphan && owned != dependents.end() && owned->second.held_back(owner->ns)) return;
   const std::string_view finalizer = orphan ? kOrphanFinalizer : kForegroundFinalizer;
   rewrite(shelf, key, [finalizer](Tree& tree, const Value& root) -> std::optional<Value> {
     if (!has_finalizer(root, finalizer)) return std::nullopt;
     return without_finalizer(tree, root, finalizer);
   });
+}
+
+ObjectPtr Server::owner_of(const Object& object, const std::string& uid) const {
+  const auto found = by_uid.find(uid);
+  if (found == by_uid.end()) return nullptr;
+  const ObjectPtr owner = found->second.first->latest(found->second.second);
+  return owner && may_own(owner->ns, object) ? owner : nullptr;
 }
 
 // An object all of whose owners are gone goes too; owners that are gone among others are forgotten.
@@ -196,14 +210,12 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
   std::size_t missing = 0;
   bool awaited = false;
   for (const Owner& owner : object->owners) {
-    const auto found = by_uid.find(owner.uid);
-    if (found == by_uid.end()) {
+    const ObjectPtr found = owner_of(*object, owner.uid);
+    if (!found) {
       ++missing;
       continue;
     }
-    const ObjectPtr waits = found->second.first->latest(found->second.second);
-    awaited =
-        awaited || (waits && waits->terminating && text_has(*waits, "\"foregroundDeletion\""));
+    awaited = awaited || (found->terminating && text_has(*found, "\"foregroundDeletion\""));
   }
   if (missing == 0 && !awaited) return;
   if (missing == object->owners.size() || awaited) {
@@ -215,9 +227,9 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
     }
     return;
   }
-  rewrite(shelf, key, [this](Tree& tree, const Value& root) -> std::optional<Value> {
-    return without_owner(tree, root, [this](const Value& owner) {
-      return by_uid.find(string_at(owner, {"uid"})) == by_uid.end();
+  rewrite(shelf, key, [this, object](Tree& tree, const Value& root) -> std::optional<Value> {
+    return without_owner(tree, root, [&](const Value& owner) {
+      return !owner_of(*object, std::string(string_at(owner, {"uid"})));
     });
   });
 }

@@ -62,6 +62,21 @@ TEST(ApiLife, OwnersTakeTheirDependentsAlong) {
   EXPECT_EQ(world.get(at_thing("lost")).status, 404);
 }
 
+// Whoever writes in one namespace cannot hold up, or hang himself onto, what is in another.
+TEST(ApiLife, OwnersOfOtherNamespacesAreNone) {
+  TestWorld world;
+  world.post("/api/v1/namespaces", thing("mallory"));
+  const TestAnswer owner = world.post(kThings, thing("owner"));
+  const std::string theirs = "/api/v1/namespaces/mallory/configmaps";
+  world.post(theirs,
+             thing("leech", ",\"finalizers\":[\"x.example/keep\"]" + owned_by(owner, true)));
+  world.call("DELETE", at_thing("owner"), R"({"propagationPolicy":"Foreground"})");
+  world.loop.run_ready();
+  EXPECT_EQ(world.get(at_thing("owner")).status, 404) << "it is not held back";
+  EXPECT_NE(world.get(theirs + "/leech").at("metadata.deletionTimestamp"), "")
+      << "without an owner it is garbage";
+}
+
 TEST(ApiLife, NamespacesGoWithWhatIsInThem) {
   TestWorld world;
   ASSERT_EQ(world.post("/api/v1/namespaces", thing("team")).status, 201);

@@ -145,6 +145,8 @@ class Server {
   void settle_owner(Shelf& shelf, const std::string& key);
   void release_owner(Shelf& shelf, const std::string& key);
   void check_owners(Shelf& shelf, const std::string& key);
+  // Null: there is none of that UID that may own it.
+  ObjectPtr owner_of(const Object& object, const std::string& uid) const;
   void expire_events();
   // Each of them in turn, a few in one piece of work, then done. One object costs its size: the
   // pieces are counted and not timed, so that a run can be repeated.
@@ -185,7 +187,13 @@ class Server {
   // Who names whom as owner, by the owner's uid; committed.
   struct Dependents {
     std::set<std::pair<std::string, std::string>> places;  // shelf and key
-    std::size_t blocking = 0;                              // references that hold the owner back
+    // References that would hold the owner back, by the namespace of who made them.
+    std::map<std::string, std::int64_t> blocking;
+    bool held_back(const std::string& owner_ns) const {
+      return std::any_of(blocking.begin(), blocking.end(), [&](const auto& one) {
+        return one.second > 0 && (owner_ns.empty() || one.first == owner_ns);
+      });
+    }
   };
   std::map<std::string, Dependents, std::less<>> dependents;
   std::map<std::string, std::pair<Shelf*, std::string>, std::less<>> by_uid;  // committed

@@ -35,7 +35,8 @@ DeploymentController::DeploymentController(WorkContext& context)
       }) {
   by_owner_ = context_.replica_sets.add_index([](const kube::Object& object) {
     const SetOwner owner = deployment_of(object.root());
-    return owner.uid.empty() ? std::vector<std::string>{} : std::vector<std::string>{owner.uid};
+    return owner.uid.empty() ? std::vector<std::string>{}
+                             : std::vector<std::string>{object.key.ns + '/' + owner.uid};
   });
 }
 
@@ -68,7 +69,7 @@ bool DeploymentController::old_pods(const text::Value& deployment,
   const DeploymentPlan plan = plan_deployment(deployment, views, true, context_.wall());
   for (const kube::ObjectPtr& set : sets) {
     if (set->key.name == plan.new_set) continue;
-    const auto pods = context_.book.of_owner(set->uid);
+    const auto pods = context_.book.of_owner(set->key.ns, set->uid);
     if (std::any_of(pods.begin(), pods.end(),
                     [](const PodBook::PodPtr& pod) { return !pod->finished(); })) {
       return true;
@@ -81,7 +82,8 @@ void DeploymentController::pass(const kube::Key& key, Passes::Finished finished)
   const kube::ObjectPtr object = context_.deployments.find(key);
   if (object == nullptr) return finished(true);
   const text::Value& deployment = object->root();
-  const std::vector<kube::ObjectPtr> sets = context_.replica_sets.by_index(by_owner_, object->uid);
+  const std::vector<kube::ObjectPtr> sets =
+      context_.replica_sets.by_index(by_owner_, object->key.ns + '/' + object->uid);
   std::vector<SetView> views;
   for (const kube::ObjectPtr& set : sets) views.push_back(read_set(set->root()));
   const bool recreate = text_at(deployment, {"spec", "strategy", "type"}) == "Recreate";

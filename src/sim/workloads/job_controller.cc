@@ -55,7 +55,7 @@ void JobController::start() {
       context_.guarded([this](const kube::ObjectPtr& before, const kube::ObjectPtr& after) {
         if (after != nullptr) return passes_.add(after->key);
         // Its pods must not be held by a finalizer that nobody takes away.
-        for (const PodBook::PodPtr& pod : context_.book.of_owner(before->uid)) {
+        for (const PodBook::PodPtr& pod : context_.book.of_owner(before->key.ns, before->uid)) {
           if (pod->tracked) orphans_.add(pod->key);
         }
       }));
@@ -107,7 +107,7 @@ void JobController::pass(const kube::Key& key, Passes::Finished finished) {
   if (object == nullptr || !started_) return finished(true);
   const JobView job = read_job(object->root());
   if (!job.managed_here) return finished(true);
-  const JobPlan plan = plan_job(job, context_.book.of_owner(job.uid), context_.wall(),
+  const JobPlan plan = plan_job(job, context_.book.of_owner(job.key.ns, job.uid), context_.wall(),
                                 context_.options.job_backoff_ns);
   if (plan.again_ns >= 0) passes_.add_after(key, plan.again_ns);
   carry_out(object, job, plan, std::move(finished));

@@ -113,7 +113,7 @@ PodInfo read_pod_info(const Value& pod) {
 }
 
 void PodBook::put(PodPtr pod) {
-  if (!pod->owner_uid.empty()) by_owner_[pod->owner_uid].insert(pod->key);
+  if (!pod->owner_uid.empty()) by_owner_[pod->key.ns + '/' + pod->owner_uid].insert(pod->key);
   if (!pod->node.empty()) by_node_[pod->node].insert(pod->key);
   pods_[pod->key] = std::move(pod);
 }
@@ -127,7 +127,7 @@ void PodBook::take(const kube::Key& key) {
     at->second.erase(key);
     if (at->second.empty()) index.erase(at);
   };
-  drop(by_owner_, it->second->owner_uid);
+  drop(by_owner_, key.ns + '/' + it->second->owner_uid);
   drop(by_node_, it->second->node);
   pods_.erase(it);
 }
@@ -156,8 +156,9 @@ std::vector<PodBook::PodPtr> PodBook::found(const Index& index, const std::strin
   return out;
 }
 
-std::vector<PodBook::PodPtr> PodBook::of_owner(const std::string& uid) const {
-  return found(by_owner_, uid);
+std::vector<PodBook::PodPtr> PodBook::of_owner(const std::string& ns,
+                                               const std::string& uid) const {
+  return found(by_owner_, ns + '/' + uid);
 }
 
 std::vector<PodBook::PodPtr> PodBook::on_node(const std::string& node) const {

@@ -71,7 +71,8 @@ class PodBook {
   void apply(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
 
   const PodInfo* find(const kube::Key& key) const;
-  std::vector<PodPtr> of_owner(const std::string& uid) const;     // by key
+  // By key. Whoever names an owner of another namespace is not owned.
+  std::vector<PodPtr> of_owner(const std::string& ns, const std::string& uid) const;
   std::vector<PodPtr> on_node(const std::string& node) const;     // by key
   std::vector<PodPtr> in_namespace(const std::string& ns) const;  // by key
   const std::map<kube::Key, PodPtr>& all() const { return pods_; }

@@ -119,7 +119,7 @@ void ReplicaController::pass(const kube::Key& key, Passes::Finished finished) {
   if (object == nullptr) return finished(true);
   const Value& set = object->root();
   std::vector<const PodInfo*> active;
-  const std::vector<PodBook::PodPtr> owned = context_.book.of_owner(object->uid);
+  const std::vector<PodBook::PodPtr> owned = context_.book.of_owner(object->key.ns, object->uid);
   for (const PodBook::PodPtr& pod : owned) {
     if (pod->active()) active.push_back(pod.get());
   }
