@@ -237,7 +237,8 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     }
     effect = world.put("v1", "Pod", after->root());
     if (refused && is_ours(after->root())) {
-      rejections.pod_refused(name, after->root(), was_ours);
+      const std::string owner = rejections.pod_refused(name, after->root(), was_ours);
+      if (!owner.empty()) binder.back_off(owner);
       if (rejections.believe()) effect = Effect::kNow;
     }
     if (refused && was_ours) rejected(name, gang, after->root());

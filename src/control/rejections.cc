@@ -136,7 +136,7 @@ void Rejections::pod_gone(const std::string& name) {
   react_.gone(name);
 }
 
-void Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
+std::string Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
   react::RejectedPod out{.name = name,
                          .uid = std::string(word_in(pod, {"metadata", "uid"})),
                          .node = std::string(word_in(pod, {"spec", "nodeName"})),
@@ -166,6 +166,7 @@ void Rejections::pod_refused(const std::string& name, const Value& pod, bool see
   const auto placed = placed_.find(name);
   out.placed = placed != placed_.end() && placed->second == out.uid;
   react_.rejected(out, now());
+  return out.placed && react_.wanders(out.owner) ? out.owner : std::string();
 }
 
 void Rejections::pod_started(const std::string& name, const std::string& node) {

@@ -33,8 +33,9 @@ class Rejections {
   // A pod that was seen to wait got a node: somebody with the right to bind put it there, as its
   // author cannot. What of it speaks for or against a node is believed from here on.
   void pod_placed(const std::string& name, const text::Value& pod);
-  // A refused pod of ours. seen: it was there before, and well.
-  void pod_refused(const std::string& name, const text::Value& pod, bool seen);
+  // A refused pod of ours. seen: it was there before, and well. The owner that has to wait, because
+  // it is refused wherever it goes, as ns/Kind/name; or "".
+  std::string pod_refused(const std::string& name, const text::Value& pod, bool seen);
   void pod_gone(const std::string& name);
   void pod_started(const std::string& name, const std::string& node);
   void node_changed(const std::string& name, const text::Value* node);  // null: it is gone

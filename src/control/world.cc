@@ -110,7 +110,8 @@ bool World::overlay(model::PodSpec& pod) const {
     return true;
   }
   if (holds_.empty()) return true;
-  if (holds_.contains(key) || (!pod.gang.empty() && holds_.contains(pod.ns + '/' + pod.gang))) {
+  if (holds_.contains(key) || (!pod.gang.empty() && holds_.contains(pod.ns + '/' + pod.gang)) ||
+      (!pod.owner.empty() && holds_.contains(pod.ns + '/' + pod.owner))) {
     pod.gated = true;
   }
   return true;
@@ -526,6 +527,8 @@ std::vector<std::string> World::stuck_leaving(std::int64_t since_before) const {
 
 void World::touch_gang(const std::string& name) {
   objects_.touch_pod(name);
+  objects_.for_each_owned(
+      name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
   objects_.for_each_member(
       name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
   // Members of a Job's gang are known to the builder alone.

@@ -113,7 +113,7 @@ class World {
   bool sweep_leaving();
   std::vector<std::string> stuck_leaving(std::int64_t since_before) const;
 
-  // Pods of the gang (or the pod itself) are not placed before that.
+  // Pods of the gang or owner (ns/Kind/name), or the pod itself, are not placed before that.
   void hold(const std::string& name, std::int64_t until);
   // Ends holds that are over; true: there were some. next: when the next one ends.
   bool end_holds(std::int64_t now);
@@ -164,7 +164,7 @@ class World {
   void note(std::string_view op, std::initializer_list<WorldLog::Field> fields = {}) {
     if (log_ != nullptr) log_->note(op, fields);
   }
-  void touch_gang(const std::string& name);  // and the pod of that name
+  void touch_gang(const std::string& name);  // or owner, and the pod of that name
   std::string failure_of(const model::WorkloadSpec& spec) const;
   objects::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone

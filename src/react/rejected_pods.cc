@@ -68,8 +68,8 @@ void RejectedPods::count(Node& node, const RejectedPod& pod, std::int64_t now) {
   if (!node.spared) avoid(node, now);
 }
 
-// How many refusals within the window count: one of each voice, and all of one that was refused
-// nowhere else.
+// How many refusals within the window count: one of each voice, and all of one that was refused on
+// few nodes.
 int RejectedPods::voices(Node& node, std::int64_t now) {
   const auto old = [&](std::int64_t at) { return now - at > policy_.window_ns; };
   std::erase_if(node.refusals, [&](const auto& refusal) { return old(refusal.first); });
@@ -78,7 +78,7 @@ int RejectedPods::voices(Node& node, std::int64_t now) {
   for (const auto& [at, voice] : node.refusals) {
     auto& nodes = refused_on_[voice];
     std::erase_if(nodes, [&](const auto& entry) { return old(entry.second); });
-    out += heard.insert(voice).second || nodes.size() <= 1 ? 1 : 0;
+    out += heard.insert(voice).second || nodes.size() <= policy_.owner_nodes ? 1 : 0;
   }
   return out;
 }
@@ -268,6 +268,11 @@ void RejectedPods::due_nodes(std::int64_t now, Reaction& out) {
 bool RejectedPods::avoids(const std::string& node) const {
   const auto it = nodes_.find(node);
   return it != nodes_.end() && it->second.avoided;
+}
+
+bool RejectedPods::wanders(const std::string& owner) const {
+  const auto it = refused_on_.find(owner);
+  return it != refused_on_.end() && it->second.size() > policy_.owner_nodes;
 }
 
 std::set<std::string> RejectedPods::avoided() const {

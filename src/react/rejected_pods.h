@@ -2,20 +2,22 @@
 //
 // Nobody takes a refused pod away, and a ReplicaSet makes the next one at once: a GPU that is
 // advertised and does not work fills a cluster with failed pods. Two answers bound that:
-// - Of each owner the latest `keep` stay to look at and older ones are deleted,
-// `deletes_per_second`
-//   of all. Of an owner that waits for the name to be free, none stays. Pods that nobody would make
-//   again are never deleted.
+// - Of each owner the latest `keep` stay to look at and older ones are deleted, of all
+//   `deletes_per_second`. Of an owner that waits for the name to be free, none stays. Pods that
+//   nobody would make again are never deleted.
 // - A node that refuses `refusals` pods within `window_ns` is avoided: it gets a taint. Trouble
 //   that comes back is avoided twice as long, up to `longest_ns`.
+//
 // Whoever makes pods must not be able to take nodes away, so only what was placed by us, on GPUs
 // that we chose, speaks against a node (`placed`), and of each owner one refusal counts. More of
-// one owner count only while it is refused nowhere else: then it is the node's fault and not its
-// own. At most `most_percent` of the fleet is avoided at a time; what is beyond it is told, and
-// gets no pod for `pause_ns` after each refusal, so that a fleet that is broken as a whole makes no
-// storm. A node is released by evidence. Something of it changed (its boot, what it advertises, the
-// health of a GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over.
-// On trial one refusal is enough to avoid it again, a pod that starts ends the trial.
+// one owner count only while it is refused on at most `owner_nodes`: whoever is refused wherever it
+// goes is at fault itself, and waits (`wanders`). At most `most_percent` of the fleet is avoided at
+// a time; what is beyond it is told, and gets no pod for `pause_ns` after each refusal, so that a
+// fleet that is broken as a whole makes no storm.
+//
+// A node is released by evidence. Something of it changed (its boot, what it advertises, the health
+// of a GPU): it is tried a sixth into its time. Otherwise it is tried when the time is over. On
+// trial one refusal is enough to avoid it again, a pod that starts ends the trial.
 //
 // Pure: told what the API shows, it says what should be done; it never does it. What it knows it
 // can learn from the API again: refused pods are there, a taint carries the level and when it came.
@@ -49,6 +51,7 @@ struct RejectionPolicy {
   std::int64_t first_ns = 60'000'000'000;
   std::int64_t longest_ns = 1'920'000'000'000;
   int most_percent = 25;  // of the fleet that is avoided at a time; one node always may be
+  std::size_t owner_nodes = 3;
   std::int64_t pause_ns = 10'000'000'000;
   std::int64_t forgiven_ns = 7'200'000'000'000;  // after the last refusal the level is forgotten
 };
@@ -111,6 +114,8 @@ class RejectedPods {
   // What is to be done now. Deletes are told once; nodes until marked() shows the change.
   Reaction due(std::int64_t now);
   bool avoids(const std::string& node) const;
+  // Whether the owner was refused on more nodes than its own word is taken for.
+  bool wanders(const std::string& owner) const;
   std::set<std::string> avoided() const;             // also those that pause
   std::size_t most_avoided() const;                  // of the fleet as it is
   std::size_t kept() const { return pods_.size(); }  // refused pods that are there

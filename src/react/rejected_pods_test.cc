@@ -187,7 +187,7 @@ TEST(RejectedPods, OnlyWhatWePlacedSpeaksAgainstANode) {
 }
 
 // An owner that is refused wherever it comes is at fault itself: of it one refusal counts.
-TEST(RejectedPods, OneOwnerTakesOneNodeAtMost) {
+TEST(RejectedPods, OneOwnerTakesAFewNodesAtMost) {
   RejectedPods react, agreed;
   for (int node = 0; node < 100; ++node) {
     react.in_fleet("n" + std::to_string(node), true);
@@ -202,7 +202,11 @@ TEST(RejectedPods, OneOwnerTakesOneNodeAtMost) {
       }
     }
   }
-  EXPECT_EQ(react.avoided(), std::set<std::string>{"n0"});
+  EXPECT_EQ(react.avoided(), (std::set<std::string>{"n0", "n1", "n2"}));
+  EXPECT_TRUE(react.wanders("default/ReplicaSet/r"));
+  EXPECT_FALSE(react.wanders("default/ReplicaSet/other"));
+  react.due(601 * kSecond);
+  EXPECT_FALSE(react.wanders("default/ReplicaSet/r")) << "long ago";
   // Three owners agree: it is the node.
   for (const char* owner : {"a/ReplicaSet/r", "b/ReplicaSet/r", "c/Job/j"}) {
     agreed.rejected(refused_pod(std::string("elsewhere-") + owner, 0, "n7", owner), 0);

@@ -169,6 +169,25 @@ TEST(ControllerRejections, OfManyBrokenNodesAShareIsTainted) {
   EXPECT_LE(most, 2);
 }
 
+// One Deployment and nodes that all refuse it: it is told no a few times, not for ever.
+TEST(ControllerRejections, AnOwnerThatIsRefusedEverywhereWaits) {
+  Rig rig("pools: [{name: m, count: 8, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+  for (int i = 0; i < 8; ++i) {
+    rig.nodes->inject({.node = "m-" + std::to_string(i), .kind = sim::FaultKind::kRefusePods});
+  }
+  rig.start();
+  rig.apply(deployment("d", 4, 1));
+  rig.run(120 * kSecond);
+  const std::uint64_t refused = rig.brain->metrics
+                                    .counter({.name = "berth_controller_rejected_total",
+                                              .help = "Pods that a kubelet refused."})
+                                    .get()
+                                    .value();
+  EXPECT_GE(refused, 3u);
+  EXPECT_LE(refused, 200u) << "no storm";
+  EXPECT_LE(census_of(rig).failed, 10);
+}
+
 // A node boots, its pods come back before the agent and are refused; agent, kubelet and controller
 // come in any order. Nothing is lost: what has an owner runs again, what has none says why it does
 // not.
