@@ -63,6 +63,26 @@ class Search {
     if (found_.size() < kMostBypasses) found_.push_back(at_ + where + ": " + std::string(what));
   }
 
+  // By resources, or by annotations that count as holding some on the node where it is.
+  static bool holds_gpus(const Value& pod, const Value& spec) {
+    if (const Value* notes = below(pod.find("metadata"), "annotations")) {
+      for (const char* key : {"gpu-fraction", "gpu-memory", "berth.dev/gpus"}) {
+        if (notes->find(key) != nullptr) return true;
+      }
+    }
+    for (const char* list : {"containers", "initContainers"}) {
+      const Value* containers = spec.find(list);
+      for (std::size_t i = 0; containers != nullptr && i < containers->items().size(); ++i) {
+        const Value* limits = below(containers->items()[i].find("resources"), "limits");
+        if (limits == nullptr) continue;
+        for (const text::Member& limit : limits->members()) {
+          if (limit.key.starts_with("nvidia.com/")) return true;
+        }
+      }
+    }
+    return false;
+  }
+
   void look_at_pod(const Value& pod) {
     if (const Value* notes = below(pod.find("metadata"), "annotations")) {
       for (const text::Member& note : notes->members()) {
@@ -73,6 +93,9 @@ class Search {
     }
     const Value* spec = pod.find("spec");
     if (spec == nullptr) return;
+    if (!word_below(*spec, "nodeName").empty() && holds_gpus(pod, *spec)) {
+      say("spec.nodeName", "it takes GPUs of a node of its own choice, past queues and quota");
+    }
     if (const Value* pid = spec->find("hostPID"); pid != nullptr && pid->as_bool()) {
       say("spec.hostPID", "it sees the processes of every container of the node, and their files");
     }

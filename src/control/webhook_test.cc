@@ -110,6 +110,9 @@ TEST(Webhook, WaysAroundTheBooks) {
       {R"("containers":[{}],"initContainers":[{"securityContext":{"privileged":true}}])",
        "spec.initContainers[0].securityContext.privileged"},
       {R"("hostPID":true)", "spec.hostPID"},
+      {R"("nodeName":"n1","containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}])",
+       "spec.nodeName"},
+      {R"("nodeName":"n1","containers":[{"resources":{"limits":{"cpu":"1"}}}])", ""},
       {R"("hostPID":false,"hostNetwork":true)", ""},
       {R"("volumes":[{"emptyDir":{}},{"hostPath":{"path":"/dev/nvidia0"}}])",
        "spec.volumes[1].hostPath"},
@@ -141,6 +144,10 @@ TEST(Webhook, WaysAroundTheBooks) {
   }
   EXPECT_TRUE(webhook_word(R"({"metadata":{"annotations":{"cdi.k8s.io/x":"nvidia.com/gpu=0"}}})", 1)
                   .starts_with("metadata.annotations: "));
+  EXPECT_TRUE(webhook_word(R"({"metadata":{"annotations":{"berth.dev/gpus":"0"}},)"
+                           R"("spec":{"nodeName":"n1"}})",
+                           true)
+                  .starts_with("spec.nodeName: "));
 }
 
 TEST(Webhook, WaysAroundTheBooksInTemplatesAndEphemeralContainers) {
