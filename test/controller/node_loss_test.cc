@@ -1,4 +1,6 @@
-// Nodes that a cloud takes back: what ran there runs elsewhere, and nothing new goes there.
+// Nodes that a cloud takes back, and nodes that die again and again: what ran there runs elsewhere,
+// and nothing new goes to a node that is about to go.
+#include <cstdlib>
 #include <set>
 
 #include "controller/rig.h"
@@ -197,6 +199,118 @@ INSTANTIATE_TEST_SUITE_P(Notices, SpotReclaim,
                                            ReclaimCase{"QueueDrain", Notice::kTaintThenDrain, true},
                                            ReclaimCase{"QueueGone", Notice::kCordonThenGone, true}),
                          [](const auto& one) { return std::string(one.param.name); });
+
+// ---- a node that dies every Friday ----------------------------------------------------------
+
+constexpr int kFridays = 10;
+constexpr int kPieces = 36;  // of each Job, three at a time
+
+class BadFridays {
+ public:
+  explicit BadFridays(std::uint64_t seed)
+      : rig_("pools: [{name: m, count: 3, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]"), random_(seed) {
+    rig_.define_kueue();
+    rig_.apply(loss_queues(6));
+    rig_.start();
+    rig_.run(31 * kSecond);
+    // Together they fill the three nodes, as long as there is work.
+    for (const bool queued : {true, false}) {
+      post_job(rig_, {.name = queued ? "waits" : "plain",
+                      .queued = queued,
+                      .pods = 3,
+                      .completions = kPieces,
+                      .gpus = 2,
+                      .seconds = 240});
+    }
+  }
+
+  void run() {
+    ASSERT_TRUE(rig_.until([&] { return held_now(rig_).size() == 6; }));
+    for (int friday = 0; friday < kFridays; ++friday) {
+      pass(static_cast<std::int64_t>(20 + random_.below(60)));
+      const std::string node = fmt::format("m-{}", random_.below(3));
+      // Sometimes it is back before anybody noticed, sometimes when its pods were given up.
+      const std::int64_t down = random_.below(2) == 0
+                                    ? static_cast<std::int64_t>(5 + random_.below(30))
+                                    : static_cast<std::int64_t>(60 + random_.below(400));
+      rig_.nodes->inject({.node = node, .kind = sim::FaultKind::kReboot, .for_ns = down * kSecond});
+      std::set<std::string> known;
+      for (const LossPod& pod : held_now(rig_)) known.insert(pod.uid);
+      pass(down);
+      ASSERT_GT(left(), 0) << "Fridays without work are no test";
+      // After failures in a row a Job waits up to ten minutes before it makes pods again.
+      EXPECT_TRUE(pass_until([&] { return used_anew(node, known); }, 900))
+          << node << " came back from Friday " << friday
+          << " and is not used: " << fmt::format("{}", fmt::join(rig_.bound(), " "));
+      if (::testing::Test::HasFailure()) return;
+    }
+    EXPECT_TRUE(pass_until([&] { return left() == 0; }, 7200)) << jobs();
+    EXPECT_GT(failed(), kFridays / 2) << "Fridays that cost nothing are no test";
+    EXPECT_EQ(held_now(rig_).size(), 0u);
+  }
+
+ private:
+  std::string jobs() { return rig_.get("/apis/batch/v1/namespaces/default/jobs").body; }
+  int sum(const char* field) {
+    int out = 0;
+    const auto list = rig_.get("/apis/batch/v1/namespaces/default/jobs");
+    for (const text::Value& job : list.root().find("items")->items()) {
+      const text::Value* status = job.find("status");
+      const text::Value* n = status == nullptr ? nullptr : status->find(field);
+      if (n != nullptr) out += static_cast<int>(n->as_int64().value_or(0));
+    }
+    return out;
+  }
+  int left() { return 2 * kPieces - sum("succeeded"); }
+  int failed() { return sum("failed"); }
+  bool used_anew(const std::string& node, const std::set<std::string>& known) {
+    for (const LossPod& pod : held_now(rig_)) {
+      if (pod.node == node && pod.running && !known.contains(pod.uid)) return true;
+    }
+    return false;
+  }
+
+  // Nothing is bound twice: neither a pod nor a GPU.
+  void check() {
+    std::map<std::string, std::string> holder;
+    for (const LossPod& pod : held_now(rig_)) {
+      const auto& at = node_of_.try_emplace(pod.uid, pod.node).first->second;
+      EXPECT_EQ(at, pod.node) << pod.name << " moved";
+      for (const char gpu : pod.gpus) {
+        if (gpu == ',') continue;
+        const auto& other = holder.try_emplace(fmt::format("{} {}", pod.node, gpu), pod.name);
+        EXPECT_TRUE(other.second) << other.first->first << " of " << pod.name << " and "
+                                  << other.first->second;
+      }
+    }
+    EXPECT_LE(sum("succeeded"), 2 * kPieces) << "no work is done twice";
+  }
+  void pass(std::int64_t seconds) {
+    pass_until([] { return false; }, seconds);
+  }
+  bool pass_until(const std::function<bool()>& done, std::int64_t seconds) {
+    for (; seconds > 0 && !done(); seconds -= kStep) {
+      rig_.run(std::min(seconds, kStep) * kSecond);
+      check();
+    }
+    return done();
+  }
+  static constexpr std::int64_t kStep = 10;
+
+  Rig rig_;
+  Random random_;
+  std::map<std::string, std::string> node_of_;  // by UID
+};
+
+TEST(NodeLoss, WhatRunsOnANodeThatDiesEveryFridayIsDoneInTheEnd) {
+  // NOLINTNEXTLINE(concurrency-mt-unsafe)
+  const std::uint64_t last = std::getenv("BERTH_SOAK") != nullptr ? 200 : 2;
+  for (std::uint64_t seed = 1; seed <= last; ++seed) {
+    SCOPED_TRACE(fmt::format("seed {}", seed));
+    BadFridays(seed).run();
+    if (HasFailure()) break;
+  }
+}
 
 }  // namespace
 }  // namespace berth::control_test
