@@ -50,6 +50,13 @@ bool answers(const std::string& path) {
   return failed == 0;
 }
 
+// Names that NVIDIA's plugin ("nvidia-gpu.sock") and Google's ("nvidiaGPU-1700000000.sock") give to
+// their sockets. Whose devices another one serves cannot be asked: a second stream would take
+// health events away from the kubelet's.
+bool is_rival(std::string_view name) {
+  return name.ends_with(".sock") && (name.starts_with("nvidia-") || name.starts_with("nvidiaGPU-"));
+}
+
 // The socket of another vendor's plugin that serves in the folder; empty: none.
 std::string rival_in(const std::string& folder) {
   DIR* open = ::opendir(folder.c_str());
@@ -58,7 +65,7 @@ std::string rival_in(const std::string& folder) {
   // The stream is ours alone.
   while (const dirent* entry = ::readdir(open)) {  // NOLINT(concurrency-mt-unsafe)
     const std::string_view name = entry->d_name;
-    if (name.starts_with("nvidia-") && name.ends_with(".sock")) names.emplace_back(name);
+    if (is_rival(name)) names.emplace_back(name);
   }
   ::closedir(open);
   std::sort(names.begin(), names.end());
@@ -145,11 +152,15 @@ void Plugins::State::check() {
   const FileId now = file_id(kubelet_path());
   const bool another = now != kubelet;
   kubelet = now;
+  const bool doubled = !options.take_over && !rival_in(options.folder).empty();
   for (auto& [name, plugin] : plugins) {
     const bool torn = plugin->server != nullptr && !plugin->server->socket_is_ours();
-    if (!another && !torn) continue;
-    log.info(another ? "the kubelet's socket is another one" : "a plugin's socket is gone",
-             {{"resource", name}});
+    const bool gives_way = doubled && plugin->server != nullptr;  // serve() says to whom
+    if (!another && !torn && !gives_way) continue;
+    if (!gives_way) {
+      log.info(another ? "the kubelet's socket is another one" : "a plugin's socket is gone",
+               {{"resource", name}});
+    }
     plugin->failures = 0;
     plugin->registered = false;
     serve(*plugin);

@@ -6,9 +6,10 @@
 // ends, and when its own socket is gone; with back-off from 200 ms to 10 s. The folder is watched
 // and looked at every few seconds besides.
 //
-// Another vendor's plugin that serves in the same folder ("nvidia-*.sock") would advertise the same
-// devices twice: as long as it answers, nothing is registered, unless take_over says so. Instances
-// of berth stand beside one another: that is a rolling update.
+// Another vendor's plugin that serves in the same folder ("nvidia-*.sock", "nvidiaGPU-*.sock")
+// would advertise the same devices twice: as long as it answers nothing is registered, and what was
+// is taken back when it comes later, unless take_over says so. Instances of berth stand beside one
+// another: that is a rolling update.
 //
 // On the loop's thread.
 #pragma once

@@ -10,6 +10,7 @@
 #include "base/utf8.h"
 #include "explain/pod_template.h"
 #include "explain/words.h"
+#include "text/escape.h"
 #include "text/rfc3339.h"
 #include "text/yaml.h"
 
@@ -73,13 +74,17 @@ std::string last_part(std::string_view name) {
 
 struct GroupCounts {
   std::int64_t target = 0, registered = 0, not_started = 0;
+  std::int64_t late = 0;  // made so long ago that they are given up
 };
 
 void settle_group(const GroupCounts& counts, PoolView& pool) {
   pool.by = kByGroups;
-  const std::int64_t unregistered = counts.target - counts.registered;
+  const std::int64_t unregistered = counts.target - counts.registered - counts.late;
   pool.in_flight = std::max<std::int64_t>(0, unregistered) + counts.not_started;
   if (pool.max && counts.target >= *pool.max) pool.at_limit = show_count(*pool.max, "node");
+  if (counts.late > 0 && pool.failure.empty()) {
+    pool.failure = show_count(counts.late, "node") + " did not register in time";
+  }
   if (pool.scale_up == "Backoff" && pool.failure.empty()) pool.failure = "it backs off";
 }
 
@@ -100,7 +105,8 @@ PoolView group_of(const Value& group) {
   if (out.failure.empty()) out.failure = code;
   settle_group({.target = count_below(health, {"cloudProviderTarget"}),
                 .registered = std::max(registered("total"), out.nodes),
-                .not_started = registered("notStarted")},
+                .not_started = registered("notStarted"),
+                .late = count_below(health, {"nodeCounts", "longUnregistered"})},
                out);
   return out;
 }
@@ -152,7 +158,8 @@ std::vector<PoolView> groups_in_lines(std::string_view text) {
       pool.max = number_after(value, "maxSize=");
       counts = {.target = number_after(value, "cloudProviderTarget=").value_or(pool.nodes),
                 .registered = number_after(value, "registered=").value_or(pool.nodes),
-                .not_started = number_after(value, "notStarted=").value_or(0)};
+                .not_started = number_after(value, "notStarted=").value_or(0),
+                .late = number_after(value, "longUnregistered=").value_or(0)};
     }
     if (key == "ScaleUp") pool.scale_up = one_line(word);
   }
@@ -234,6 +241,12 @@ PoolView node_pool_of(const Value& object, const std::string& name, const model:
   if (ready != nullptr && text_below(ready, {"status"}) == "False") {
     out.healthy = false;
     out.failure = line_below(ready, {"message"});
+  }
+  // Claims that never became nodes are deleted; this is what remains of them.
+  const Value* registers = status_condition(&object, "NodeRegistrationHealthy");
+  if (registers != nullptr && text_below(registers, {"status"}) == "False" && out.failure.empty()) {
+    const std::string message = line_below(registers, {"message"});
+    out.failure = "its nodes do not register" + (message.empty() ? "" : ": " + message);
   }
   return out;
 }
@@ -471,6 +484,32 @@ void keep_few_pools(Autoscaler& out) {
   out.pools_more += static_cast<int>(out.pools.size() - kMostPools);
   out.pools.resize(kMostPools);
   out.fitting = std::min(out.fitting, static_cast<int>(kMostPools));
+}
+
+std::string scale_up_failed(const Autoscaler& autoscaler) {
+  std::vector<std::string_view> failed, others;
+  const std::size_t fitting =
+      std::min(static_cast<std::size_t>(autoscaler.fitting), autoscaler.pools.size());
+  for (std::size_t i = 0; i < fitting; ++i) {
+    const PoolView& pool = autoscaler.pools[i];
+    if (!pool.failure.empty()) {
+      failed.push_back(pool.name);
+    } else if (pool.healthy && pool.at_limit.empty()) {
+      others.push_back(pool.name);
+    }
+  }
+  if (failed.empty()) return "";
+  const auto listed = [](const std::vector<std::string_view>& names) {
+    constexpr std::size_t kMost = 3;
+    const std::size_t shown = std::min(names.size(), kMost);
+    std::string out;
+    for (std::size_t i = 0; i < shown; ++i) {
+      out += (i == 0 ? "" : ", ") + text::elide_middle(names[i], 40);
+    }
+    return names.size() > shown ? fmt::format("{} and {} more", out, names.size() - shown) : out;
+  };
+  return fmt::format("scale-up failed in {}; {} may grow", listed(failed),
+                     others.empty() ? "no other pool of such nodes" : listed(others));
 }
 
 std::string limit_in_the_way(const Autoscaler& autoscaler, const model::NodeSpec& like) {

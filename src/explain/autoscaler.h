@@ -29,6 +29,10 @@ void sort_pools(const NodePicture& picture, const model::ClusterState& state,
                 const std::vector<model::NodeSpec>& nodes, Autoscaler& out);
 void keep_few_pools(Autoscaler& out);  // the first kMostPools
 
+// Of the pools of such nodes those whose last scale-up failed, and those that may grow all the
+// same, for people: "scale-up failed in gpu-a; gpu-b may grow"; empty where none failed.
+std::string scale_up_failed(const Autoscaler& autoscaler);
+
 // Between a fix that adds nodes and the limit of limit_in_the_way.
 inline constexpr const char* kAboveLimit = ", above the limit of ";
 // The limit that keeps nodes like this one from being added, for people: "pool gpu: 8 nodes"; empty

@@ -100,6 +100,51 @@ TEST(Autoscaler, CountsOfAGroup) {
   EXPECT_EQ(told->pools[1].min, 0);
 }
 
+// Machines that were made and never became nodes are no nodes on their way.
+TEST(Autoscaler, NodesThatNeverJoinAreAFailure) {
+  const auto yaml =
+      told_by(status_map("nodeGroups:\n"
+                         "- name: gpu\n"
+                         "  health: {cloudProviderTarget: 6, maxSize: 8,\n"
+                         "    nodeCounts: {registered: {total: 2, ready: 2}, longUnregistered: 3, "
+                         "unregistered: 1}}\n"));
+  const auto lines = told_by(status_map(
+      "Cluster-wide:\nNodeGroups:\n"
+      "  Name:        gpu\n"
+      "  Health:      Healthy (ready=2 unready=0 notStarted=0 longNotStarted=0 registered=2 "
+      "longUnregistered=3 cloudProviderTarget=6 (minSize=0, maxSize=8))\n"
+      "  ScaleUp:     NoActivity\n"));
+  for (const auto& told : {yaml, lines}) {
+    ASSERT_TRUE(told && told->pools.size() == 1u);
+    EXPECT_EQ(told->pools[0].failure, "3 nodes did not register in time");
+    EXPECT_EQ(told->pools[0].in_flight, 1);
+  }
+  const auto pool = told_by(
+      "{apiVersion: karpenter.sh/v1, kind: NodePool, metadata: {name: g}, status: {conditions: "
+      "[{type: NodeRegistrationHealthy, status: 'False', message: m}]}}");
+  ASSERT_TRUE(pool && pool->pools.size() == 1u);
+  EXPECT_EQ(pool->pools[0].failure, "its nodes do not register: m");
+}
+
+TEST(Autoscaler, AFailedScaleUpNamesThePoolsThatMayGrow) {
+  Autoscaler scaler;
+  for (const char* name : {"a", "b", "c", "cpu"}) {
+    PoolView& pool = scaler.pools.emplace_back();
+    pool.name = name;
+  }
+  scaler.fitting = 3;
+  EXPECT_EQ(scale_up_failed(scaler), "");
+  scaler.pools[0].failure = "no capacity";
+  EXPECT_EQ(scale_up_failed(scaler), "scale-up failed in a; b, c may grow");
+  scaler.pools[1].at_limit = "8 nodes";
+  EXPECT_EQ(scale_up_failed(scaler), "scale-up failed in a; c may grow");
+  scaler.pools[2].failure = "quota";
+  EXPECT_EQ(scale_up_failed(scaler),
+            "scale-up failed in a, c; no other pool of such nodes may grow");
+  scaler.fitting = 100;  // more than are there
+  EXPECT_EQ(scale_up_failed(scaler), "scale-up failed in a, c; cpu may grow");
+}
+
 TEST(Autoscaler, ALimitThatThePodWouldBreakIsReached) {
   const auto pool = [](const std::string& limits) {
     const auto told = told_by(

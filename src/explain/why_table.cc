@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "explain/answer.h"
+#include "explain/autoscaler.h"
 #include "explain/words.h"
 #include "explain/wrap.h"
 #include "text/escape.h"
@@ -200,6 +201,9 @@ void say_autoscaler(const Answer& a, std::string& out) {
   for (std::size_t i = 0; i < shown; ++i) lines.push_back(pool_words(scaler.pools[i]));
   if (all > shown) {
     lines.push_back('+' + show_count(static_cast<std::int64_t>(all - shown), "pool") + ": -o json");
+  }
+  if (const std::string failed = scale_up_failed(scaler); !failed.empty()) {
+    lines.push_back(clean(failed));
   }
   if (scaler.request) {
     const Autoscaler::Request& request = *scaler.request;

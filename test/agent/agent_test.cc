@@ -348,19 +348,58 @@ TEST_F(AgentTest, DamagedStateIsLeftOut) {
   ASSERT_TRUE(counts_become({8, 8}));
 }
 
+// A plugin of somebody else, as far as its socket tells.
+class Rival {
+ public:
+  explicit Rival(const std::string& path) : path_(path), fd_(::socket(AF_UNIX, SOCK_STREAM, 0)) {
+    sockaddr_un address{};
+    address.sun_family = AF_UNIX;
+    const std::string at = path + ".new";  // it has its name when it answers
+    std::copy(at.begin(), at.end(), address.sun_path);
+    EXPECT_EQ(::bind(fd_, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
+    EXPECT_EQ(::listen(fd_, 64), 0);
+    std::filesystem::rename(at, path);
+  }
+  Rival(const Rival&) = delete;
+  Rival& operator=(const Rival&) = delete;
+  ~Rival() {
+    ::close(fd_);
+    ::unlink(path_.c_str());
+  }
+
+ private:
+  const std::string path_;
+  const int fd_;
+};
+
 TEST_F(AgentTest, AnotherVendorsPluginIsNotDoubled) {
-  const std::string path = plugins() + "/nvidia-gpu.sock";
-  const int rival = ::socket(AF_UNIX, SOCK_STREAM, 0);
-  sockaddr_un address{};
-  address.sun_family = AF_UNIX;
-  std::copy(path.begin(), path.end(), address.sun_path);
-  ASSERT_EQ(::bind(rival, reinterpret_cast<sockaddr*>(&address), sizeof address), 0);
-  ASSERT_EQ(::listen(rival, 8), 0);
+  auto rival = std::make_unique<Rival>(plugins() + "/nvidia-gpu.sock");
   auto agent = start();
   ASSERT_TRUE(kubelet_->wait_until(
       [&] { return agent->agent().status().find("nvidia-gpu.sock") != std::string::npos; }));
+  EXPECT_NE(agent->agent().status().find("--take-over"), std::string::npos) << "what to do";
   EXPECT_TRUE(kubelet_->registrations().empty());
-  ::close(rival);
+  rival.reset();
+  ASSERT_TRUE(counts_become({8, 8}));
+}
+
+// The other one is installed on a node that is served already: it has the devices to itself.
+TEST_F(AgentTest, AnotherVendorsPluginThatComesLaterIsNotDoubled) {
+  auto agent = start();
+  ASSERT_TRUE(counts_become({8, 8}));
+  for (const char* name : {"nvidia-gpu.sock", "nvidiaGPU-1700000000.sock"}) {
+    auto rival = std::make_unique<Rival>(plugins() + '/' + name);
+    ASSERT_TRUE(kubelet_->wait_until([&] { return kubelet_->endpoints(kGpu) == 0; })) << name;
+    ASSERT_TRUE(kubelet_->wait_until(
+        [&] { return agent->agent().status().find(name) != std::string::npos; }));
+    rival.reset();
+    ASSERT_TRUE(counts_become({8, 8}));
+  }
+}
+
+TEST_F(AgentTest, WhoeverTakesOverStandsBesideAnotherVendorsPlugin) {
+  const Rival rival(plugins() + "/nvidia-gpu.sock");
+  auto agent = start("a", [](AgentOptions& options) { options.take_over = true; });
   ASSERT_TRUE(counts_become({8, 8}));
 }
 
