@@ -25,9 +25,9 @@ void add_namespace(Rig& rig, const std::string& name) {
 std::string rules(int pod, int terms) {
   std::string out;
   for (int t = 0; t < terms; ++t) {
-    out += fmt::format(
-        R"({}{{"topologyKey":"kubernetes.io/hostname","labelSelector":{{"matchLabels":{{"app":"x{}"}}}}}})",
-        t == 0 ? "" : ",", pod * terms + t);
+    out += fmt::format(R"({}{{"topologyKey":"kubernetes.io/hostname","labelSelector":)"
+                       R"({{"matchLabels":{{"app":"x{}"}}}}}})",
+                       t == 0 ? "" : ",", pod * terms + t);
   }
   return R"({"podAntiAffinity":{"requiredDuringSchedulingIgnoredDuringExecution":[)" + out + "]}}";
 }
