@@ -39,7 +39,7 @@ class PrivateFile : public testing::Test {
 };
 
 TEST_F(PrivateFile, ANewOneIsItsOwnersAlone) {
-  for (const mode_t mask : {0000, 0022, 0477}) {
+  for (const mode_t mask : {0000U, 0022U, 0477U}) {
     ::umask(mask);
     const std::string folder = folder_ + "/made-" + std::to_string(mask), path = folder + "/file";
     if (mask == 0477) fs::create_directory(folder), fs::permissions(folder, fs::perms(0700));
