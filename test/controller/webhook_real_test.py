@@ -136,6 +136,9 @@ class Webhook(unittest.TestCase):
             self.assertIn(where, message)
             self.assertIn(where, warning)
             status, message, _ = self.answer("POST", "/api/v1/namespaces/free/pods", pod)
+            if "privileged" in where and status == 422:  # a server may refuse it by itself, after the webhook
+                self.assertIn("disallowed by cluster policy", message)
+                continue
             self.assertEqual(status, 201, message)
         template = {"spec": {**pod_spec({}), **rows["env[0]"]}}
         status, message, _ = self.answer("POST", "/apis/batch/v1/namespaces/managed/jobs", {
