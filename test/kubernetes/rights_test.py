@@ -106,8 +106,18 @@ class Rights(rig.Test):
     def preemption(self, r):
         """24 GPUs, 21 taken: one with a higher priority needs a node of its own."""
         r.api.post("/apis/scheduling.k8s.io/v1/priorityclasses", {"metadata": {"name": "high"}, "value": 1000})
-        r.api.post("/api/v1/namespaces/team/pods", {
-            "metadata": {"name": "urgent"}, "spec": {**rig.pod_spec(8), "priorityClassName": "high"}})
+
+        def posted():
+            """The server's own cache has the class a moment later."""
+            try:
+                return r.api.post("/api/v1/namespaces/team/pods", {
+                    "metadata": {"name": "urgent"}, "spec": {**rig.pod_spec(8), "priorityClassName": "high"}})
+            except rig.Refused as refused:
+                if "no PriorityClass" not in str(refused):
+                    raise
+                return None
+
+        r.wait("the server knows the class", posted)
         r.wait("the urgent pod is bound", lambda: any(p["metadata"]["name"] == "urgent" for p in r.bound("team")))
         r.api.post("/api/v1/namespaces/team/pods", {"metadata": {"name": "huge"}, "spec": rig.pod_spec(64)})
         r.wait("somebody waits", lambda: rig.condition(
