@@ -1,8 +1,8 @@
 #include "sim/schema/regex.h"
 
 #include <algorithm>
-#include <memory>
 #include <iterator>
+#include <memory>
 #include <string>
 
 namespace berth::sim {

@@ -17,7 +17,6 @@ using text::Value;
 using Type = Schema::Type;
 using Format = Schema::Format;
 
-
 std::string_view type_name(Type type) {
   switch (type) {
     case Type::kObject:
