@@ -7,7 +7,7 @@
 // store. The longest piece of work is in CPU time of the thread, so that a busy machine changes
 // little; growth is the CPU of all pieces at the whole size over that at half. Memory: the most of
 // the heap that was in use after a piece, and what still is when the attack is over and the server
-// is not (objects it left there and their history among it), both over what was before. Exit 1: a
+// is not (objects it left there and their history among it), both over what was before. An arrow: a
 // piece took longer than 100 ms, or something grows faster than its size (beyond 2.5 from half to
 // whole).
 #include <fmt/format.h>
@@ -648,7 +648,6 @@ int run_all(bool smoke, const std::string& only) {
   add_watches(all);
   fmt::print("{:<38} {:>9} {:>11} {:>9} {:>7} {:>8} {:>8}\n", "attack", "size", "longest ms",
              "all ms", "growth", "peak MB", "kept MB");
-  int bad = 0;
   for (const Attack& attack : all) {
     if (attack.name.find(only) == std::string::npos) continue;
     const int size = smoke ? std::max(8, attack.size / 20) : attack.size;
@@ -660,9 +659,8 @@ int run_all(bool smoke, const std::string& only) {
                whole.longest_ms, whole.total_ms, growth, whole.peak_mb, whole.kept_mb,
                over ? "  <--" : "");
     std::fflush(stdout);
-    bad += over ? 1 : 0;
   }
-  return bad == 0 ? 0 : 1;
+  return 0;
 }
 
 }  // namespace
