@@ -16,7 +16,7 @@ namespace {
 constexpr std::int64_t kReadAgain = 60'000'000'000;
 constexpr std::int64_t kLeeway = 10'000'000'000;  // renewed so long before it is too old
 
-std::string without_blanks(std::string text) {
+std::string without_blanks(const std::string& text) {
   constexpr std::string_view kBlanks = " \t\r\n";
   const std::size_t first = text.find_first_not_of(kBlanks);
   if (first == std::string::npos) return "";
