@@ -29,8 +29,10 @@ class HeldBytes {
  public:
   HeldBytes() = default;
   explicit HeldBytes(std::shared_ptr<ByteBudget> of) : budget_(std::move(of)) {}
+  // Whose bytes were taken goes on holding others of the same budget.
   HeldBytes(HeldBytes&& other) noexcept
-      : budget_(other.budget_), bytes_(std::exchange(other.bytes_, 0)) {}
+      : budget_(other.budget_),  // NOLINT(performance-move-constructor-init)
+        bytes_(std::exchange(other.bytes_, 0)) {}
   HeldBytes& operator=(HeldBytes&&) = delete;
   ~HeldBytes() { set(0); }
 
