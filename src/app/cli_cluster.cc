@@ -83,6 +83,32 @@ void add_run_options(CLI::App& run, RunOptions& args) {
   run.add_option("command", args.job.command, "what to run, after --")->type_name("CMD...");
 }
 
+void add_webhook_options(CLI::App& controller, ControllerArguments& args) {
+  controller.add_option("--webhook", args.webhook_address, "serve the admission webhook there")
+      ->type_name("HOST:PORT");
+  controller.add_option("--webhook-url", args.webhook_url, "how the API server reaches it")
+      ->type_name("URL");
+  controller
+      .add_option(
+          "--webhook-service", args.webhook_service,
+          "the Service by which it does, where manifests bring the\nwebhook's configuration")
+      ->type_name("NAME");
+  controller
+      .add_option("--webhook-cert", args.webhook_certificate,
+                  "its certificate, read anew on change (default: its own)")
+      ->type_name("FILE");
+  controller.add_option("--webhook-key", args.webhook_key, "of the certificate")->type_name("FILE");
+  controller.add_flag(
+      "--refuse-bypasses", args.refuse_bypasses,
+      "the webhook refuses pods that reach for GPUs past their\nlimits (default: it warns)");
+  controller.add_flag("--end-conversion", args.end_conversion,
+                      "before an uninstall: convert Kueue's kinds no more,\nand end");
+  // For tests: a life of seconds shows in seconds what a year does.
+  controller.add_option("--webhook-authority-seconds", args.webhook_authority_seconds)
+      ->check(CLI::Range(std::int64_t{12}, std::int64_t{10 * 365 * 86'400}))
+      ->group("");
+}
+
 void add_controller_options(CLI::App& controller, ControllerArguments& args) {
   controller
       .add_option("--kubeconfig", args.kubeconfig,
@@ -117,29 +143,7 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       .add_option("--health", args.health_address,
                   "serve /healthz and /readyz there, for probes: a port that\nnobody else fills")
       ->type_name("HOST:PORT");
-  controller.add_option("--webhook", args.webhook_address, "serve the admission webhook there")
-      ->type_name("HOST:PORT");
-  controller.add_option("--webhook-url", args.webhook_url, "how the API server reaches it")
-      ->type_name("URL");
-  controller
-      .add_option(
-          "--webhook-service", args.webhook_service,
-          "the Service by which it does, where manifests bring the\nwebhook's configuration")
-      ->type_name("NAME");
-  controller
-      .add_option("--webhook-cert", args.webhook_certificate,
-                  "its certificate, read anew on change (default: its own)")
-      ->type_name("FILE");
-  controller.add_option("--webhook-key", args.webhook_key, "of the certificate")->type_name("FILE");
-  controller.add_flag(
-      "--refuse-bypasses", args.refuse_bypasses,
-      "the webhook refuses pods that reach for GPUs past their\nlimits (default: it warns)");
-  controller.add_flag("--end-conversion", args.end_conversion,
-                      "before an uninstall: convert Kueue's kinds no more,\nand end");
-  // For tests: a life of seconds shows in seconds what a year does.
-  controller.add_option("--webhook-authority-seconds", args.webhook_authority_seconds)
-      ->check(CLI::Range(std::int64_t{12}, std::int64_t{10 * 365 * 86'400}))
-      ->group("");
+  add_webhook_options(controller, args);
   controller
       .add_option("--page", args.page_address,
                   "serve the web page there, to tokens that may see it")
