@@ -187,7 +187,7 @@ Result<Identity> Credentials::identity(Now now) {
   if (!config_.token_file.empty()) {
     auto read = fresh(config_.token_file, now.ticks);
     if (read.ok() && !without_blanks(*read).empty()) {
-      token = without_blanks(std::move(*read));
+      token = without_blanks(*read);
     } else if (token.empty()) {
       return read.ok() ? invalid(config_.token_file + ": empty") : std::move(read).error();
     }
