@@ -195,7 +195,9 @@ objects::ObjectSet::PlaceOf World::believed() const {
 
 void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread) {
   note("refresh");
-  if (builder_->book().words() > known_words_ + kMostDeadWords) objects_.touch_all();
+  if (known_words_ && builder_->book().words() > *known_words_ + kMostDeadWords) {
+    objects_.touch_all();
+  }
   bool more = true, anew = false;
   while (more) {
     objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
@@ -237,7 +239,7 @@ void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::No
     more = changes.more;
     anew = anew || changes.everything;
   }
-  if (anew) known_words_ = builder_->book().words();
+  if (anew || !known_words_) known_words_ = builder_->book().words();
   feed_places();
 }
 

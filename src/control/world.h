@@ -183,7 +183,7 @@ class World {
   std::unique_ptr<schedule::Placer> placer_;
   bool learned_ = false;  // the placer knows the mix of pods
   decide::Turns turns_;
-  std::size_t known_words_ = SIZE_MAX / 2;  // of the builder's book, after it was filled anew
+  std::optional<std::size_t> known_words_;  // of the builder's book, when it was filled last
   std::map<std::string, Assumed> assumed_;
   std::map<std::string, Leaving> leaving_;
   std::map<std::string, int, std::less<>> leaving_on_;  // by node
