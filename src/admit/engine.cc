@@ -164,6 +164,8 @@ WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
   if (why != Hold::kNone) return id;
   hold(id, w.aside, spec);
   enqueue(id);
+  w.preemptor = spec.makes_room;
+  if (w.preemptor && !ledger_.queue_of(w).spec.strict_fifo) lines_[w.queue].stick_again(id);
   return id;
 }
 

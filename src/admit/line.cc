@@ -57,6 +57,10 @@ bool Line::better(WorkloadId a, WorkloadId b) const {
   return Sooner{Earlier{&ledger_->workloads}}(a, b);
 }
 
+void Line::stick_again(WorkloadId id) {
+  if (sticky_ == kNoId || Sooner{Earlier{&ledger_->workloads}}(id, sticky_)) sticky_ = id;
+}
+
 std::optional<WorkloadId> Line::head() const {
   std::optional<WorkloadId> best;
   const bool sticky_due = sticky_ != kNoId && !is_parked(sticky_);

@@ -30,6 +30,7 @@ class Line {
   bool is_parked(WorkloadId id) const;
 
   void stick(WorkloadId id) { sticky_ = id; }
+  void stick_again(WorkloadId id);  // from before; the first in order, where several did
   void unstick(WorkloadId id) {
     if (sticky_ == id) sticky_ = kNoId;
   }

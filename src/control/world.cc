@@ -350,6 +350,10 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
   }
   queueing.report(out);
   look_ahead(queueing, now_ns, out);
+  room_makers_.emplace();
+  for (const model::Outcome& o : out.outcomes) {
+    if (o.reason == model::Reason::kWaitingForPreemptedWorkloads) room_makers_->insert(o.workload);
+  }
   if (log_ != nullptr) {
     note("queues", {{"now", now_ns},
                     {"objects", hex(objects_.digest())},
@@ -394,6 +398,7 @@ objects::Inputs World::inputs() {
 void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
   for (model::WorkloadSpec& spec : inputs.queues.workloads) {
     spec.seats.clear();  // reservations say it
+    if (room_makers_) spec.makes_room = room_makers_->contains(spec.ns + '/' + spec.name);
     if (spec.admission && !failed_.empty()) spec.device_failure = failure_of(spec);
     const auto it = admitting_.find(spec.ns + '/' + spec.name);
     if (it == admitting_.end() || spec.admission) continue;
@@ -684,6 +689,7 @@ void World::begin_log() {
   for (const auto& [name, until] : holds_) note("hold", {{"name", name}, {"until", until}});
   if (!avoided_.empty()) log_->note_names("avoid", avoided_);
   for (const auto& [pod, why] : failed_) note("fail", {{"pod", pod}, {"why", why}});
+  if (room_makers_) log_->note_names("room-makers", *room_makers_);
   if (reservations_.empty()) return;
   const objects::Inputs inputs = objects_.inputs();
   const auto before = std::exchange(reservations_, {});
@@ -707,6 +713,7 @@ void World::forget_everything() {
   leaving_on_.clear();
   holds_.clear();
   failed_.clear();
+  room_makers_.reset();
   reservations_.clear();
   objects_.touch_all();
 }

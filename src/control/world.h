@@ -140,6 +140,10 @@ class World {
   // The pod came for that place of the workload.
   void take_place(const std::string& workload, std::size_t place, const std::string& pod);
 
+  // Workloads that wait for those whom they preempted. Said by each decision of the queues, before
+  // the first one by the objects.
+  void set_room_makers(std::set<std::string> workloads) { room_makers_ = std::move(workloads); }
+
   // The admission is being written; then it is, or it failed.
   void admitting(const std::string& workload, const model::Admission& admission);
   void admitted(const std::string& workload);
@@ -190,6 +194,7 @@ class World {
   std::map<std::string, std::int64_t> holds_;
   std::map<std::string, Reservation> reservations_;
   std::map<std::string, model::Admission> admitting_;
+  std::optional<std::set<std::string>> room_makers_;
   std::set<std::string> avoided_;                     // nodes
   std::map<std::string, std::string> failed_;         // pods, and why
   std::set<std::string> phantoms_;                    // in the builder: places of reservations

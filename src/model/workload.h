@@ -111,6 +111,7 @@ struct WorkloadSpec {
   std::string preempted_by = {};
   std::vector<std::int64_t> preemptions_ns = {};
   std::string not_requeued;  // the reason of condition Requeued while it is False
+  bool makes_room = false;   // it preempted others and waits for them to leave
   std::int64_t requeue_at_ns = 0;
   int requeues = 0;
   int past_execution_s = 0;

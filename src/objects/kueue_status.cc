@@ -250,6 +250,7 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     if (c.type == "QuotaReserved") {
       if (on || c.status == "False") reserved = on;
       if (on) spec.reserved_ns = c.since_ns;
+      spec.makes_room = !on && reason == "WaitingForPreemptedWorkloads";
     } else if (c.type == "Admitted" && on) {
       spec.admitted = true;
       spec.admitted_ns = c.since_ns;

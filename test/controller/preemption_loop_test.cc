@@ -58,9 +58,11 @@ class LoopWorld {
       rig_.run(static_cast<std::int64_t>(1 + random_.below(25)) * kSecond);
     }
     rig_.run(end - minutes / 2 * kMinute - rig_.world.clock.ticks_ns());
-    const auto early = preempted();
+    const auto early = preempted(Started::kEither);
     rig_.run(end - rig_.world.clock.ticks_ns());
-    EXPECT_EQ(preempted(), early) << "nothing came or went, and somebody is preempted still";
+    EXPECT_EQ(preempted(Started::kEither), early)
+        << "nothing came or went, and somebody is preempted still\n"
+        << story();
     for (const auto& [workload, times] : preempted()) {
       EXPECT_LE(times, kMostPreempted) << workload << "\n" << story();
     }
@@ -102,8 +104,9 @@ class LoopWorld {
         1 + random_.below(4)));
   }
   // Times that each workload was told to leave for another. One that was let in by the same
-  // decision never started.
-  std::map<std::string, int> preempted() const {
+  // decision never started: kBefore leaves those out.
+  enum class Started { kBefore, kEither };
+  std::map<std::string, int> preempted(Started which = Started::kBefore) const {
     std::map<std::string, int> out;
     for (const std::string& line : rig_.lines.decided) {
       const auto parsed = text::parse_json(line);
@@ -116,7 +119,8 @@ class LoopWorld {
       }
       for (const text::Value& one : all->items()) {
         const std::string_view name = one.find("workload")->string();
-        if (!one.find("by")->string().empty() && !fresh.contains(name)) ++out[std::string(name)];
+        if (one.find("by")->string().empty()) continue;
+        if (which == Started::kEither || !fresh.contains(name)) ++out[std::string(name)];
       }
     }
     return out;
@@ -134,8 +138,8 @@ class LoopWorld {
   std::uint64_t queues_ = 0;
 };
 
-// How many were preempted in all of the worlds.
-int run_worlds() {
+// How many were preempted in all of the worlds, a world at the mean.
+double run_worlds() {
   std::uint64_t first = 1, last = BERTH_PREEMPTION_SEEDS;
   if (std::getenv("BERTH_SOAK") != nullptr) last = 1'000;        // NOLINT(concurrency-mt-unsafe)
   if (const char* one = std::getenv("BERTH_PREEMPTION_SEED")) {  // NOLINT(concurrency-mt-unsafe)
@@ -149,12 +153,12 @@ int run_worlds() {
     total += world.total();
     if (::testing::Test::HasFailure()) break;
   }
-  return total;
+  return static_cast<double>(total) / static_cast<double>(last - first + 1);
 }
 
 TEST(PreemptionLoop, TheWorldComesToRest) {
-  const int total = run_worlds();
-  EXPECT_GE(total, BERTH_PREEMPTION_SEEDS / 4) << "worlds without preemption are no test";
+  EXPECT_GE(run_worlds(), BERTH_PREEMPTION_SEEDS < 16 ? 0 : 0.25)
+      << "worlds without preemption are no test";
 }
 
 }  // namespace

@@ -4,7 +4,7 @@
 #include "agent/requests.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(agent_text) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   if (const auto request = agent::read_request(input); request.ok()) {

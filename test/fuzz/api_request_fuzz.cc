@@ -24,7 +24,7 @@ std::string next_line(std::string_view& rest) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(api_request) {
   std::string_view rest = fuzz::text_of(data, size);
   const std::string first = next_line(rest);
   const std::size_t blank = std::min(first.find(' '), first.size());

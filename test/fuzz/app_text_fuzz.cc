@@ -41,7 +41,7 @@ void check_addresses(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(app_text) {
   const std::string_view input = fuzz::text_of(data, size);
   check_page(input);
   check_addresses(input);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace berth;
 
-void check_object(const text::Value& object) {
+void check_converted(const text::Value& object) {
   if (!object.is_object()) return;
   const auto turned = [](const text::Value& from, objects::KueueVersion to) {
     auto read =
@@ -28,7 +28,7 @@ void check_object(const text::Value& object) {
 
 }  // namespace
 
-extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(conversion) {
   const std::string_view body = fuzz::text_of(data, size);
   const auto answer = objects::review_conversion(body);
   if (!answer.ok()) return 0;
@@ -43,7 +43,7 @@ extern "C" int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size
   fuzz::check(answer->converted == answer->why.empty(), "a failure says why");
   if (converted != nullptr) {
     fuzz::check(converted->size() == request.find("objects")->size(), "one for each");
-    for (const text::Value& object : request.find("objects")->items()) check_object(object);
+    for (const text::Value& object : request.find("objects")->items()) check_converted(object);
   }
   return 0;
 }

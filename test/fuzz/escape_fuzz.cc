@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "text/escape.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(escape) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   const std::string safe = text::terminal_safe(input);

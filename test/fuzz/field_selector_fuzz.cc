@@ -2,7 +2,7 @@
 #include "fuzz.h"
 #include "text/selector.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(field_selector) {
   using namespace berth;
   const auto selector = text::parse_field_selector(fuzz::text_of(data, size));
   if (!selector.ok()) return 0;

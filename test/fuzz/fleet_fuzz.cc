@@ -56,7 +56,7 @@ void check_indexes(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(fleet) {
   const std::string_view input = fuzz::text_of(data, size);
   check_fleet(input);
   if (const auto fault = sim::parse_fault(input, 8); fault.ok()) {

@@ -30,7 +30,7 @@ void check_container(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(host_text) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   check_container(input);

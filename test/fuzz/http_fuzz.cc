@@ -44,7 +44,7 @@ Heard hear(std::string_view input, std::size_t part) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(http) {
   if (size == 0 || size > kMaxHead) return 0;  // near the bound of a head the cut matters
   const std::size_t part = 1 + data[0] % 64;
   const std::string_view input = berth::fuzz::text_of(data + 1, size - 1);

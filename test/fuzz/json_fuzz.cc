@@ -5,7 +5,7 @@
 #include "fuzz.h"
 #include "text/json.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(json) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   const auto ours = text::parse_json(input);

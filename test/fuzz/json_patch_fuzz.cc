@@ -4,7 +4,7 @@
 #include "text/json.h"
 #include "text/patch.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(json_patch) {
   using namespace berth;
   auto input = text::parse_json(fuzz::text_of(data, size), {.limits = {.max_nodes = 5'000}});
   if (!input.ok()) {  // a pointer on its own

@@ -78,7 +78,7 @@ class Program {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(json_writer) {
   using namespace berth;
   if (size > 4096) return 0;
   const std::string_view input = fuzz::text_of(data, size);

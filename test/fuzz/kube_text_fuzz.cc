@@ -136,7 +136,7 @@ void check_discovery(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(kube_text) {
   if (size == 0) return 0;
   const std::string_view input = fuzz::text_of(data + 1, size - 1);
   switch (data[0] % 6) {

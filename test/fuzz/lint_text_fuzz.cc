@@ -6,7 +6,7 @@
 #include "fuzz.h"
 #include "lint/lint.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(lint_text) {
   using namespace berth;
   if (size == 0) return 0;
   static const char* const kNames[] = {"a.sh", "a.promql", "a.py", "a.yaml"};

@@ -19,7 +19,7 @@ void check_request(std::string_view input) {
   fuzz::check(again.ok() && *again == *request, "a request reads back");
 }
 
-void check_answer(std::string_view input) {
+void check_mig_answer(std::string_view input) {
   const auto answer = discover::read_answer(input);
   if (!answer.ok()) {
     fuzz::check(is_utf8(answer.error().to_string()), "an error can be written anywhere");
@@ -58,7 +58,7 @@ void check_wishes(const discover::MigLayout& layout) {
   }
 }
 
-void check_config(std::string_view input) {
+void check_mig_config(std::string_view input) {
   if (const auto config = discover::read_mig_config(input); config.ok()) {
     fuzz::check(input.size() <= 1 << 20 && config->size() <= 1'024, "a file is bounded");
     for (const auto& [name, layout] : *config) {
@@ -72,10 +72,10 @@ void check_config(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(mig_text) {
   const std::string_view input = fuzz::text_of(data, size);
   check_request(input);
-  check_answer(input);
-  check_config(input);
+  check_mig_answer(input);
+  check_mig_config(input);
   return 0;
 }

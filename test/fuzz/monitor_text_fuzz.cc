@@ -8,7 +8,7 @@
 #include "monitor/health.h"
 #include "monitor/xid.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(monitor_text) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   if (const auto line = monitor::parse_xid_line(input)) {

@@ -7,7 +7,7 @@
 #include "allocate/journal.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(node_config) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   if (const auto config = advertise::read_plugin_config(input, {}, {}); config.ok()) {

@@ -34,7 +34,7 @@ void check_seats(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(object_words) {
   const std::string_view input = fuzz::text_of(data, size);
   check_seats(input);
   int milli = 0;

@@ -157,7 +157,7 @@ bool same_queues(const model::QueueInputs& a, const model::QueueInputs& b) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(objects) {
   const text::YamlOptions options{.limits = {.max_nodes = 20'000}, .max_alias_nodes = 1'000};
   const auto documents = text::parse_yaml(fuzz::text_of(data, size), options);
   if (!documents.ok()) return 0;

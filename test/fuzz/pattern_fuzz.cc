@@ -30,7 +30,7 @@ std::optional<bool> found(const std::string& pattern, std::string_view text) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(pattern) {
   const std::string_view input = fuzz::text_of(data, size);
   const std::size_t cut = std::min(input.find('\0'), input.size());
   const std::string pattern(input.substr(0, cut));

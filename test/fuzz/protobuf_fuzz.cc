@@ -3,7 +3,7 @@
 #include "sim/schema/protobuf.h"
 #include "text/json.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(protobuf) {
   const auto json = berth::sim::protobuf_to_json(berth::fuzz::text_of(data, size));
   if (!json.ok()) {
     berth::fuzz::check(!json.error().to_string().empty(), "a refusal has a message");

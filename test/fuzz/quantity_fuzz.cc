@@ -90,7 +90,7 @@ bool less(const std::string& a, const std::string& b) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(quantity) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   if (size > 300) return 0;

@@ -2,7 +2,7 @@
 #include "fuzz.h"
 #include "nvml/recording.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(recording) {
   using namespace berth;
   const auto first = nvml::read_recording(fuzz::text_of(data, size));
   if (!first.ok()) return 0;

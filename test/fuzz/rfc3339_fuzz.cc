@@ -4,7 +4,7 @@
 #include "fuzz.h"
 #include "text/rfc3339.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(rfc3339) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   if (const auto time = text::parse_rfc3339(input); time.ok()) {

@@ -64,7 +64,7 @@ void check_object(const sim::Kind& kind, const text::Value& object) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(schema) {
   const std::string_view bytes = fuzz::text_of(data, size);
   (void)sim::parse_body(bytes);
   const text::YamlOptions options{.limits = {.max_nodes = 5'000}, .max_alias_nodes = 1'000};

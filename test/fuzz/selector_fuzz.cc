@@ -25,7 +25,7 @@ void try_text(std::string_view input, text::SelectorKind kind) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(selector) {
   const std::string_view input = fuzz::text_of(data, size);
   try_text(input, text::SelectorKind::kLabel);
   try_text(input, text::SelectorKind::kNode);

@@ -58,7 +58,7 @@ void check_pointer(std::string_view input) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(text_words) {
   const std::string_view input = fuzz::text_of(data, size);
   check_base64(input);
   check_target(input);

@@ -26,7 +26,7 @@ void check_patch(const text::Value& request, std::string_view encoded) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(webhook) {
   if (size == 0) return 0;
   const std::string_view body = fuzz::text_of(data + 1, size - 1);
   control::WebhookOptions options;

@@ -4,7 +4,7 @@
 #include "control/replay.h"
 #include "fuzz.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(world_log) {
   using namespace berth;
   std::string_view rest = fuzz::text_of(data, size);
   control::Replay replay;

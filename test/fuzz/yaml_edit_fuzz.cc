@@ -41,7 +41,7 @@ void check_change(std::string_view input, const text::YamlChange& change) {
 
 }  // namespace
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(yaml_edit) {
   const std::string_view input = fuzz::text_of(data, size);
   if (input.size() > 20'000) return 0;
   const text::YamlOptions options{.limits = {.max_nodes = 5'000}, .max_alias_nodes = 1'000};

@@ -3,7 +3,7 @@
 #include "text/json.h"
 #include "text/yaml.h"
 
-int LLVMFuzzerTestOneInput(const std::uint8_t* data, std::size_t size) {
+BERTH_FUZZ_TARGET(yaml) {
   using namespace berth;
   const std::string_view input = fuzz::text_of(data, size);
   const text::YamlOptions options{.limits = {.max_nodes = 20'000}, .max_alias_nodes = 1'000};
