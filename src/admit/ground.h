@@ -41,6 +41,8 @@ class Ground {
   virtual void inherit(WorkloadId, WorkloadId) {}
   // No PodDisruptionBudget stands against sending the holder away.
   virtual bool budgets_allow(WorkloadId) { return true; }
+  // The API refuses to send one of its pods away.
+  virtual bool stays(WorkloadId) { return false; }
   // A holder left.
   virtual void release(WorkloadId id) = 0;
 };

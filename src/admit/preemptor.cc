@@ -121,6 +121,7 @@ bool Preemptor::spared(WorkloadId preemptor, WorkloadId holder) const {
                                       [&](std::int64_t at) { return now_ns_ - at < kHour; });
     if (recent >= policy_.max_evictions_per_hour) return true;
   }
+  if (ground_ != nullptr && ground_->stays(holder)) return true;
   return policy_.budgets && ground_ != nullptr && !ground_->budgets_allow(holder);
 }
 

@@ -88,6 +88,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
   ControllerSettings out;
   out.control.scheduler_names = arguments.scheduler_names;
   if (out.control.scheduler_names.empty()) out.control.scheduler_names = {"berth"};
+  out.control.own_namespace = arguments.lease_namespace;
   BERTH_TRY(out.control.policy, parse_policy(arguments.policy));
   BERTH_TRY(out.control.queue_policy, parse_queue_policy(arguments.queue_policy));
   out.control.policy.preemption = !arguments.no_preemption;

@@ -41,14 +41,19 @@ Binder::Binder(Loop& loop, World& world, Writer& writer, Notices& notices, kube:
       evicted_metric_(binder_counter(metrics, "berth_controller_evicted_total",
                                      "Pods deleted to make room, or with their gang.")),
       lost_metric_(binder_counter(metrics, "berth_controller_bind_failures_total",
-                                  "Bindings that were refused or not answered.")) {}
+                                  "Bindings that were refused or not answered.")),
+      refused_metric_(binder_counter(metrics, "berth_controller_refused_evictions_total",
+                                     "Pods that the API server refused to delete.")) {}
 
 int Binder::failures_of(const std::string& name) const {
   const auto it = troubles_.find(name);
   return it == troubles_.end() ? 0 : it->second.count;
 }
 
-void Binder::clear() { troubles_.clear(); }
+void Binder::clear() {
+  troubles_.clear();
+  refused_.clear();
+}
 
 void Binder::place(const std::string& pod, Assumed where) {
   where.stage = Assumed::Stage::kWaiting;
@@ -158,15 +163,20 @@ bool Binder::send_away(const std::string& pod, std::string_view reason,
                        const std::string& message) {
   const objects::LivePod* live = world_.objects().pod(pod);
   if (live == nullptr || world_.is_leaving(pod) || live->finished()) return false;
+  if (const auto it = refused_.find(pod); it != refused_.end() && it->second.uid == live->uid &&
+                                          it->second.until > loop_.monotonic().ticks_ns()) {
+    return false;
+  }
   const std::string uid = live->uid;
   const bool bound = !live->node.empty();
   const bool terminating = live->terminating;
   notices_.event({"v1", "Pod", live->ns, live->name, uid}, "Normal", "Preempted", "Preempting",
                  message);
   if (bound) world_.leave(pod, uid, live->node, loop_.monotonic().ticks_ns());
-  ++evicted_;
-  evicted_metric_.add();
-  if (terminating) return true;
+  if (terminating) {
+    count_eviction();
+    return true;
+  }
   if (!bound) {
     remove(pod, uid);
     return true;
@@ -192,14 +202,56 @@ void Binder::remove(const std::string& pod, const std::string& uid) {
         return client.remove(kube::resources::pods(), key, {.uid = uid}, std::move(done));
       },
       [this, pod, uid](const kube::Answer& answer) {
-        if (answer.ok()) return;
-        if (answer.not_found() || answer.conflict()) {
-          pods_.absorb_removed(pod_key(pod), uid);
-          return;
-        }
-        world_.stays(pod);  // the next decision tries again
-        want_cycle_();
+        const bool gone = answer.not_found() || answer.conflict();
+        if (!answer.ok() && !gone) return refused(pod, uid, answer);
+        count_eviction();
+        refused_.erase(pod);
+        if (gone) pods_.absorb_removed(pod_key(pod), uid);
       });
+}
+
+void Binder::count_eviction() {
+  ++evicted_;
+  evicted_metric_.add();
+}
+
+// It stays where it is, whoever was to get its place does not, and the next decision looks for
+// other victims. It is asked again later, each time after a longer while.
+void Binder::refused(const std::string& pod, const std::string& uid, const kube::Answer& answer) {
+  refused_metric_.add();
+  Refused& r = refused_[pod];
+  if (r.uid != uid) r = {.uid = uid};
+  const std::int64_t wait = std::min(kLongestWait, kFirstWait << std::min(r.count, 12));
+  r.until = loop_.monotonic().ticks_ns() + wait;
+  ++r.count;
+  log_.warn("a pod could not be told to leave", {{"pod", pod},
+                                                 {"status", answer.status},
+                                                 {"message", answer.message},
+                                                 {"again_in_s", wait / kBinderSecond}});
+  world_.keep(pod);
+  stays(pod);
+  want_cycle_();
+}
+
+// A pod that was to leave its node does not: the places of those that waited for it are theirs no
+// more, nor those of their gangs' other members.
+void Binder::stays(const std::string& pod) {
+  const objects::LivePod* live = world_.objects().pod(pod);
+  if (world_.is_leaving(pod) && live != nullptr) {
+    std::set<std::string> gangs;
+    std::vector<std::string> dropped;
+    for (const auto& [name, where] : world_.all_assumed()) {
+      if (where.stage != Assumed::Stage::kWaiting || where.node != live->node) continue;
+      dropped.push_back(name);
+      if (!where.gang.empty()) gangs.insert(where.gang);
+    }
+    for (const auto& [name, where] : world_.all_assumed()) {
+      const bool waits = where.stage == Assumed::Stage::kWaiting && where.node != live->node;
+      if (waits && gangs.contains(where.gang)) dropped.push_back(name);
+    }
+    for (const std::string& name : dropped) world_.drop(name);
+  }
+  world_.stays(pod);
 }
 
 void Binder::tick(std::int64_t bind_timeout_ns) {
@@ -226,8 +278,15 @@ void Binder::tick(std::int64_t bind_timeout_ns) {
     log_.warn("a pod waited too long for others to leave its node", {{"pod", pod}});
     world_.drop(pod);
   }
-  for (const std::string& pod : world_.stuck_leaving(now - kStuckLeaving)) world_.stays(pod);
-  if (!late.empty()) want_cycle_();
+  for (const std::string& pod : world_.stuck_leaving(now - kStuckLeaving)) stays(pod);
+  bool more = !late.empty();
+  std::erase_if(refused_, [&](const auto& e) {
+    const objects::LivePod* live = world_.objects().pod(e.first);
+    const bool is_same = live != nullptr && live->uid == e.second.uid;
+    if (!is_same || e.second.until <= now) more |= world_.let_go(e.first);
+    return !is_same || now - e.second.until > kForgiven;
+  });
+  if (more) want_cycle_();
 }
 
 }  // namespace berth::control

@@ -47,11 +47,19 @@ class Binder {
     int count = 0;
     std::int64_t last = 0;
   };
+  struct Refused {  // to be deleted, by the API server
+    std::string uid;
+    int count = 0;
+    std::int64_t until = 0;  // not asked again before
+  };
   bool not_yet(const std::string& pod, const Assumed& where) const;
   void write(const std::string& pod);
   void answered(const std::string& pod, const std::string& uid, const kube::Answer& answer);
   void look_again(const std::string& pod, const std::string& uid);
   void remove(const std::string& pod, const std::string& uid);
+  void count_eviction();
+  void refused(const std::string& pod, const std::string& uid, const kube::Answer& answer);
+  void stays(const std::string& pod);
 
   Loop& loop_;
   World& world_;
@@ -60,8 +68,9 @@ class Binder {
   kube::Informer& pods_;
   const Logger& log_;
   std::function<void()> want_cycle_;
-  Counter bound_metric_, evicted_metric_, lost_metric_;
+  Counter bound_metric_, evicted_metric_, lost_metric_, refused_metric_;
   std::map<std::string, Trouble> troubles_;  // by gang or pod
+  std::map<std::string, Refused> refused_;   // by pod
   std::uint64_t bound_ = 0, evicted_ = 0;
 };
 

@@ -108,6 +108,7 @@ struct Controller::State {
              .help = "Objects that count although part of them cannot be read, by kind.",
              .labels = {"kind"}})) {
     if (input_log != nullptr) world.record(input_log);
+    if (!options.own_namespace.empty()) world.protect(options.own_namespace);
   }
 
   ~State() {

@@ -37,6 +37,7 @@ struct ControllerOptions {
   schedule::Policy policy;
   admit::Policy queue_policy;
   bool manage_queues = true;
+  std::string own_namespace = "berth-system";  // whose pods are nobody's victims
   std::size_t max_writes_at_once = 256;
   std::int64_t min_cycle_gap_ns = 5'000'000;
   std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone

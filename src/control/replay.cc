@@ -180,6 +180,12 @@ bool Replay::believe(std::string_view op, const Value& v) {
     world_->leave(pod, word_of(v, "uid"), word_of(v, "node"), 0);
   } else if (op == "stays") {
     world_->stays(pod);
+  } else if (op == "keep") {
+    world_->keep(pod);
+  } else if (op == "let-go") {
+    world_->let_go(pod);
+  } else if (op == "protect") {
+    world_->protect(word_of(v, "namespace"));
   } else if (op == "hold") {
     world_->hold(word_of(v, "name"), number_of(v, "until"));
   } else if (op == "end-holds") {

@@ -102,6 +102,7 @@ bool World::overlay(model::PodSpec& pod) const {
   if (const auto it = leaving_.find(key); it != leaving_.end() && it->second.uid == pod.uid) {
     return false;
   }
+  pod.stays = pod.ns == own_namespace_ || kept_.contains(key);
   if (!pod.node_name.empty()) return true;
   if (const auto it = assumed_.find(key); it != assumed_.end() && it->second.uid == pod.uid) {
     pod.node_name = it->second.node;
@@ -512,6 +513,28 @@ void World::stays(const std::string& pod) {
   feed_again(pod);
 }
 
+void World::keep(const std::string& pod) {
+  if (!kept_.insert(pod).second) return;
+  note("keep", {{"pod", pod}});
+  feed_again(pod);
+  objects_.touch_queues();
+}
+
+bool World::let_go(const std::string& pod) {
+  if (kept_.erase(pod) == 0) return false;
+  note("let-go", {{"pod", pod}});
+  feed_again(pod);
+  objects_.touch_queues();
+  return true;
+}
+
+void World::protect(const std::string& ns) {
+  own_namespace_ = ns;
+  note("protect", {{"namespace", ns}});
+  objects_.touch_all();
+  objects_.touch_queues();
+}
+
 bool World::node_has_leaving(const std::string& node) const { return leaving_on_.contains(node); }
 
 bool World::sweep_leaving() {
@@ -689,6 +712,8 @@ void World::begin_log() {
   for (const auto& [name, until] : holds_) note("hold", {{"name", name}, {"until", until}});
   if (!avoided_.empty()) log_->note_names("avoid", avoided_);
   for (const auto& [pod, why] : failed_) note("fail", {{"pod", pod}, {"why", why}});
+  if (!own_namespace_.empty()) note("protect", {{"namespace", own_namespace_}});
+  for (const std::string& pod : kept_) note("keep", {{"pod", pod}});
   if (room_makers_) log_->note_names("room-makers", *room_makers_);
   if (reservations_.empty()) return;
   const objects::Inputs inputs = objects_.inputs();
@@ -713,6 +738,7 @@ void World::forget_everything() {
   leaving_on_.clear();
   holds_.clear();
   failed_.clear();
+  kept_.clear();
   room_makers_.reset();
   reservations_.clear();
   objects_.touch_all();

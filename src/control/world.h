@@ -107,6 +107,10 @@ class World {
   void leave(const std::string& pod, const std::string& uid, const std::string& node,
              std::int64_t now);
   void stays(const std::string& pod);  // it could not be told to go
+  // The API refused to delete it: nobody's victim until let go.
+  void keep(const std::string& pod);
+  bool let_go(const std::string& pod);  // false: it was not kept
+  void protect(const std::string& ns);  // pods of berth's own namespace are nobody's victims
   bool is_leaving(const std::string& pod) const { return leaving_.contains(pod); }
   bool node_has_leaving(const std::string& node) const;
   // Drops those that are gone by now; true: there were some.
@@ -191,6 +195,8 @@ class World {
   std::map<std::string, Assumed> assumed_;
   std::map<std::string, Leaving> leaving_;
   std::map<std::string, int, std::less<>> leaving_on_;  // by node
+  std::set<std::string> kept_;
+  std::string own_namespace_;
   std::map<std::string, std::int64_t> holds_;
   std::map<std::string, Reservation> reservations_;
   std::map<std::string, model::Admission> admitting_;

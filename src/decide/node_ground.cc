@@ -319,6 +319,13 @@ bool NodeGround::budgets_allow(WorkloadId id) {
   return !exceeded;
 }
 
+bool NodeGround::stays(WorkloadId id) {
+  const auto& pods = seen(id).held.pods;
+  return std::any_of(pods.begin(), pods.end(), [this](const auto& step) {
+    return builder_.state().pod(step.id).info->stays;
+  });
+}
+
 const model::Outcome* NodeGround::refusal(WorkloadId id) const {
   const auto it = refusals_.find(id);
   return it == refusals_.end() ? nullptr : &it->second;

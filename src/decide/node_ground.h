@@ -56,6 +56,7 @@ class NodeGround : public admit::Ground {
   void end_cycle() override;
   void release(admit::WorkloadId id) override;
   bool budgets_allow(admit::WorkloadId id) override;
+  bool stays(admit::WorkloadId id) override;
   Answer settle(admit::WorkloadId id, const admit::Workload& workload,
                 admit::Assignment& assignment, bool why) override;
   void inherit(admit::WorkloadId fresh, admit::WorkloadId old) override;

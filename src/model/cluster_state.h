@@ -41,6 +41,7 @@ struct PodInfo {
   bool gated = false, terminating = false, service = false, unread_claims = false;
   bool needs_queue = false;
   bool queued = false;     // starts and leaves as its queue says
+  bool stays = false;      // nobody's to evict
   std::int32_t gang = -1;  // index into ClusterState::gangs()
   std::string subgroup;
   std::string volume_missing;

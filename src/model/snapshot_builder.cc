@@ -56,6 +56,7 @@ PodId SnapshotBuilder::upsert_pod(const PodSpec& spec) {
   info->preempts = spec.preempts;
   info->gated = spec.gated;
   info->queued = spec.queued;
+  info->stays = spec.stays;
   info->terminating = spec.terminating;
   info->service = spec.service;
   info->subgroup = spec.subgroup;

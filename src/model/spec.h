@@ -210,6 +210,7 @@ struct PodSpec {
   std::string queue;
   bool gated = false;   // has scheduling gates
   bool queued = false;  // its workload decides when it starts
+  bool stays = false;   // nobody's to evict: the API refuses it
   std::int64_t created_ns = 0, started_ns = 0;
   std::vector<int> gpu_indices;  // of a bound pod, where known (berth.dev/gpus or the agent)
   bool terminating = false;

@@ -51,9 +51,10 @@ void Resolver::queues() {
   take_specs(in_.checks, queues.checks);
   for (const auto& c : in_.workload_classes) workload_classes_[c.object.meta.name] = c.object.value;
   for (auto& ns : in_.namespaces) {
+    const bool has_label = ns.object.meta.labels.contains(kQueueRequiredLabel);
     const std::string required = label_value(ns.object.meta, kQueueRequiredLabel);
-    if (!required.empty() && required != "false") required_namespaces_.insert(ns.object.meta.name);
-    if (!required.empty() && required != "true" && required != "false") {
+    if (has_label && required != "false") required_namespaces_.insert(ns.object.meta.name);
+    if (has_label && required != "true" && required != "false") {
       in_.warn(ns, mark_path("labels", kQueueRequiredLabel),
                "found " + quoted(required) + ", want \"true\" or \"false\"; it counts as true");
     }
@@ -65,7 +66,9 @@ void Resolver::queues() {
 
 bool Resolver::managed(const std::string& ns) const {
   if (required_namespaces_.contains(ns)) return true;
-  if (!managed_namespaces_) return ns != "kube-system" && ns != "kueue-system";
+  if (!managed_namespaces_) {
+    return ns != "kube-system" && ns != "kueue-system" && ns != "berth-system";
+  }
   const auto known = out_.queues.namespaces.find(ns);
   return text::matches(*managed_namespaces_,
                        [&](std::string_view key) -> std::optional<std::string_view> {

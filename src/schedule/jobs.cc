@@ -24,7 +24,9 @@ namespace {
 
 // Pods of the cluster's own namespace are nobody's to evict, and the API server would not let us
 // (deploy/rbac/controller-fence.yaml).
-bool is_systems(const std::string& pod) { return pod.starts_with("kube-system/"); }
+bool is_nobodys(const model::PodInfo& pod) {
+  return pod.stays || pod.name.starts_with("kube-system/");
+}
 
 }  // namespace
 
@@ -36,7 +38,6 @@ std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_
     if (!pod.info || pod.slot < 0 || pod.info->terminating || pod.info->queued) continue;
     auto gang = pod.info->gang;
     if (gang < 0 ? pod.info->priority >= priority : gang == itself) continue;
-    if (is_systems(pod.info->name)) continue;
     auto [it, fresh] = found.try_emplace(gang >= 0 ? std::pair{gang, PodId{0}} : std::pair{-1, id});
     Job& job = it->second;
     if (fresh) {
@@ -44,13 +45,14 @@ std::vector<Job> jobs_below(const ClusterState& state, int priority, std::int32_
       job.name = gang >= 0 ? state.gang(gang).ns + "/" + state.gang(gang).name : pod.info->name;
       job.priority = gang >= 0 ? gang_priority(state, gang) : pod.info->priority;
     }
+    job.stays |= is_nobodys(*pod.info);
     job.pods.push_back(id);
     std::int64_t ran = pod.info->started_ns == 0 ? 0 : now_ns - pod.info->started_ns;
     job.lost += Work{pod.gpus.milli()} * std::max<std::int64_t>(ran, 0);
   }
   std::vector<Job> jobs;
   for (auto& [key, job] : found) {
-    if (job.priority >= priority) continue;
+    if (job.priority >= priority || job.stays) continue;
     std::sort(job.pods.begin(), job.pods.end(),
               [&](PodId a, PodId b) { return state.pod(a).info->name < state.pod(b).info->name; });
     jobs.push_back(std::move(job));

@@ -18,13 +18,14 @@ struct Job {
   int priority = 0;
   std::vector<model::PodId> pods;  // by name
   Work lost = 0;
+  bool stays = false;  // one of its pods may not be evicted
 };
 
 // A gang's priority: its own, else the highest of its members.
 int gang_priority(const model::ClusterState& state, std::int32_t gang);
 
 // Running jobs of a lower priority, by priority, then name; without the gang itself, without pods
-// that are being deleted: those go anyway, and without pods of kube-system: those stay.
+// that are being deleted: those go anyway, and without jobs of which a pod is nobody's to evict.
 std::vector<Job> jobs_below(const model::ClusterState& state, int priority, std::int32_t itself,
                             std::int64_t now_ns);
 

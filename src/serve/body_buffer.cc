@@ -39,7 +39,7 @@ std::string BodyBuffer::take() {
   std::string out = std::exchange(small_, {});
   if (blocks_.empty()) return out;
   const std::size_t last = std::exchange(filled_, kBlock);
-  out.reserve(out.size() + (blocks_.size() - 1) * kBlock + last);
+  out.reserve(out.size() + (blocks_.size() - 1) * kBlock + last + kSpare);
   for (auto& block : blocks_) {
     out.append(block.get(), &block == &blocks_.back() ? last : kBlock);
     block.reset();  // what is copied is not held twice

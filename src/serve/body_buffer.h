@@ -17,6 +17,7 @@ class BodyBuffer {
  public:
   static constexpr std::size_t kSmall = 64 * 1024;   // held in a string
   static constexpr std::size_t kBlock = 256 * 1024;  // of the rest
+  static constexpr std::size_t kSpare = 64;  // room behind a body, so that a reader may pad it
 
   bool append(std::string_view bytes);  // false: the system has no memory left
   std::size_t size() const;

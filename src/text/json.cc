@@ -43,9 +43,13 @@ class JsonParser {
     char* copy = builder_.arena().allocate<char>(bytes.size() + kPadding);
     if (!bytes.empty()) std::memcpy(copy, bytes.data(), bytes.size());
     std::memset(copy + bytes.size(), 0, kPadding);
-    p_ = copy;
-    line_start_ = copy;
-    end_ = copy + bytes.size();
+    begin(copy, bytes.size());
+  }
+  JsonParser(std::string& bytes, const JsonOptions& options)
+      : builder_(options.limits), line_(options.first_line) {
+    const std::size_t size = bytes.size();
+    bytes.resize(size + kPadding);
+    begin(bytes.data(), size);
   }
 
   Result<Document> run() {
@@ -58,6 +62,12 @@ class JsonParser {
   }
 
  private:
+  void begin(char* text, std::size_t size) {
+    text_ = text;
+    p_ = text;
+    line_start_ = text;
+    end_ = text + size;
+  }
   bool value();
   bool container();
   bool object_key();
@@ -65,8 +75,8 @@ class JsonParser {
   bool number();
   bool string(std::string_view& out);
   bool string_rest(const char* start, std::string_view& out);
-  bool escape(std::string& out);
-  bool unicode_escape(std::string& out);
+  bool escape(char*& to);
+  bool unicode_escape(char*& to);
   bool hex4(char32_t& out);
   bool utf8_run();
 
@@ -104,11 +114,12 @@ class JsonParser {
   Error take() { return std::move(*error_); }
 
   Builder builder_;
+  char* text_ = nullptr;  // ours to write to
   const char* p_ = nullptr;
   const char* end_ = nullptr;
   const char* line_start_ = nullptr;
   int line_ = 1;
-  std::string scratch_;
+  std::string scratch_;  // one character
   std::optional<Error> error_;
 };
 
@@ -261,11 +272,16 @@ bool JsonParser::string(std::string_view& out) {
   return string_rest(start, out);
 }
 
-// A string with escapes or with characters that are not ASCII; p_ is at the first of them.
+// A string with escapes or with characters that are not ASCII; p_ is at the first of them. What an
+// escape stands for is never longer than the escape, so it is written where the string stands.
 bool JsonParser::string_rest(const char* start, std::string_view& out) {
-  scratch_.clear();
-  bool escaped = false;
-  const char* run = start;  // what is not yet in scratch_
+  char* to = text_ + (start - text_);
+  const char* run = start;  // what is not yet at its place
+  const auto settle = [&] {
+    const auto size = static_cast<std::size_t>(p_ - run);
+    if (to != run) std::memmove(to, run, size);
+    to += size;
+  };
   while (true) {
     const auto c = static_cast<unsigned char>(*p_);
     if (!kStringStops.stop[c]) {
@@ -275,9 +291,8 @@ bool JsonParser::string_rest(const char* start, std::string_view& out) {
     } else if (c >= 0x80) {
       if (!utf8_run()) return false;
     } else if (c == '\\') {
-      escaped = true;
-      scratch_.append(run, p_);
-      if (!escape(scratch_)) return false;
+      settle();
+      if (!escape(to)) return false;
       run = p_;
     } else if (p_ == end_) {
       return no("found the end of the text inside a string");
@@ -285,12 +300,8 @@ bool JsonParser::string_rest(const char* start, std::string_view& out) {
       return no("found control character " + found() + " in a string, want it escaped");
     }
   }
-  if (escaped) {
-    scratch_.append(run, p_);
-    out = builder_.copy(scratch_);
-  } else {
-    out = {start, static_cast<std::size_t>(p_ - start)};
-  }
+  settle();
+  out = {start, static_cast<std::size_t>(to - start)};
   ++p_;
   return true;
 }
@@ -304,30 +315,30 @@ bool JsonParser::utf8_run() {
   return true;
 }
 
-bool JsonParser::escape(std::string& out) {
+bool JsonParser::escape(char*& to) {
   switch (p_[1]) {
     case '"':
     case '\\':
     case '/':
-      out += p_[1];
+      *to++ = p_[1];
       break;
     case 'b':
-      out += '\b';
+      *to++ = '\b';
       break;
     case 'f':
-      out += '\f';
+      *to++ = '\f';
       break;
     case 'n':
-      out += '\n';
+      *to++ = '\n';
       break;
     case 'r':
-      out += '\r';
+      *to++ = '\r';
       break;
     case 't':
-      out += '\t';
+      *to++ = '\t';
       break;
     case 'u':
-      return unicode_escape(out);
+      return unicode_escape(to);
     default:
       ++p_;
       return no("found " + found() + " after a backslash, want one of \" \\ / b f n r t u");
@@ -354,7 +365,7 @@ bool JsonParser::hex4(char32_t& out) {
   return true;
 }
 
-bool JsonParser::unicode_escape(std::string& out) {
+bool JsonParser::unicode_escape(char*& to) {
   const char* start = p_;
   p_ += 2;
   char32_t code = 0;
@@ -371,18 +382,28 @@ bool JsonParser::unicode_escape(std::string& out) {
     }
     code = 0x10000 + ((code - 0xd800) << 10) + (low - 0xdc00);
   }
-  append_utf8(out, code);
+  scratch_.clear();
+  append_utf8(scratch_, code);
+  to = std::copy(scratch_.begin(), scratch_.end(), to);
   return true;
+}
+
+Status check_size(std::size_t bytes, const Limits& limits) {
+  const std::size_t most = std::min<std::size_t>(limits.max_bytes, 0xffff'ffffu);
+  if (bytes <= most) return {};
+  return Error(Code::kExhausted, "found " + std::to_string(bytes) + " bytes, want at most " +
+                                     std::to_string(most));
 }
 
 }  // namespace
 
 Result<Document> parse_json(std::string_view bytes, const JsonOptions& options) {
-  const std::size_t limit = std::min<std::size_t>(options.limits.max_bytes, 0xffff'ffffu);
-  if (bytes.size() > limit) {
-    return Error(Code::kExhausted, "found " + std::to_string(bytes.size()) +
-                                       " bytes, want at most " + std::to_string(limit));
-  }
+  BERTH_CHECK(check_size(bytes.size(), options.limits));
+  return JsonParser(bytes, options).run();
+}
+
+Result<Document> parse_json_in_place(std::string& bytes, const JsonOptions& options) {
+  BERTH_CHECK(check_size(bytes.size(), options.limits));
   return JsonParser(bytes, options).run();
 }
 

@@ -202,7 +202,10 @@ INSTANTIATE_TEST_SUITE_P(Notices, SpotReclaim,
 
 // ---- a node that dies every Friday ----------------------------------------------------------
 
-constexpr int kFridays = 10;
+#ifndef BERTH_FRIDAYS
+#define BERTH_FRIDAYS 10
+#endif
+constexpr int kFridays = BERTH_FRIDAYS;
 constexpr int kPieces = 36;  // of each Job, three at a time
 
 class BadFridays {

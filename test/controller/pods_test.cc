@@ -88,6 +88,66 @@ TEST(ControllerPods, PreemptionWaitsUntilTheVictimsAreGone) {
   EXPECT_EQ(rig.brain->controller.summary().evicted, 2u) << "nobody else leaves";
 }
 
+// Somebody's policy, or the fence, refuses to delete the pods of `name`.
+void refuse_to_delete(Rig& rig, const std::string& name, int status) {
+  rig.brain->transport.refuses = [name, status](const text::HttpRequest& request) {
+    return request.method == "DELETE" && request.target.find(name) != std::string::npos ? status
+                                                                                        : 0;
+  };
+}
+const char* const kHighClass =
+    "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: 1000}";
+
+TEST(ControllerPods, AVictimThatMayNotBeDeletedKeepsItsPlace) {
+  for (const int status : {422, 403, 500}) {
+    SCOPED_TRACE(status);
+    Rig rig("pools: [{name: m, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+    rig.apply(kHighClass);
+    rig.start();
+    rig.pod("low", 4);
+    ASSERT_TRUE(rig.until([&] { return rig.phase_of("low") == "Running"; }));
+    refuse_to_delete(rig, "low", status);
+    rig.pod("high", 4, "priorityClassName: high");
+    rig.run(120 * kSecond);
+    EXPECT_EQ(rig.node_of("high"), "") << "both would hold the same GPUs";
+    EXPECT_EQ(rig.phase_of("low"), "Running");
+    EXPECT_GE(rig.brain->transport.refusals, 3) << "it is asked again";
+    EXPECT_LE(rig.brain->transport.refusals, 20) << "and not all the time";
+    EXPECT_EQ(rig.brain->controller.summary().evicted, 0u);
+    EXPECT_NE(fmt::format("{}", fmt::join(rig.lines.logged, "")).find("could not be told to leave"),
+              std::string::npos);
+    rig.brain->transport.refuses = nullptr;
+    ASSERT_TRUE(rig.until([&] { return rig.phase_of("high") == "Running"; }, 600 * kSecond));
+    EXPECT_EQ(rig.brain->controller.summary().evicted, 1u);
+  }
+}
+
+TEST(ControllerPods, InsteadOfAVictimThatMayNotBeDeletedAnotherLeaves) {
+  Rig rig(kTwoNodes);
+  rig.apply(kHighClass);
+  rig.start();
+  rig.pod("lower", 4);
+  rig.pod("other", 4);
+  ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("other") == "Running"; }));
+  refuse_to_delete(rig, "lower", 422);
+  rig.pod("high", 4, "priorityClassName: high");
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("high") == "Running"; }));
+  EXPECT_EQ(rig.phase_of("lower"), "Running");
+}
+
+TEST(ControllerPods, PodsOfOurOwnNamespaceAreNobodysVictims) {
+  Rig rig("pools: [{name: m, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]");
+  rig.apply(kHighClass);
+  rig.start({.own_namespace = "default"});
+  rig.pod("low", 4);
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("low") == "Running"; }));
+  rig.pod("high", 4, "priorityClassName: high");
+  rig.run(60 * kSecond);
+  EXPECT_EQ(rig.node_of("high"), "");
+  EXPECT_EQ(rig.brain->controller.summary().evicted, 0u);
+}
+
 TEST(ControllerPods, CordonedNodesAndUnhealthyGpusTakeNothing) {
   Rig rig(kTwoNodes);
   rig.start();

@@ -269,6 +269,32 @@ TEST(ControllerQueues, SinglePodsOfAQueueWaitForQuota) {
   EXPECT_EQ(rig.get_pod("second").at("spec.nodeSelector.tier"), "train");
 }
 
+TEST(ControllerQueues, AHolderThatMayNotBeDeletedIsNotAskedAllTheTime) {
+  QueueRig rig;
+  rig.apply(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+      "1000}");
+  rig.start();
+  const std::string meta = "labels: {kueue.x-k8s.io/queue-name: lq}";
+  const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}]";
+  rig.pod("low", 4, gate, meta);
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("low") == "Running"; }));
+  rig.brain->transport.refuses = [](const text::HttpRequest& request) {
+    return request.method == "DELETE" && request.target.find("/pods/low") != std::string::npos ? 422
+                                                                                               : 0;
+  };
+  rig.pod("high", 4, gate + ", priorityClassName: high", meta);
+  const std::uint64_t before = rig.brain->writes("act");
+  rig.run(120 * kSecond);
+  EXPECT_EQ(rig.node_of("high"), "");
+  EXPECT_GE(rig.brain->transport.refusals, 1);
+  EXPECT_LE(rig.brain->transport.refusals, 20);
+  EXPECT_LE(rig.brain->writes("act") - before, 60u);
+  EXPECT_EQ(rig.brain->controller.summary().evicted, 0u);
+  rig.brain->transport.refuses = nullptr;
+  ASSERT_TRUE(rig.until([&] { return rig.phase_of("high") == "Running"; }, 900 * kSecond));
+}
+
 TEST(ControllerQueues, NoPodIsBoundBeforeItsGateIsGone) {
   QueueRig rig;
   rig.start();

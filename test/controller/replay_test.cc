@@ -10,6 +10,10 @@
 #include "control/world_file.h"
 #include "controller/rig.h"
 
+#ifndef BERTH_HISTORIES
+#define BERTH_HISTORIES 4
+#endif
+
 namespace berth::control_test {
 namespace {
 
@@ -142,7 +146,7 @@ class History {
 };
 
 TEST(ControllerReplay, HistoriesComeOutTheSame) {
-  for (std::uint64_t seed = 1; seed <= 4; ++seed) {
+  for (std::uint64_t seed = 1; seed <= BERTH_HISTORIES; ++seed) {
     SCOPED_TRACE(seed);
     History history(seed, seed % 2 == 0 ? 150'000 : 100'000'000);
     history.live(60);

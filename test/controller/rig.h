@@ -28,6 +28,42 @@ class Lines final : public LogSink, public control::DecisionLog {
   std::vector<std::string> logged, decided;
 };
 
+// The way to the server, with somebody's admission policy in front of it.
+class Policed final : public kube::Transport {
+ public:
+  Policed(Loop& loop, sim::ApiServer& server) : loop_(loop), inner_(loop, server) {}
+  // The status that a request is refused with, or 0.
+  std::function<int(const text::HttpRequest&)> refuses;
+  int refusals = 0;
+
+  kube::Call send(text::HttpRequest request, const kube::SendOptions& options,
+                  Answered answered) override {
+    const int status = refuses ? refuses(request) : 0;
+    if (status == 0) return inner_.send(std::move(request), options, std::move(answered));
+    ++refusals;
+    loop_.post([status, answered = std::move(answered)] {
+      answered({.status = status,
+                .headers = {{"Content-Type", "application/json"}},
+                .body = R"({"kind":"Status","apiVersion":"v1","message":"a policy says no"})"},
+               nullptr);
+    });
+    return kNeverCancelled;
+  }
+  kube::Call stream(text::HttpRequest request, const kube::StreamOptions& options,
+                    kube::StreamHandler handler) override {
+    return inner_.stream(std::move(request), options, std::move(handler));
+  }
+  void resume(kube::Call stream) override { inner_.resume(stream); }
+  void cancel(kube::Call call) override {
+    if (call != kNeverCancelled) inner_.cancel(call);
+  }
+
+ private:
+  static constexpr kube::Call kNeverCancelled = UINT64_MAX;
+  Loop& loop_;
+  sim::LocalTransport inner_;
+};
+
 // One controller of ours, with a client of its own.
 struct Brain {
   Brain(sim::TestWorld& world, Lines& lines, std::uint64_t seed, control::ControllerOptions options,
@@ -48,7 +84,7 @@ struct Brain {
         .value();
   }
 
-  sim::LocalTransport transport;
+  Policed transport;
   MetricsRegistry metrics;
   Logger log;
   kube::Client client;
