@@ -86,7 +86,7 @@ void Engine::grows(WorkloadId fresh, WorkloadId old) {
   Workload& before = ledger_.workloads[old];
   if (fresh == old || before.stage == Stage::kFinished) return;
   w.replaces = old;
-  if (before.stage != Stage::kWaiting) return;
+  if (before.stage != Stage::kWaiting || before.queue != w.queue) return;
   // It holds nothing: the new one alone is decided.
   lines_[before.queue].unstick(old);
   lines_[before.queue].remove(old);

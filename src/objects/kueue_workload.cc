@@ -311,8 +311,13 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   }
   constexpr std::string_view kReplaces = "kueue.x-k8s.io/workload-slice-replacement-for";
   if (const std::string* old = out.meta.annotation(kReplaces); old != nullptr && !old->empty()) {
-    const bool whole = old->find('/') != std::string::npos;
-    out.spec.replaces = whole ? *old : out.meta.ns + '/' + *old;
+    const std::size_t slash = old->find('/');
+    const std::string in_ns = slash == std::string::npos ? out.meta.ns : old->substr(0, slash);
+    if (in_ns == out.meta.ns) {
+      out.spec.replaces = slash == std::string::npos ? in_ns + '/' + *old : *old;
+    } else {  // another's: not this one's to end
+      annotation_error(v, kReplaces, "a Workload of namespace " + out.meta.ns, d);
+    }
   }
   constexpr std::string_view kAllowed = "kueue.x-k8s.io/workload-allowed-resource-flavors";
   if (const std::string* list = out.meta.annotation(kAllowed)) {

@@ -27,7 +27,19 @@ LivePod read_live_pod(const Value& v) {
   return live;
 }
 
-std::shared_ptr<PodBody> read_pod_body(const Value& v) {
+namespace {
+
+// kube-scheduler knows nothing of such annotations: they got the pod no GPU.
+bool means_nothing(const Value& v, const model::GpuDemandSpec& gpu) {
+  using Kind = model::GpuDemandSpec::Kind;
+  const std::string_view scheduler = text_in(v, {"spec", "schedulerName"});
+  return scheduler == "default-scheduler" &&
+         (gpu.kind == Kind::kFraction || gpu.kind == Kind::kMemory);
+}
+
+}  // namespace
+
+std::shared_ptr<PodBody> read_pod_body(const Value& v, bool ours) {
   auto body = std::make_shared<PodBody>();
   PodObject& pod = body->object;
   body->notes = read_pod(v, pod);
@@ -42,6 +54,10 @@ std::shared_ptr<PodBody> read_pod_body(const Value& v) {
   });
   pod.phase.clear();
   model::PodSpec& spec = pod.spec;
+  if (!ours && means_nothing(v, spec.gpu)) {
+    spec.gpu = {};
+    pod.gpus_read = true;
+  }
   spec.name.clear();
   spec.uid.clear();
   spec.node_name.clear();
@@ -49,6 +65,17 @@ std::shared_ptr<PodBody> read_pod_body(const Value& v) {
   spec.created_ns = spec.started_ns = 0;
   spec.terminating = false;
   return body;
+}
+
+void hold_as_bound(const LivePod& before, LivePod& live) {
+  live.gpus = before.gpus;
+  const PodObject& was = before.body->object;
+  if (live.body == before.body || was.spec.gpu == live.body->object.spec.gpu) return;
+  auto body = std::make_shared<PodBody>(*live.body);
+  body->object.spec.gpu = was.spec.gpu;
+  body->object.spec.gpus_by_container = was.spec.gpus_by_container;
+  body->object.gpus_read = was.gpus_read;
+  live.body = std::move(body);
 }
 
 PodObject live_object(const LivePod& live) {

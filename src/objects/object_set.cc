@@ -68,7 +68,7 @@ struct ObjectSet::State {
     if (const auto it = bodies.find(hash); it != bodies.end()) {
       if (auto held = it->second.lock()) return held;
     }
-    auto body = read_pod_body(v);
+    auto body = read_pod_body(v, ours(v));
     if (bodies.size() > 2 * pods.size() + 1000) {
       std::erase_if(bodies, [](const auto& entry) { return entry.second.expired(); });
     }
@@ -144,6 +144,7 @@ struct ObjectSet::State {
     }
     LivePod& old = it->second;
     digest += live.digest - old.digest;
+    if (!old.node.empty() && old.uid == live.uid) hold_as_bound(old, live);
     const bool same = old.uid == live.uid && old.node == live.node && old.body == live.body &&
                       old.gpus == live.gpus && old.terminating == live.terminating &&
                       old.created_ns == live.created_ns && old.finished() == live.finished();

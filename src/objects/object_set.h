@@ -63,7 +63,10 @@ struct LivePod {
   const std::string& group() const { return body->object.member.group; }
 };
 LivePod read_live_pod(const text::Value& object);  // without body, digest and foreign
-std::shared_ptr<PodBody> read_pod_body(const text::Value& object);
+// Containers get their GPUs once: whatever is written into a pod's annotations later, it holds what
+// it held when it was seen bound first.
+void hold_as_bound(const LivePod& before, LivePod& live);
+std::shared_ptr<PodBody> read_pod_body(const text::Value& object, bool ours);  // to place
 PodObject live_object(const LivePod& live);  // the body as this pod has it
 std::vector<Note> complaints(const std::string& key, const LivePod& live);  // under its name
 

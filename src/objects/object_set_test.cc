@@ -88,6 +88,36 @@ TEST(ObjectSet, EffectsOfPods) {
   EXPECT_EQ(w.set.remove("v1", "Pod", "d", "a"), Effect::kNone);
 }
 
+TEST(ObjectSet, GpusByAnnotationAreThoseThatThePodWasBoundWith) {
+  World w;
+  w.node("n1", 8);
+  const std::string bound = "containers: [{name: c}], nodeName: n1";
+  const auto milli = [&w](const std::string& name) {
+    for (const model::PodSpec& pod : w.set.inputs().pods) {
+      if (pod.name == name) return pod.gpu.milli * pod.gpu.count;
+    }
+    return -1;
+  };
+  w.pod("part", "annotations: {gpu-fraction: '0.5'}", bound, "phase: Running");
+  for (const char* later : {"'0.1'", "x", "'1', gpu-fraction-num-devices: '8'",
+                            "x, berth.dev/gpus: '0,1,2,3,4,5,6,7'"}) {
+    w.pod("part", fmt::format("annotations: {{gpu-fraction: {}}}", later), bound, "phase: Running");
+    EXPECT_EQ(milli("part"), 500) << later;
+  }
+  w.pod("part", "", bound, "phase: Running");
+  EXPECT_EQ(milli("part"), 500);
+  w.pod("none", "", bound, "phase: Running");
+  w.pod("none", "annotations: {gpu-fraction: x, berth.dev/gpus: '0,1'}", bound, "phase: Running");
+  EXPECT_EQ(milli("none"), 0);
+  // kube-scheduler gives nobody a GPU for an annotation.
+  for (const char* asked : {"'0.5'", "x", "x, berth.dev/gpus: '0,1'"}) {
+    w.pod("other", fmt::format("annotations: {{gpu-fraction: {}}}", asked), bound, "phase: Running",
+          "default-scheduler");
+    EXPECT_EQ(milli("other"), 0) << asked;
+    w.set.remove("v1", "Pod", "d", "other");
+  }
+}
+
 TEST(ObjectSet, EqualPodsShareOneBody) {
   World w;
   w.pod("a", "labels: {app: x}", kOneGpu);

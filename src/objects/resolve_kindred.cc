@@ -11,7 +11,8 @@ constexpr std::string_view kElastic = "kueue.x-k8s.io/elastic-job";
 
 // An elastic Job whose parallelism is not what its Workload holds quota for: more of it is a new
 // slice, less of it frees the rest.
-void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places) {
+void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places,
+                         const std::vector<PodObject*>& existing) {
   JobObject& object = job.object;
   const std::string* elastic = object.meta.annotation(kElastic);
   if (elastic == nullptr || *elastic != "true" || object.suspend || places.empty()) return;
@@ -24,12 +25,17 @@ void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& 
   }
   if (holder == nullptr || holder->admission->pod_sets.size() != 1) return;
   const int held = holder->admission->pod_sets.front().count;
-  if (object.parallel() < held) {
-    holder->pod_sets.front().count = object.parallel();
+  // Those that have yet to leave hold theirs.
+  const auto on_nodes = std::count_if(existing.begin(), existing.end(), [](const PodObject* pod) {
+    return !pod->finished() && !pod->spec.node_name.empty();
+  });
+  const int kept = std::max(object.parallel(), static_cast<int>(on_nodes));
+  if (kept < held) {
+    holder->pod_sets.front().count = kept;
     in_.notes.add(Gathered::note(job.origin, job.shown, "spec.parallelism",
                                  "the Job shrank: its Workload holds quota for " +
                                      std::to_string(held) + " pods and keeps that of " +
-                                     std::to_string(object.parallel())));
+                                     std::to_string(kept)));
   } else if (object.parallel() > held) {
     const std::string old = qualified(holder->ns, holder->name);
     queue_job(job, std::string(holder->queue), old);

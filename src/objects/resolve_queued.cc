@@ -101,8 +101,9 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
     return false;
   }
   if (owned != workloads_of_.end()) {
-    scale_job(job, owned->second);
+    scale_job(job, owned->second, existing);
     const auto& places = owned->second;
+    ask_as_now(object, places);
     const bool holds = std::any_of(places.begin(), places.end(), [this](std::size_t at) {
       return out_.queues.workloads[at].admission.has_value();
     });
@@ -125,6 +126,24 @@ bool Resolver::waits_in_queue(Found<JobObject>& job, const std::vector<PodObject
   }
   queue_job(job, *queue);
   return true;
+}
+
+// A suspended Job may be changed: what waits asks for what its pods would ask for now, not for what
+// it was when its Workload was made.
+void Resolver::ask_as_now(const JobObject& job, const std::vector<std::size_t>& places) {
+  if (places.size() != 1 || !job.suspend || job.parallel() == 0) return;
+  model::WorkloadSpec& workload = out_.queues.workloads[places.front()];
+  if (workload.admission || workload.pod_sets.size() != 1) return;
+  model::PodSetSpec& set = workload.pod_sets.front();
+  const model::Amounts now = quota_requests(job.pod.spec, out_.queues.config);
+  for (const auto& [resource, amount] : now) {
+    if (resource.find('/') != std::string::npos) set.requests[resource] = amount;
+  }
+  model::PodSpec pod = *set.pod;
+  pod.gpu = job.pod.spec.gpu;
+  set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
+  set.count = job.parallel();
+  if (set.min_count > set.count) set.min_count = set.count;
 }
 
 template <class T>
@@ -179,13 +198,15 @@ void Resolver::queue_job(Found<JobObject>& job, const std::string& queue,
   }
   if (bad) return in_.refuse(job, at + bad->path, bad->message);
   if (least < set.count) set.min_count = least;
-  const std::size_t room = options_.max_job_pods - waiting_pods_;
+  std::size_t& waiting = waiting_pods_[spec.ns];
+  const std::size_t room = options_.max_job_pods - waiting;
   if (static_cast<std::size_t>(set.count) > room) {
     return in_.refuse(job, "spec.parallelism",
                       "found " + std::to_string(set.count) + " pods, want at most " +
-                          std::to_string(room) + " more over all that waits");
+                          std::to_string(room) + " more over all that waits in namespace " +
+                          spec.ns);
   }
-  waiting_pods_ += static_cast<std::size_t>(set.count);
+  waiting += static_cast<std::size_t>(set.count);
   model::PodSpec pod = object.pod.spec;
   std::vector<std::string> warnings;
   volumes_.resolve(object.pod.claims, pod, warnings);
@@ -210,7 +231,51 @@ void Resolver::hold(model::PodSpec& pod) {
   if (kueue_gated_.contains(qualified(pod.ns, pod.name))) pod.gated = false;
 }
 
-// Of several workloads (slices of an elastic Job) the one that holds quota has the pods.
+// Whether the pod asks for no more of what a queue counts by devices than the pods that the set was
+// admitted for. Other resources may differ: sidecars and defaults come later.
+bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
+                            const model::AdmissionSpec& admission) const {
+  const auto admitted = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
+                                     [&](const auto& s) { return s.name == set.name; });
+  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
+    if (resource.find('/') == std::string::npos) continue;
+    const auto asked = set.requests.find(resource);
+    std::int64_t most = asked == set.requests.end() ? 0 : asked->second;
+    if (admitted != admission.pod_sets.end() && admitted->count > 0) {
+      const auto used = admitted->usage.find(resource);
+      if (used != admitted->usage.end()) most = std::max(most, used->second / admitted->count);
+    }
+    if (amount > most) return false;
+  }
+  return true;
+}
+
+// The set that the pod is of: the one it names, else the only one, else the first with room for it.
+// Null: there is none. Counts the pod.
+model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at) {
+  model::WorkloadSpec& workload = out_.queues.workloads[at];
+  const auto label = pod.labels.find(kPodSetLabel);
+  const bool names = label != pod.labels.end();
+  const bool bound = !pod.node_name.empty();
+  for (std::size_t i = 0; i < workload.pod_sets.size(); ++i) {
+    model::PodSetSpec& set = workload.pod_sets[i];
+    if (names && workload.pod_sets.size() > 1 && label->second != set.name) continue;
+    if (!workload.admission) return names || workload.pod_sets.size() == 1 ? &set : nullptr;
+    int count = set.count;
+    for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
+      if (a.name == set.name) count = std::max(count, a.count);
+    }
+    int& taken = taken_[{at, i}];
+    const bool fits = taken < count && asks_no_more(pod, set, *workload.admission);
+    if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
+    if (!pod.terminating) ++taken;
+    return &set;
+  }
+  return nullptr;
+}
+
+// Of several workloads (slices of an elastic Job) the one that holds quota has the pods, as many of
+// them as it holds quota for.
 void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& places) {
   const bool bound = !pod.node_name.empty();
   if (places.empty()) {
@@ -218,17 +283,13 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     return;
   }
   const std::size_t at = place_for(places, bound);
-  model::WorkloadSpec& workload = out_.queues.workloads[at];
-  const auto label = pod.labels.find(kPodSetLabel);
-  for (model::PodSetSpec& set : workload.pod_sets) {
-    const bool named = label != pod.labels.end() && label->second == set.name;
-    if (!named && workload.pod_sets.size() > 1) continue;
-    set.pods.push_back(qualified(pod.ns, pod.name));
-    break;
-  }
-  if (bound) return;
-  if (!workload.admission || !workload.admitted) return hold(pod);
+  model::PodSetSpec* set = take_room(pod, at);
   const std::string name = qualified(pod.ns, pod.name);
+  const model::WorkloadSpec& workload = out_.queues.workloads[at];
+  const bool named = workload.pod_sets.size() == 1 || pod.labels.contains(kPodSetLabel);
+  if (set != nullptr && named) set->pods.push_back(name);
+  if (bound) return;
+  if (set == nullptr || !workload.admission || !workload.admitted) return hold(pod);
   let_in_.insert(name);
   if (kueue_gated_.contains(name)) pod.gated = false;
 }
@@ -236,15 +297,10 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
 // Pods that wait, of namespaces that require a queue, and that no workload of a queue stands for.
 void Resolver::hold_outsiders() {
   if (required_namespaces_.empty() && !out_.queues.config.manage_without_queue) return;
-  NameSet of_admitted;  // Jobs, as ns/Job/name
-  for (const Found<JobObject>& job : in_.jobs) {
-    const Meta& meta = job.object.meta;
-    if (made_by_admitted(job.object)) of_admitted.insert(qualified(meta.ns, "Job/" + meta.name));
-  }
   for (model::PodSpec& pod : out_.pods) {
     if (!pod.node_name.empty() || pod.queued || !requires_queue(pod)) continue;
     const std::string name = qualified(pod.ns, pod.name);
-    if (let_in_.contains(name) || of_admitted.contains(qualified(pod.ns, pod.owner))) continue;
+    if (let_in_.contains(name)) continue;
     pod.needs_queue = true;
     if (kueue_gated_.contains(name)) pod.gated = false;  // its gate is for want of a queue
   }
@@ -395,13 +451,34 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
   add_workload(std::move(spec));
 }
 
-void Resolver::queued_pods() {
-  for (model::PodSpec& pod : out_.pods) {
-    if (!kueue_decides_) break;
-    auto owned = workloads_of_.find(qualified(pod.ns, "Pod/" + pod.name));
-    if (owned == workloads_of_.end()) owned = workloads_of_.find(qualified(pod.ns, pod.owner));
-    if (owned != workloads_of_.end()) attach(pod, owned->second);
+// Pods to the workloads that stand for them, or for what made the Job that made them. Those that
+// run come first: they have their room already.
+void Resolver::attach_pods() {
+  std::map<std::string, std::string, std::less<>> makers;  // of Jobs: ns/Kind/name by ns/Job/name
+  for (const Found<JobObject>& job : in_.jobs) {
+    const Meta& meta = job.object.meta;
+    const Owner* owner = meta.controller();
+    if (owner == nullptr || !made_by_admitted(job.object)) continue;
+    makers.emplace(qualified(meta.ns, "Job/" + meta.name),
+                   qualified(meta.ns, owner->kind + '/' + owner->name));
   }
+  for (const bool bound : {true, false}) {
+    for (model::PodSpec& pod : out_.pods) {
+      if (bound == pod.node_name.empty()) continue;
+      auto owned = workloads_of_.find(qualified(pod.ns, "Pod/" + pod.name));
+      const std::string owner = qualified(pod.ns, pod.owner);
+      if (owned == workloads_of_.end()) owned = workloads_of_.find(owner);
+      if (owned == workloads_of_.end()) {
+        const auto maker = makers.find(owner);
+        if (maker != makers.end()) owned = workloads_of_.find(maker->second);
+      }
+      if (owned != workloads_of_.end()) attach(pod, owned->second);
+    }
+  }
+}
+
+void Resolver::queued_pods() {
+  if (kueue_decides_) attach_pods();
   std::map<std::string, PodGroupOf, std::less<>> groups;
   if (kueue_decides_) queue_kueue_gangs();
   for (const Found<PodObject>& found : in_.pods) {

@@ -254,14 +254,15 @@ void Resolver::workloads() {
     if (spec.finished || !settle_workload(found, spec)) continue;
     std::size_t pods = 0;
     for (const auto& set : spec.pod_sets) pods += static_cast<std::size_t>(set.count);
-    if (!spec.admission && pods > options_.max_job_pods - waiting_pods_) {
+    std::size_t& waiting = waiting_pods_[spec.ns];
+    if (!spec.admission && pods > options_.max_job_pods - waiting) {
       in_.refuse(found, "spec.podSets",
                  "found " + std::to_string(pods) + " pods, want at most " +
-                     std::to_string(options_.max_job_pods - waiting_pods_) +
-                     " more over all that waits");
+                     std::to_string(options_.max_job_pods - waiting) +
+                     " more over all that waits in namespace " + spec.ns);
       continue;
     }
-    if (!spec.admission) waiting_pods_ += pods;
+    if (!spec.admission) waiting += pods;
     settle_templates(found, spec);
     if (!found.object.read && spec.admission) mend_admission(spec);
     const std::size_t at = add_workload(std::move(spec));

@@ -82,7 +82,12 @@ class Resolver {
   // True when a workload stands for the Job, so that its pods are not made here.
   bool waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing);
   void queue_job(Found<JobObject>& job, const std::string& queue, const std::string& replaces = {});
+  void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
+  bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
+                    const model::AdmissionSpec& admission) const;
+  model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
+  void attach_pods();
   void hold(model::PodSpec& pod);  // until its workload starts
   template <class T>
   bool class_priority(const Found<T>& at, const Meta& meta, int& priority);
@@ -100,7 +105,8 @@ class Resolver {
   void check_workload_refs();
 
   // Slices of elastic Jobs, variants of workloads (resolve_kindred.cc).
-  void scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places);
+  void scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places,
+                 const std::vector<PodObject*>& existing);
   std::size_t place_for(const std::vector<std::size_t>& places, bool bound) const;
   void know_variants();  // of the input
 
@@ -168,11 +174,13 @@ class Resolver {
   NameSet kai_groups_;                                             // ns/name
   NameSet queued_groups_;  // ns/name of groups that a workload stands for
   std::map<std::string, std::pair<Origin, std::string>, std::less<>> gang_places_;
-  NameSet required_namespaces_;   // by their label
-  NameSet let_in_;                // pods whose workload holds quota
-  NameSet kueue_gated_;           // pods that only Kueue's gates hold
-  NameSet dropped_pods_;          // ns/name
-  std::size_t waiting_pods_ = 0;  // of pending workloads, made from Jobs and Workloads
+  NameSet required_namespaces_;  // by their label
+  NameSet let_in_;               // pods whose workload holds quota
+  NameSet kueue_gated_;          // pods that only Kueue's gates hold
+  NameSet dropped_pods_;         // ns/name
+  // By namespace: pods of pending workloads, made from Jobs and Workloads.
+  std::map<std::string, std::size_t, std::less<>> waiting_pods_;
+  std::map<std::pair<std::size_t, std::size_t>, int> taken_;  // by workload and set: its pods
 };
 
 QueueDemands demands_of(Gathered&& gathered);

@@ -70,7 +70,8 @@ TEST(ControllerUnreadable, AnAnnotationOfAPodThatRunsFreesNothing) {
   EXPECT_TRUE(rig.until([&] { return !rig.node_of("waits").empty(); }));
 }
 
-TEST(ControllerUnreadable, APartOfAGpuBecomesAWholeOne) {
+// Whoever saw it start knows which part it has; whoever comes later counts the whole GPU.
+TEST(ControllerUnreadable, APartOfAGpuBecomesAWholeOneToWhoDidNotSeeItStart) {
   Rig rig("pools: [{name: m, count: 1, model: NVIDIA-H100-80GB-HBM3, gpus: 1}]");
   const auto part = [&rig](const std::string& name) {
     rig.apply(
@@ -85,10 +86,18 @@ TEST(ControllerUnreadable, APartOfAGpuBecomesAWholeOne) {
   rig.annotate_pod("a", R"({"gpu-fraction":"most of it"})");
   rig.run(2 * kSecond);
   part("b");
+  ASSERT_TRUE(rig.until([&] { return !rig.node_of("b").empty(); }));
+  rig.delete_pod("b");
+  rig.start();
   rig.run(5 * kSecond);
-  EXPECT_EQ(rig.node_of("b"), "");
+  part("c");
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.node_of("c"), "");
   rig.annotate_pod("a", R"({"gpu-fraction":"0.4"})");
-  EXPECT_TRUE(rig.until([&] { return !rig.node_of("b").empty(); }));
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.node_of("c"), "") << "what it was seen to hold";
+  rig.delete_pod("a");
+  EXPECT_TRUE(rig.until([&] { return !rig.node_of("c").empty(); }));
 }
 
 // The binding is on its way when the annotation is spoilt.

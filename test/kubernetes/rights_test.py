@@ -34,7 +34,7 @@ UNUSED = {
 
 class Rights(rig.Test):
     def apply(self, r):
-        for name in ("namespace", "controller", "controller-fence", "agent", "agent-fence"):
+        for name in ("namespace", "controller", "controller-fence", "pod-fence", "agent", "agent-fence"):
             r.kubectl("apply", "--server-side", "--validate=strict", "-f", os.path.join(RBAC, name + ".yaml"))
 
     def token(self, r, account, pod=None):
