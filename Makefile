@@ -85,6 +85,8 @@ fuzz:  ## every fuzz target for FUZZ_SECONDS (60)
 soak: export BERTH_SOAK = 1
 soak: asan  ## hours: long property runs under sanitizers, then half an hour per fuzz target
 	build/asan/test/scenario_runner/scenario_test
+	@scripts/configure tidy
+	@scripts/tidy --checks=-*,performance-unnecessary-value-param
 	@$(MAKE) --no-print-directory fuzz FUZZ_SECONDS=1800
 
 tidy:  ## clang-tidy over every source

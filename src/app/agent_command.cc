@@ -118,8 +118,8 @@ Result<AgentSettings> agent_settings(const AgentArguments& arguments, const Term
   options.mig_layout = arguments.mig_layout;
   BERTH_CHECK(read_mig_layouts(arguments.mig_config, out.mig_text, options));
   if (arguments.metrics_address != "none") {
-    Result<HostPort> place = parse_host_port(
-        arguments.metrics_address.empty() ? "0.0.0.0:9400" : arguments.metrics_address);
+    Result<HostPort> place =
+        parse_host_port(arguments.metrics_address.empty() ? ":9400" : arguments.metrics_address);
     if (!place.ok()) return std::move(place).error().context("--metrics");
     out.metrics = *place;
   }

@@ -36,7 +36,7 @@ struct AgentArguments {
 };
 
 // What the command line left open, from the environment: NODE_NAME, BERTH_SOURCE,
-// BERTH_KUBELET_DIR, BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HOST_ROOT,
+// BERTH_KUBELET_DIR, BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HEALTH, BERTH_HOST_ROOT,
 // BERTH_KUBECONFIG, CONFIG_FILE, BERTH_MIG_LAYOUT, BERTH_MIG_CONFIG, BERTH_HELPER.
 void fill_from_environment(AgentArguments& arguments,
                            const std::map<std::string, std::string>& environment);

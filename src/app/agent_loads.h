@@ -61,6 +61,5 @@ std::map<std::string, std::string> agent_addresses(const text::Value& list, std:
 inline constexpr const char* kAgentPods =
     "app.kubernetes.io/name=berth,app.kubernetes.io/component=agent";
 inline constexpr std::string_view kAgentAccount = "berth-agent";
-inline constexpr const char* kOwnNamespace = "berth-system";  // unless it is told of another
 
 }  // namespace berth::app

@@ -489,6 +489,16 @@ TEST_F(CommandTest, EveryCommandHasHelpThatNamesItsOptions) {
   }
 }
 
+TEST_F(CommandTest, TheAgentNamesEachVariableThatItReads) {
+  const std::string help = run({"agent", "--help"}).out;
+  for (const char* name :
+       {"NODE_NAME", "BERTH_SOURCE", "BERTH_KUBECONFIG", "BERTH_KUBELET_DIR", "BERTH_CDI_DIR",
+        "BERTH_STATE_DIR", "BERTH_METRICS", "BERTH_HEALTH", "BERTH_HOST_ROOT", "BERTH_MIG_LAYOUT",
+        "BERTH_MIG_CONFIG", "BERTH_HELPER"}) {
+    EXPECT_NE(help.find(name), std::string::npos) << name;
+  }
+}
+
 TEST_F(CommandTest, WrongOptionsOfClustersSayWhatIsWanted) {
   struct Case {
     std::vector<std::string> arguments;
@@ -508,6 +518,17 @@ TEST_F(CommandTest, WrongOptionsOfClustersSayWhatIsWanted) {
        "--webhook-url: found \"http://a\", want https://"},
       {{"controller", "--webhook", ":9443", "--webhook-service", "a", "--webhook-key", "k"},
        "--webhook-cert and --webhook-key: found one of them"},
+      {{"controller", "--webhook-url", "https://a"}, "--webhook-url: want --webhook HOST:PORT"},
+      {{"controller", "--webhook-service", "a"}, "--webhook-service: want --webhook HOST:PORT"},
+      {{"controller", "--webhook-cert", "c"}, "--webhook-cert: want --webhook HOST:PORT"},
+      {{"controller", "--webhook-key", "k"}, "--webhook-key: want --webhook HOST:PORT"},
+      {{"controller", "--refuse-bypasses"}, "--refuse-bypasses: want --webhook HOST:PORT"},
+      {{"controller", "--health", ""}, "--health: found \"\", want HOST:PORT"},
+      {{"controller", "--webhook", ""}, "--webhook: found \"\", want HOST:PORT"},
+      {{"controller", "--page", ""}, "--page: found \"\", want HOST:PORT"},
+      {{"controller", "--lease-namespace", "A b"}, "--lease-namespace: found \"A b\", want"},
+      {{"controller", "--lease-namespace", ""}, "--lease-namespace: found \"\", want"},
+      {{"agent", "--health", ""}, "--health: found \"\", want HOST:PORT"},
       {{"controller", "--policy", "wild"}, "policy"},
   };
   for (const Case& c : cases) {

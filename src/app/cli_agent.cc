@@ -15,8 +15,8 @@ constexpr const char* kAgentHelp =
 constexpr const char* kAgentFooter =
     "Each option also as environment: NODE_NAME, BERTH_SOURCE, BERTH_KUBECONFIG, "
     "BERTH_KUBELET_DIR,\n"
-    "BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HOST_ROOT, BERTH_MIG_LAYOUT,\n"
-    "BERTH_MIG_CONFIG, BERTH_HELPER; flags and variables of NVIDIA's\n"
+    "BERTH_CDI_DIR, BERTH_STATE_DIR, BERTH_METRICS, BERTH_HEALTH, BERTH_HOST_ROOT,\n"
+    "BERTH_MIG_LAYOUT, BERTH_MIG_CONFIG, BERTH_HELPER; flags and variables of NVIDIA's\n"
     "device plugin are read as they are (docs/agent-config.md). Without a kubeconfig, outside a\n"
     "cluster, labels and objects are left alone.\n"
     "Exit code: 0 stopped as asked, 1 it could not start or go on, 2 the command line is wrong.\n"
@@ -46,13 +46,15 @@ void add_agent_places(CLI::App& agent, AgentArguments& args) {
       ->type_name("DIR");
   agent.add_option("--host-root", args.host_root, "sysfs and /proc are below it (default /)")
       ->type_name("DIR");
-  agent
-      .add_option("--metrics", args.metrics_address, "serve there (default 0.0.0.0:9400), or none")
+  agent.add_option("--metrics", args.metrics_address, "serve there (default :9400), or none")
       ->type_name("HOST:PORT");
   agent
       .add_option("--health", args.health_address,
                   "serve /healthz and /readyz there, for probes: a port that\nnobody else fills")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check([](const std::string& given) {
+        return given.empty() ? std::string("found \"\", want HOST:PORT") : std::string();
+      });
   agent
       .add_option("--config-file", args.config_file,
                   "NVIDIA's device plugin's; read anew on change")

@@ -83,9 +83,15 @@ void add_run_options(CLI::App& run, RunOptions& args) {
   run.add_option("command", args.job.command, "what to run, after --")->type_name("CMD...");
 }
 
+// Who leaves the option out has no such server; who names no place has made a mistake.
+std::string some_address(const std::string& given) {
+  return given.empty() ? "found \"\", want HOST:PORT" : "";
+}
+
 void add_webhook_options(CLI::App& controller, ControllerArguments& args) {
   controller.add_option("--webhook", args.webhook_address, "serve the admission webhook there")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check(some_address);
   controller.add_option("--webhook-url", args.webhook_url, "how the API server reaches it")
       ->type_name("URL");
   controller
@@ -142,12 +148,14 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
   controller
       .add_option("--health", args.health_address,
                   "serve /healthz and /readyz there, for probes: a port that\nnobody else fills")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check(some_address);
   add_webhook_options(controller, args);
   controller
       .add_option("--page", args.page_address,
                   "serve the web page there, to tokens that may see it")
-      ->type_name("HOST:PORT");
+      ->type_name("HOST:PORT")
+      ->check(some_address);
   controller.add_option("--page-cert", args.page_certificate, "its certificate (default: its own)")
       ->type_name("FILE");
   controller.add_option("--page-key", args.page_key, "of the certificate")->type_name("FILE");

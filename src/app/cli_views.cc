@@ -73,6 +73,9 @@ void add_fleet_commands(CLI::App& app, CommandContext& context) {
   add_show_options(*gpus, gpus_args->show);
   gpus->add_flag("--tree", gpus_args->tree, "by rack, a cell for each GPU");
   gpus->add_flag("--devices", gpus_args->devices, "the tree, with a line for each GPU");
+  gpus->add_option("--agent-namespace", gpus_args->show.view.agent_namespace,
+                   "where berth is installed (default berth-system): no other\nagents are believed")
+      ->type_name("NS");
   gpus->callback(
       [gpus_args, &context] { context.code = gpus_command(*gpus_args, context.terminal); });
 

@@ -30,7 +30,8 @@ struct ViewOptions : kube::ConfigChoice {
   bool all_namespaces = false;
   std::string now;  // RFC 3339; empty: when the snapshot was taken, else the clock
   std::vector<std::string> scheduler_names = {"berth"};  // whose unbound pods count in a cluster
-  bool for_why = false;  // of a cluster: what only why reads as well
+  bool for_why = false;                          // of a cluster: what only why reads as well
+  std::string agent_namespace = "berth-system";  // where berth's own agents run, for gpus alone
 };
 
 // Of an object: what evidence and conditions need, and the model does not keep.

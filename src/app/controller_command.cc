@@ -29,6 +29,7 @@
 #include "kube/curl_transport.h"
 #include "kube/http_fetch.h"
 #include "kube/lease_thread.h"
+#include "objects/names.h"
 #include "serve/certificate.h"
 #include "text/escape.h"
 
@@ -41,6 +42,20 @@ struct ControllerSettings {
   std::optional<HostPort> metrics, health, webhook, page;
   std::optional<serve::TlsFiles> page_tls;
 };
+
+// What says how the webhook is served, where none is: it would be believed to be.
+Status no_webhook_settings(const ControllerArguments& arguments) {
+  const std::pair<bool, const char*> given[] = {
+      {!arguments.webhook_url.empty(), "--webhook-url"},
+      {!arguments.webhook_service.empty(), "--webhook-service"},
+      {!arguments.webhook_certificate.empty(), "--webhook-cert"},
+      {!arguments.webhook_key.empty(), "--webhook-key"},
+      {arguments.refuse_bypasses, "--refuse-bypasses"}};
+  for (const auto& [is_given, name] : given) {
+    if (is_given) return invalid(std::string(name) + ": want --webhook HOST:PORT beside it");
+  }
+  return {};
+}
 
 Status webhook_settings(const ControllerArguments& arguments) {
   if (arguments.webhook_url.empty() == arguments.webhook_service.empty()) {
@@ -75,10 +90,11 @@ Status page_settings(const ControllerArguments& arguments, ControllerSettings& o
 // For a page without one that people trust: it lasts as long as a process may.
 Result<serve::TlsFiles> own_page_certificate(std::int64_t now_ns, const std::string& host) {
   constexpr std::int64_t kDay = 86'400'000'000'000;
-  const serve::CertificateOptions options = {.common_name = "berth page",
-                                             .hosts = {"localhost", "127.0.0.1", host},
-                                             .not_before_ns = now_ns - kDay,
-                                             .valid_ns = 366 * kDay};
+  serve::CertificateOptions options = {.common_name = "berth page",
+                                       .hosts = {"localhost", "127.0.0.1", "::1"},
+                                       .not_before_ns = now_ns - kDay,
+                                       .valid_ns = 366 * kDay};
+  if (!host.empty()) options.hosts.push_back(host);
   BERTH_TRY(const serve::Certificate authority, serve::make_authority(options));
   BERTH_TRY(const serve::Certificate made, serve::make_certificate(options, authority));
   return serve::TlsFiles{made.certificate_pem, made.key_pem};
@@ -89,6 +105,10 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
   out.control.scheduler_names = arguments.scheduler_names;
   if (out.control.scheduler_names.empty()) out.control.scheduler_names = {"berth"};
   out.control.own_namespace = arguments.lease_namespace;
+  if (!objects::is_dns_label(arguments.lease_namespace)) {
+    return invalid("--lease-namespace: found \"" + text::terminal_safe(arguments.lease_namespace) +
+                   "\", want the name of a namespace: a-z, 0-9 and '-', at most 63");
+  }
   BERTH_TRY(out.control.policy, parse_policy(arguments.policy));
   BERTH_TRY(out.control.queue_policy, parse_queue_policy(arguments.queue_policy));
   out.control.policy.preemption = !arguments.no_preemption;
@@ -111,6 +131,8 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     out.webhook = *place;
     BERTH_CHECK(webhook_settings(arguments));
     out.control.board = std::make_shared<control::QueueBoard>();
+  } else {
+    BERTH_CHECK(no_webhook_settings(arguments));
   }
   BERTH_CHECK(page_settings(arguments, out));
   out.control.name_decisions = out.page.has_value();
@@ -354,7 +376,8 @@ class ControllerRun {
       fetch_why_objects(client_, ns, std::move(known));
     };
     BERTH_TRY(page_, PageServer::start(loop_, options, std::move(source), metrics_));
-    log_.info("serving the page", {{"address", options.address}, {"port", page_->port()}});
+    log_.info("serving the page", {{"address", options.address.empty() ? "all" : options.address},
+                                   {"port", page_->port()}});
     return {};
   }
 

@@ -38,6 +38,9 @@ constexpr std::int64_t kMillisecond = 1'000'000, kHour = 3'600'000'000'000, kYea
 Result<EmbeddedIdentity> load_identity(const std::string& data, std::int64_t now_ns) {
   EmbeddedIdentity out;
   if (!data.empty()) {
+    for (const char* secret : {"/ca.key", "/token"}) {  // from before, or out of a backup
+      BERTH_CHECK(narrow_file(data + secret));
+    }
     const Result<std::string> certificate = read_file(data + "/ca.crt");
     const Result<std::string> key = read_file(data + "/ca.key");
     const Result<std::string> token = read_file(data + "/token");

@@ -26,13 +26,12 @@ std::string_view load_text(const ObjectFacts& pod, std::initializer_list<std::st
 constexpr std::string_view kExporterNamespaces[] = {"gpu-operator", "nvidia-gpu-operator",
                                                     "dcgm-exporter", "kube-system"};
 
-bool is_exporter(const ObjectFacts& pod) {
+bool is_exporter(const ObjectFacts& pod, const std::string& agents) {
   const std::string_view name = load_text(pod, {"metadata", "labels", "app.kubernetes.io/name"});
   const std::string_view part =
       load_text(pod, {"metadata", "labels", "app.kubernetes.io/component"});
   if (name == "berth" && part == "agent") {
-    return pod.ns == kOwnNamespace &&
-           load_text(pod, {"spec", "serviceAccountName"}) == kAgentAccount;
+    return pod.ns == agents && load_text(pod, {"spec", "serviceAccountName"}) == kAgentAccount;
   }
   return std::find(std::begin(kExporterNamespaces), std::end(kExporterNamespaces), pod.ns) !=
              std::end(kExporterNamespaces) &&
@@ -40,18 +39,36 @@ bool is_exporter(const ObjectFacts& pod) {
           load_text(pod, {"metadata", "labels", "app"}) == "nvidia-dcgm-exporter");
 }
 
+// The one that it calls "metrics", else the usual one.
+std::string port_of_pod(const ObjectFacts& pod) {
+  const text::Value* containers = objects::find_in(*pod.value, {"spec", "containers"});
+  for (std::size_t i = 0; containers != nullptr && i < containers->items().size(); ++i) {
+    const text::Value* ports = containers->items()[i].find("ports");
+    for (std::size_t j = 0; ports != nullptr && j < ports->items().size(); ++j) {
+      const text::Value* name = ports->items()[j].find("name");
+      const text::Value* number = ports->items()[j].find("containerPort");
+      if (name == nullptr || name->string() != "metrics" || number == nullptr) continue;
+      const std::int64_t port = number->as_int64().value_or(0);
+      if (port > 0 && port <= UINT16_MAX) return std::to_string(port);
+    }
+  }
+  return std::to_string(kMetricsPort);
+}
+
 }  // namespace
 
 std::map<std::string, std::string> load_targets(const ClusterView& view,
-                                                const explain::Fleet& fleet) {
+                                                const explain::Fleet& fleet,
+                                                const std::string& agents) {
   const std::string port = std::to_string(kMetricsPort);
   std::map<std::string, std::string> pods;
   for (const ObjectFacts& pod : view.of_kind("Pod")) {
-    if (!is_exporter(pod) || load_text(pod, {"status", "phase"}) != "Running") continue;
+    if (!is_exporter(pod, agents) || load_text(pod, {"status", "phase"}) != "Running") continue;
     const std::string_view node = load_text(pod, {"spec", "nodeName"});
     if (node.empty()) continue;
     pods.emplace(node, "/api/v1/namespaces/" + text::percent_encode(pod.ns) + "/pods/" +
-                           text::percent_encode(pod.name) + ':' + port + "/proxy/metrics");
+                           text::percent_encode(pod.name) + ':' + port_of_pod(pod) +
+                           "/proxy/metrics");
   }
   std::map<std::string, std::string> out;
   for (const explain::FleetNode& node : fleet.nodes) {
@@ -84,7 +101,8 @@ void ask_loads(const ViewOptions& options, const ClusterView& view, Terminal& te
                explain::Fleet& fleet) {
   if (view.saved) return;
   const Result<kube::Config> config = kube::find_config(options, terminal.environment);
-  const std::map<std::string, std::string> targets = load_targets(view, fleet);
+  const std::map<std::string, std::string> targets =
+      load_targets(view, fleet, options.agent_namespace);
   if (!config.ok() || targets.empty()) return;
   RunLoop loop(terminal.monotonic, terminal.wall);
   kube::CurlTransport transport(loop, *config, terminal.environment,

@@ -48,7 +48,9 @@ TEST(GpuLoads, AnAgentsPodIsAskedElseTheNode) {
       // A tenant's, which says what it is told to say.
       "{apiVersion: v1, kind: Pod, metadata: {name: fake, namespace: a-team, labels: "
       "{app.kubernetes.io/name: berth, app.kubernetes.io/component: agent}}, spec: {nodeName: n1, "
-      "serviceAccountName: berth-agent}, status: {phase: Running}}\n---\n"
+      "serviceAccountName: berth-agent, containers: [{name: a, ports: [{name: health, "
+      "containerPort: 1}, {name: metrics, containerPort: 9500}]}]}, status: {phase: "
+      "Running}}\n---\n"
       "{apiVersion: v1, kind: Pod, metadata: {name: fake-dcgm, namespace: a-team, labels: "
       "{app: nvidia-dcgm-exporter}}, spec: {nodeName: n1}, status: {phase: Running}}\n---\n"
       "{apiVersion: v1, kind: Pod, metadata: {name: dcgm-x, namespace: gpu-operator, labels: "
@@ -65,12 +67,15 @@ TEST(GpuLoads, AnAgentsPodIsAskedElseTheNode) {
                  loaded_node("cpu", 0)};
   fleet.nodes.push_back(loaded_node("gone", 1));
   fleet.nodes.back().ready = false;
-  const auto targets = load_targets(*view, fleet);
+  const auto targets = load_targets(*view, fleet, "berth-system");
   ASSERT_EQ(targets.size(), 3U);
   EXPECT_EQ(targets.at("n0"),
             "/api/v1/namespaces/berth-system/pods/berth-agent-x:9400/proxy/metrics");
   EXPECT_EQ(targets.at("n1"), "/api/v1/nodes/n1:9400/proxy/metrics");
   EXPECT_EQ(targets.at("n2"), "/api/v1/namespaces/gpu-operator/pods/dcgm-x:9400/proxy/metrics");
+  const auto elsewhere = load_targets(*view, fleet, "a-team");  // that is where berth is
+  EXPECT_EQ(elsewhere.at("n0"), "/api/v1/nodes/n0:9400/proxy/metrics");
+  EXPECT_EQ(elsewhere.at("n1"), "/api/v1/namespaces/a-team/pods/fake:9500/proxy/metrics");
   ask_loads(options, *view, terminal, fleet);  // files: nobody is asked
   EXPECT_EQ(fleet.nodes[0].gpus[0].busy_percent, -1);
 }

@@ -12,7 +12,6 @@ Result<HostPort> parse_host_port(const std::string& text) {
   if (out.host.size() >= 2 && out.host.front() == '[' && out.host.back() == ']') {
     out.host = out.host.substr(1, out.host.size() - 2);
   }
-  if (out.host.empty()) out.host = "0.0.0.0";
   const char* end = text.data() + text.size();
   const auto [stop, code] = std::from_chars(text.data() + colon + 1, end, out.port);
   if (code != std::errc() || stop != end) {

@@ -8,9 +8,9 @@
 
 namespace berth::app {
 
-// "host:port", "[::1]:9443", ":9443" for every address of this machine.
+// "host:port", "[::1]:9443", ":9443" for every address of this machine, IPv6 and IPv4.
 struct HostPort {
-  std::string host;
+  std::string host;  // "": every address
   std::uint16_t port = 0;
 };
 Result<HostPort> parse_host_port(const std::string& text);

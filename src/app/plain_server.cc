@@ -25,7 +25,8 @@ Result<std::unique_ptr<serve::HttpServer>> start_plain_server(serve::HttpServerO
                   exchange->respond(say(request.target));
                 },
                 &metrics));
-  log.info("serving " + name, {{"address", where.host}, {"port", server->port()}});
+  log.info("serving " + name,
+           {{"address", where.host.empty() ? "all" : where.host}, {"port", server->port()}});
   return server;
 }
 

@@ -51,9 +51,10 @@ class Reviewer {
                              .help = "Conversions of Kueue's kinds that the API server asked for.",
                              .labels = {"result"}})) {}
 
-  text::HttpResponse answer(const text::HttpRequest& request) const {
-    Result<std::string> body =
-        asks_conversion(request) ? converted(request.body) : control::review(request.body, how_);
+  text::HttpResponse answer(text::HttpRequest request) const {
+    Result<std::string> body = asks_conversion(request)
+                                   ? converted(request.body)
+                                   : control::review(std::move(request.body), how_);
     return {.status = body.ok() ? 200 : 400,
             .headers = {{"Content-Type", "application/json"}},
             .body = body.ok() ? std::move(*body) : body.error().to_string()};
@@ -72,9 +73,9 @@ class Reviewer {
 };
 
 serve::Handler reviewing(const WebhookServerOptions& options, MetricsRegistry& metrics) {
-  return [reviewer = Reviewer(options, metrics)](const text::HttpRequest& request,
+  return [reviewer = Reviewer(options, metrics)](text::HttpRequest request,
                                                  const std::shared_ptr<serve::Exchange>& exchange) {
-    exchange->respond(reviewer.answer(request));
+    exchange->respond(reviewer.answer(std::move(request)));
   };
 }
 
@@ -170,7 +171,7 @@ struct WebhookServer::State : std::enable_shared_from_this<State> {
     http.max_body_of = [review = http.max_body_bytes](const text::HttpRequest& head) {
       return asks_conversion(head) ? objects::kMostReviewBytes : review;
     };
-    http.max_body_bytes = objects::kMostReviewBytes;
+    static_assert(objects::kMostReviewBytes <= serve::kMostReviewBody);
     auto listening = serve::HttpServer::start(http, reviewing(options, metrics), &metrics);
     if (!listening.ok()) {
       const Error why = std::move(listening).error().context("webhook");

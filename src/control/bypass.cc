@@ -21,6 +21,22 @@ constexpr std::string_view kHostGpuPaths[] = {"/dev/nvidia",
                                               "/etc/cdi",
                                               "/var/lib/kubelet/device-plugins",
                                               "/var/lib/kubelet/pod-resources"};
+// Folders and sockets by which the rest of the node is reached, GPUs among it: files of processes,
+// devices by their number, whoever starts containers.
+constexpr std::string_view kHostWays[] = {"/proc",
+                                          "/dev/char",
+                                          "/run/containerd",
+                                          "/var/run/containerd",
+                                          "/run/k3s/containerd",
+                                          "/var/run/k3s/containerd",
+                                          "/run/docker.sock",
+                                          "/var/run/docker.sock",
+                                          "/run/cri-dockerd.sock",
+                                          "/var/run/cri-dockerd.sock",
+                                          "/run/crio",
+                                          "/var/run/crio",
+                                          "/run/podman",
+                                          "/var/run/podman"};
 
 const Value* below(const Value* v, std::string_view key) {
   return v == nullptr ? nullptr : v->find(key);
@@ -50,9 +66,13 @@ std::string plain_path(std::string_view path) {
 bool reaches_gpus(std::string_view path) {
   const std::string plain = plain_path(path);
   const std::string folder = plain == "/" ? plain : plain + '/';
+  const auto around = [&](std::string_view way) { return way.starts_with(folder); };
   return std::any_of(
-      std::begin(kHostGpuPaths), std::end(kHostGpuPaths),
-      [&](std::string_view gpus) { return plain.starts_with(gpus) || gpus.starts_with(folder); });
+             std::begin(kHostGpuPaths), std::end(kHostGpuPaths),
+             [&](std::string_view gpus) { return plain.starts_with(gpus) || around(gpus); }) ||
+         std::any_of(std::begin(kHostWays), std::end(kHostWays), [&](std::string_view way) {
+           return plain == way || plain.starts_with(std::string(way) + '/') || around(way);
+         });
 }
 
 class Search {
@@ -129,7 +149,8 @@ class Search {
     }
   }
 
-  // "void" and "none" ask for nothing; what is taken from elsewhere is not known.
+  // "void" and "none" ask for nothing; what is taken from elsewhere is not known. Neither is what
+  // an image or envFrom brings: control/webhook.h sets the variable against it.
   void look_at_variables(const Value& container, const std::string& where) {
     const Value* variables = container.find("env");
     for (std::size_t i = 0; variables != nullptr && i < variables->items().size(); ++i) {

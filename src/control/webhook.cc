@@ -1,5 +1,8 @@
 #include "control/webhook.h"
 
+#include <algorithm>
+#include <set>
+#include <utility>
 #include <vector>
 
 #include "control/bypass.h"
@@ -15,33 +18,63 @@ namespace {
 using text::Value;
 
 constexpr int kMaxTemplateDepth = 12;
-// An object has 3 MiB and comes twice; values of a few bytes each would take ten times its memory.
-constexpr std::size_t kMostReviewValues = 1'000'000;
+// Values of a few bytes each take ten times the memory of their text. No pod of use has as many.
+constexpr std::size_t kMostReviewValues = 500'000;
+constexpr std::size_t kMostContainers = 1'000;  // that are changed: a patch is held, too
+constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
 constexpr std::string_view kQueueName = "kueue.x-k8s.io/queue-name";
 
 const Value* at(const Value* v, std::string_view key) {
   return v == nullptr ? nullptr : v->find(key);
 }
 
-bool asks_for_gpus(const Value& pod) {
-  if (const Value* notes = at(at(&pod, "metadata"), "annotations")) {
-    if (notes->find("gpu-fraction") != nullptr || notes->find("gpu-memory") != nullptr) return true;
-  }
-  const Value* spec = pod.find("spec");
-  for (const std::string_view list : {"containers", "initContainers"}) {
-    const Value* containers = at(spec, list);
-    if (containers == nullptr) continue;
-    for (const Value& container : containers->items()) {
-      for (const std::string_view kind : {"limits", "requests"}) {
-        const Value* amounts = at(container.find("resources"), kind);
-        if (amounts == nullptr) continue;
-        for (const text::Member& member : amounts->members()) {
-          if (member.key.starts_with("nvidia.com/")) return true;
-        }
+// By annotations, as shares of GPUs are asked for.
+bool asks_for_shares(const Value& pod) {
+  const Value* notes = at(at(&pod, "metadata"), "annotations");
+  return at(notes, "gpu-fraction") != nullptr || at(notes, "gpu-memory") != nullptr;
+}
+
+// "0", 0, "0e3" and "0.0Ki" ask for nothing.
+bool is_zero(const Value& amount) {
+  const std::string_view text = amount.is_number() ? amount.number_text() : amount.string();
+  return text.substr(0, text.find_first_of("eE")).find_first_of("123456789") == text.npos;
+}
+
+bool container_asks_for_gpus(const Value& container, bool nothing_counts) {
+  for (const std::string_view kind : {"limits", "requests"}) {
+    const Value* amounts = at(container.find("resources"), kind);
+    if (amounts == nullptr) continue;
+    for (const text::Member& member : amounts->members()) {
+      if (member.key.starts_with("nvidia.com/") && (nothing_counts || !is_zero(member.value))) {
+        return true;
       }
     }
   }
   return false;
+}
+
+bool asks_for_gpus(const Value& pod) {
+  if (asks_for_shares(pod)) return true;
+  for (const std::string_view list : {"containers", "initContainers"}) {
+    const Value* containers = at(pod.find("spec"), list);
+    if (containers == nullptr) continue;
+    for (const Value& container : containers->items()) {
+      if (container_asks_for_gpus(container, true)) return true;
+    }
+  }
+  return false;
+}
+
+std::string_view name_of(const Value& v) {
+  const Value* name = v.find("name");
+  return name == nullptr ? std::string_view() : name->string();
+}
+
+std::set<std::string_view> names_of(const Value* list) {
+  std::set<std::string_view> out;
+  if (list == nullptr) return out;
+  for (const Value& one : list->items()) out.insert(name_of(one));
+  return out;
 }
 
 class Review {
@@ -105,6 +138,39 @@ class Review {
     const Value* now = spec->find("suspend");
     if (now != nullptr && now->as_bool()) return;
     add({"spec", "suspend"}, [](text::JsonWriter& out) { out.field("value", true); });
+  }
+
+  // A variable of the pod's own wins over those of its image and of ConfigMaps (envFrom), which
+  // cannot be seen from here. Containers that are there already (before) cannot be changed. Devices
+  // of claims come by CDI, which does not read it.
+  void hide_gpus(const Value& pod, std::string_view list, const Value* before) {
+    const Value* containers = at(pod.find("spec"), list);
+    if (containers == nullptr || asks_for_shares(pod)) return;
+    if (containers->items().size() > kMostContainers) {
+      bypasses_.push_back("spec." + std::string(list) + ": too many to be looked at");
+      return;
+    }
+    const std::set<std::string_view> known = names_of(at(at(before, "spec"), list));
+    for (std::size_t i = 0; i < containers->items().size(); ++i) {
+      const Value& container = containers->items()[i];
+      const Value* variables = container.find("env");
+      if (!container.is_object() || container_asks_for_gpus(container, false) ||
+          names_of(variables).contains(kVisibleDevices) || known.contains(name_of(container))) {
+        continue;
+      }
+      const bool some = variables != nullptr && variables->is_array();
+      std::vector<std::string> path = {"spec", std::string(list), std::to_string(i), "env"};
+      if (some) path.emplace_back("-");
+      add(path, [some](text::JsonWriter& out) {
+        out.key("value");
+        if (!some) out.begin_array();
+        out.begin_object();
+        out.field("name", kVisibleDevices);
+        out.field("value", "void");
+        out.end_object();
+        if (!some) out.end_array();
+      });
+    }
   }
 
   void look_for_bypasses(const Value& pod, bool fresh) {
@@ -209,7 +275,15 @@ struct Findings {
   std::string patch;
   std::vector<std::string> bypasses;
   bool judged_before = false;  // by whoever let it in: nothing is refused now
+  bool past_queue = false;     // its namespace requires a queue, and it would run without
 };
+
+// Where a queue is required, nobody gets past it by choosing the node himself.
+bool goes_past_queue(const Findings& found, const std::string& ns, const WebhookOptions& options) {
+  return options.board != nullptr && options.board->read()->required.contains(ns) &&
+         std::any_of(found.bypasses.begin(), found.bypasses.end(),
+                     [](const std::string& bypass) { return bypass.starts_with("spec.nodeName"); });
+}
 
 // Of pods that are there only what is new in them is looked at: ephemeral containers.
 Findings look_at(const Value& request, const WebhookOptions& options) {
@@ -230,6 +304,12 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
   if (kind == "Pod") {
     if (!fresh) review_pod(*object, ns, options, review);
     review.look_for_bypasses(*object, fresh);
+    if (options.refuse_bypasses && fresh) {
+      review.hide_gpus(*object, "ephemeralContainers", request.find("oldObject"));
+    } else if (options.refuse_bypasses) {
+      review.hide_gpus(*object, "containers", nullptr);
+      review.hide_gpus(*object, "initContainers", nullptr);
+    }
   } else {
     review.find_templates(*object, 0);
   }
@@ -239,6 +319,7 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
     review_job(*object, ns, options, review);
   }
   out.bypasses = review.take_bypasses();
+  out.past_queue = kind == "Pod" && !fresh && goes_past_queue(out, ns, options);
   out.judged_before = !created && !fresh;
   out.patch = std::move(review).take();
   return out;
@@ -262,13 +343,51 @@ void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypass
   out.end_object();
 }
 
+std::string answer(std::string_view uid, const Findings& found, const WebhookOptions& options) {
+  const bool refused =
+      (options.refuse_bypasses && !found.bypasses.empty() && !found.judged_before) ||
+      found.past_queue;
+  text::JsonWriter out;
+  out.begin_object();
+  out.field("apiVersion", "admission.k8s.io/v1");
+  out.field("kind", "AdmissionReview");
+  out.key("response");
+  out.begin_object();
+  out.field("uid", uid);
+  out.field("allowed", !refused);
+  if (refused) write_refusal(out, found.bypasses);
+  if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
+  if (!refused && !found.patch.empty()) {
+    out.field("patchType", "JSONPatch");
+    out.field("patch", text::base64_encode(found.patch));
+  }
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
+// Of a review that is not read to its end: an API server writes it first. Whoever gets an error
+// lets the object in (failurePolicy Ignore), so this has to be an answer.
+std::string_view uid_of_unread(std::string_view body) {
+  constexpr std::string_view kBefore = R"("request":{"uid":")";
+  constexpr std::size_t kSoon = 512, kLongest = 128;
+  const std::size_t found = body.substr(0, kSoon).find(kBefore);
+  if (found == std::string_view::npos) return {};
+  const std::string_view uid = body.substr(found + kBefore.size(), kLongest);
+  return uid.substr(0, uid.find_first_not_of("0123456789abcdefABCDEF-"));
+}
+
 }  // namespace
 
-Result<std::string> review(std::string_view body, const WebhookOptions& options) {
+Result<std::string> review(std::string body, const WebhookOptions& options) {
   text::JsonOptions how;
   how.limits.max_nodes = kMostReviewValues;
-  auto document = text::parse_json(body, how);
-  if (!document.ok()) return document.error();
+  auto document = text::parse_json_in_place(body, how);
+  if (!document.ok()) {
+    const std::string_view uid = uid_of_unread(body);
+    if (document.error().code() != Code::kExhausted || uid.empty()) return document.error();
+    return answer(uid, {.bypasses = {"it is too large to be looked at"}}, options);
+  }
   const Value& root = document->root();
   const Value* kind = root.find("kind");
   const Value* version = root.find("apiVersion");
@@ -281,25 +400,7 @@ Result<std::string> review(std::string_view body, const WebhookOptions& options)
   }
   const Value* uid = at(request, "uid");
   if (uid == nullptr || uid->string().empty()) return invalid("request.uid: found nothing");
-  const Findings found = look_at(*request, options);
-  const bool refused = options.refuse_bypasses && !found.bypasses.empty() && !found.judged_before;
-  text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "admission.k8s.io/v1");
-  out.field("kind", "AdmissionReview");
-  out.key("response");
-  out.begin_object();
-  out.field("uid", uid->string());
-  out.field("allowed", !refused);
-  if (refused) write_refusal(out, found.bypasses);
-  if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
-  if (!refused && !found.patch.empty()) {
-    out.field("patchType", "JSONPatch");
-    out.field("patch", text::base64_encode(found.patch));
-  }
-  out.end_object();
-  out.end_object();
-  return std::move(out).take();
+  return answer(uid->string(), look_at(*request, options), options);
 }
 
 }  // namespace berth::control

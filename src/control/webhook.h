@@ -8,8 +8,11 @@
 // pods anew (Deployment, StatefulSet, CronJob). Who reaches for GPUs that nobody gave him
 // (control/bypass.h) is warned, or refused where refuse_bypasses is set: pods, their ephemeral
 // containers and new templates; a template that is there already is warned of alone, because others
-// than its author update it too. Nothing else is ever refused. Which namespaces are looked after
-// says the MutatingWebhookConfiguration's selector.
+// than its author update it too. There, too, containers that ask for no GPU get
+// NVIDIA_VISIBLE_DEVICES=void, because their image or a ConfigMap may set the variable. Where a
+// namespace requires a queue, a pod that names its node and asks for GPUs is refused in any case.
+// Nothing else is ever refused. Which namespaces are looked after says the
+// MutatingWebhookConfiguration's selector.
 //
 // Pure but for the board. An object that is not as it should be is let through: the API server
 // judges it.
@@ -34,7 +37,8 @@ struct WebhookOptions {
   std::shared_ptr<const QueueBoard> board = nullptr;  // null: no namespace says anything of queues
 };
 
-// Refused: what is no AdmissionReview of admission.k8s.io/v1 with a request.
-Result<std::string> review(std::string_view body, const WebhookOptions& options);
+// Refused: what is no AdmissionReview of admission.k8s.io/v1 with a request. One with too many
+// values is answered as if it had a bypass. Memory: the body, and 50 MB at most beside it.
+Result<std::string> review(std::string body, const WebhookOptions& options);
 
 }  // namespace berth::control

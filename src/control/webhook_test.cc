@@ -72,7 +72,7 @@ TEST(Webhook, JobsOfQueuesAreSuspended) {
 std::string webhook_word(const std::string& object, bool refuse, std::string_view kind = "Pod",
                          std::string_view operation = "CREATE", std::string_view part = "") {
   std::string body = R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":)";
-  body.append(R"({"uid":"u1","operation":")").append(operation).append(R"(","subResource":")");
+  body.append(R"({"uid":"a1","operation":")").append(operation).append(R"(","subResource":")");
   body.append(part).append(R"(","kind":{"group":"","version":"v1","kind":")").append(kind);
   body.append(R"("},"object":)").append(object).append("}}");
   const auto answer = review(body, {.refuse_bypasses = refuse});
@@ -125,6 +125,22 @@ TEST(Webhook, WaysAroundTheBooks) {
       {R"("volumes":[{"hostPath":{"path":"/var/lib/kubelet"}}])", "spec.volumes[0].hostPath"},
       {R"("volumes":[{"hostPath":{"path":"/dev/shm"}}])", ""},
       {R"("volumes":[{"hostPath":{"path":"/data/dev/nvidia0"}}])", ""},
+      {R"("volumes":[{"hostPath":{"path":"/proc"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/proc/1/root"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/processed"}}])", ""},
+      {R"("volumes":[{"hostPath":{"path":"/dev/char"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/dev/char/195:0"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run/containerd/containerd.sock"}}])",
+       "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/var/run/containerd"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run/k3s"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/var/run/docker.sock"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run/docker.sock"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run/crio/crio.sock"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/var/run/cri-dockerd.sock"}}])",
+       "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run"}}])", "spec.volumes[0].hostPath"},
+      {R"("volumes":[{"hostPath":{"path":"/run/lock"}}])", ""},
       {R"("containers":[{"volumeMounts":[{"mountPath":"/var/run/nvidia-container-devices/all"}]}])",
        "spec.containers[0].volumeMounts[0]"},
       {R"("containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}])", ""},
@@ -165,6 +181,68 @@ TEST(Webhook, WaysAroundTheBooksInTemplatesAndEphemeralContainers) {
       << "Kubernetes itself updates it";
 }
 
+// What an image or a ConfigMap sets is not seen; a variable of the pod's own wins over both.
+TEST(Webhook, ContainersWithoutGpusSeeNoneWhereBypassesAreRefused) {
+  const auto patch = [](const std::string& request, bool refuse) -> std::string {
+    const auto answer = review(
+        R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+        R"("kind":{"group":"","version":"v1","kind":"Pod"},)" +
+            request + "}}",
+        {.refuse_bypasses = refuse});
+    if (!answer.ok()) return answer.error().to_string();
+    const auto document = text::parse_json(*answer);
+    EXPECT_TRUE(document->root().find("response")->find("allowed")->as_bool()) << request;
+    const text::Value* found = document->root().find("response")->find("patch");
+    return found == nullptr ? "" : *text::base64_decode(found->string());
+  };
+  const auto made = [&](const std::string& pod, bool refuse = true) {
+    return patch(R"("operation":"CREATE","object":)" + pod, refuse);
+  };
+  const std::string hidden = R"({"name":"NVIDIA_VISIBLE_DEVICES","value":"void"})";
+  const std::string plain = R"({"spec":{"containers":[{"envFrom":[{"configMapRef":{}}]}]}})";
+  EXPECT_EQ(made(plain),
+            R"([{"op":"add","path":"/spec/containers/0/env","value":[)" + hidden + "]}]");
+  EXPECT_EQ(made(R"({"spec":{"containers":[{"resources":{"claims":[{"name":"c"}],)"
+                 R"("limits":{"nvidia.com/gpu":"0","nvidia.com/x":0,"nvidia.com/y":"0e9"}}}],)"
+                 R"("schedulerName":"mine"}})"),
+            made(plain))
+      << "who asks for none of them is as who does not ask";
+  EXPECT_EQ(made(plain, false), "") << "who is only warned is not changed";
+  EXPECT_EQ(made(R"({"spec":{"containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}},)"
+                 R"({"env":[{"name":"A"}]}],"initContainers":[{}],"schedulerName":"berth"}})"),
+            R"([{"op":"add","path":"/spec/containers/1/env/-","value":)" + hidden +
+                R"(},{"op":"add","path":"/spec/initContainers/0/env","value":[)" + hidden + "]}]");
+  for (const char* left :
+       {R"({"spec":{"containers":[{"env":[{"name":"NVIDIA_VISIBLE_DEVICES","value":"none"}]}]}})",
+        R"({"spec":{"containers":[7]}})",
+        R"({"metadata":{"annotations":{"gpu-fraction":"0.5"}},)"
+        R"("spec":{"containers":[{}],"schedulerName":"berth"}})"}) {
+    EXPECT_EQ(made(left), "") << left;
+  }
+  EXPECT_EQ(patch(R"("operation":"UPDATE","subResource":"ephemeralcontainers","object":)"
+                  R"({"spec":{"ephemeralContainers":[{"name":"old"},{"name":"new"}]}},)"
+                  R"("oldObject":{"spec":{"ephemeralContainers":[{"name":"old"}]}})",
+                  true),
+            R"([{"op":"add","path":"/spec/ephemeralContainers/1/env","value":[)" + hidden + "]}]")
+      << "what is there cannot be changed";
+}
+
+// An API server writes "<" as six bytes, and lets in what its webhook has no answer to.
+TEST(Webhook, ThePodIsLookedAtHoweverItIsWritten) {
+  std::string escaped;
+  for (int i = 0; i < 3'000'000; ++i) escaped += "\\u003c";
+  const std::string pod =
+      R"({"spec":{"hostPID":true,"containers":[{"args":[")" + escaped + R"("]}]}})";
+  EXPECT_TRUE(webhook_word(pod, true).starts_with("spec.hostPID: "));
+}
+
+TEST(Webhook, ThousandsOfContainersAreNotChangedOneByOne) {
+  std::string spec = R"({"spec":{"containers":[{})";
+  for (int i = 0; i < 1'000; ++i) spec += ",{}";
+  EXPECT_TRUE(webhook_word(spec + "]}}", true).starts_with("spec.containers: too many"));
+  EXPECT_EQ(webhook_word(spec + "]}}", false), "");
+}
+
 // A pod can be as large as it likes; what is said of it cannot.
 TEST(Webhook, WaysAroundTheBooksAreToldOfInBounds) {
   std::string spec = R"({"spec":{"containers":[)";
@@ -199,6 +277,17 @@ TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
   EXPECT_EQ(patch("Job", "team", job), "") << "nothing is known yet";
   board->tell({.kueue = true, .pods = true, .required = {"team"}, .defaulted = {"lab"}});
   EXPECT_EQ(patch("Job", "team", job), hold);
+  for (const std::string ns : {"team", "web"}) {
+    const auto answer = review(
+        R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
+        R"("operation":"CREATE","namespace":")" +
+            ns +
+            R"(","kind":{"group":"","version":"v1","kind":"Pod"},"object":{"spec":{"nodeName":"n",)"
+            R"("containers":[{"resources":{"limits":{"nvidia.com/gpu":"1"}}}]}}}})",
+        {.board = board});
+    ASSERT_TRUE(answer.ok());
+    EXPECT_EQ(answer->find(R"("allowed":false)") != std::string::npos, ns == "team") << *answer;
+  }
   EXPECT_EQ(patch("Job", "web", job), "");
   EXPECT_EQ(patch("Job", "team",
                   R"({"metadata":{"ownerReferences":[{"kind":"JobSet","controller":true}]},)" +
@@ -241,6 +330,9 @@ TEST(Webhook, WhatIsNoReviewIsRefused) {
 TEST(Webhook, AReviewOfMillionsOfValuesIsRefused) {
   std::string zeros = "[0";
   for (int i = 0; i < 1'000'000; ++i) zeros += ",0";
+  const std::string pod = R"({"spec":{"containers":[{"args":)" + zeros + "]}]}}";
+  EXPECT_TRUE(webhook_word(pod, true).starts_with("it is too large"));
+  EXPECT_TRUE(webhook_word(pod, false).starts_with("warned: berth: it is too large"));
   const auto answer = review(zeros + "]", {});
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().code(), Code::kExhausted);

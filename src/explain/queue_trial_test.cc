@@ -179,7 +179,7 @@ objects::Inputs with_draft(const objects::Inputs& inputs, const Draft& draft) {
 
 TEST(QueueTrials, GiveWhatADecisionFromScratchGives) {
   int started = 0, refused_at_once = 0, refused = 0, victims = 0, missed = 0;
-  for (std::uint64_t seed = 1; seed <= 80; ++seed) {
+  for (std::uint64_t seed = 1; seed <= BERTH_TRIALS; ++seed) {
     Random random(seed);
     const objects::Inputs inputs = queue_cluster(random);
     PlanOptions options;

@@ -173,7 +173,7 @@ Draft nodes_draft(Random& random, const objects::Inputs& inputs) {
 
 TEST(Trials, GiveWhatADecisionFromScratchGives) {
   int started = 0, refused = 0;
-  for (std::uint64_t seed = 1; seed <= 60; ++seed) {
+  for (std::uint64_t seed = 1; seed <= BERTH_TRIALS; ++seed) {
     Random random(seed);
     const objects::Inputs inputs = trial_cluster(random);
     PlanOptions options;

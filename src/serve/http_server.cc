@@ -68,7 +68,39 @@ Error system_error(std::string what) {
   return {Code::kUnavailable, std::move(what) + ": " + std::generic_category().message(errno)};
 }
 
+Result<FileDescriptor> listen_at(const sockaddr* at, socklen_t size, const std::string& where) {
+  FileDescriptor fd(socket(at->sa_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
+  if (fd.get() < 0) return system_error("cannot listen on " + where);
+  const int on = 1, off = 0;
+  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
+  // "::" is IPv4 as well, whatever the machine's own setting is.
+  if (at->sa_family == AF_INET6) {
+    setsockopt(fd.get(), IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof off);
+  }
+  if (bind(fd.get(), at, size) != 0 || listen(fd.get(), 1'024) != 0) {
+    return system_error("cannot listen on " + where);
+  }
+  return fd;
+}
+
+// Every address of the machine: both families, or IPv4 where there is no other.
+Result<FileDescriptor> listen_everywhere(std::uint16_t port) {
+  const std::string where = "port " + std::to_string(port);
+  sockaddr_in6 six{};
+  six.sin6_family = AF_INET6;
+  const FileDescriptor probe(socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0));
+  if (probe.get() >= 0 && bind(probe.get(), reinterpret_cast<sockaddr*>(&six), sizeof six) == 0) {
+    six.sin6_port = htons(port);
+    return listen_at(reinterpret_cast<sockaddr*>(&six), sizeof six, where);
+  }
+  sockaddr_in four{};
+  four.sin_family = AF_INET;
+  four.sin_port = htons(port);
+  return listen_at(reinterpret_cast<sockaddr*>(&four), sizeof four, where);
+}
+
 Result<FileDescriptor> listen_on(const std::string& address, std::uint16_t port) {
+  if (address.empty()) return listen_everywhere(port);
   std::string where = address + ":" + std::to_string(port);
   addrinfo hints{};
   hints.ai_family = AF_UNSPEC;
@@ -78,14 +110,7 @@ Result<FileDescriptor> listen_on(const std::string& address, std::uint16_t port)
   int failed = getaddrinfo(address.c_str(), std::to_string(port).c_str(), &hints, &found);
   if (failed != 0) return invalid("cannot listen on " + where + ": " + gai_strerror(failed));
   std::unique_ptr<addrinfo, void (*)(addrinfo*)> owner(found, freeaddrinfo);
-  FileDescriptor fd(socket(found->ai_family, SOCK_STREAM | SOCK_NONBLOCK | SOCK_CLOEXEC, 0));
-  if (fd.get() < 0) return system_error("cannot listen on " + where);
-  int on = 1;
-  setsockopt(fd.get(), SOL_SOCKET, SO_REUSEADDR, &on, sizeof on);
-  if (bind(fd.get(), found->ai_addr, found->ai_addrlen) != 0 || listen(fd.get(), 1'024) != 0) {
-    return system_error("cannot listen on " + where);
-  }
-  return fd;
+  return listen_at(found->ai_addr, found->ai_addrlen, where);
 }
 
 std::uint16_t port_of(int fd) {
@@ -97,7 +122,7 @@ std::uint16_t port_of(int fd) {
              : ntohs(reinterpret_cast<const sockaddr_in*>(&bound)->sin_port);
 }
 
-// "10.0.0.7"; what has no address is one peer.
+// "10.0.0.7", also where it came to a socket of both families; what has no address is one peer.
 std::string peer_of(const sockaddr_storage& from) {
   std::array<char, INET6_ADDRSTRLEN> text{};
   const void* address = nullptr;
@@ -108,7 +133,10 @@ std::string peer_of(const sockaddr_storage& from) {
   }
   if (address == nullptr) return {};
   if (inet_ntop(from.ss_family, address, text.data(), text.size()) == nullptr) return {};
-  return text.data();
+  const std::string_view said = text.data();
+  constexpr std::string_view kMapped = "::ffff:";
+  const bool four = said.starts_with(kMapped) && said.find('.') != std::string_view::npos;
+  return std::string(four ? said.substr(kMapped.size()) : said);
 }
 
 // The process may have so many; a server takes its share of them and no more.

@@ -1,7 +1,10 @@
 #include "serve/http_server.h"
 
 #include <gtest/gtest.h>
+#include <netinet/in.h>
 #include <poll.h>
+#include <sys/socket.h>
+#include <unistd.h>
 
 #include <chrono>
 #include <deque>
@@ -257,6 +260,24 @@ TEST_F(HttpServerTest, BoundsOfHeadBodyAndTime) {
       {"GET / HTTP/1.1\r\nHost: h\r\nX: ", 408},
       {"POST / HTTP/1.1\r\nHost: h\r\nContent-Length: 10\r\n\r\nhalf", 408},
   });
+}
+
+TEST_F(HttpServerTest, WithoutAnAddressItListensOnAllOfBothFamilies) {
+  start({.address = ""});
+  EXPECT_TRUE(healthy());
+  sockaddr_in6 local{};
+  local.sin6_family = AF_INET6;
+  local.sin6_addr = in6addr_loopback;
+  auto* address = reinterpret_cast<sockaddr*>(&local);
+  const int fd = socket(AF_INET6, SOCK_STREAM | SOCK_CLOEXEC, 0);
+  if (bind(fd, address, sizeof local) == 0) {  // else the machine has no such address
+    local.sin6_port = htons(server_->port());
+    EXPECT_EQ(connect(fd, address, sizeof local), 0);
+  }
+  ::close(fd);
+  const auto second = HttpServer::start({.address = "", .port = server_->port()}, desk_.handler());
+  ASSERT_FALSE(second.ok());
+  EXPECT_NE(second.error().message().find("in use"), std::string::npos);
 }
 
 TEST_F(HttpServerTest, BoundOfConnections) {

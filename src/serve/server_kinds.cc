@@ -54,8 +54,8 @@ HttpServerOptions webhook_server() {
   out.max_connections_per_peer = 256;
   out.descriptor_percent = 16;
   out.max_head_bytes = 32 * kKindKib;
-  out.max_body_bytes = 8 * kKindMib;
-  out.max_request_bytes = 34 * kKindMib;  // a conversion of the largest kind
+  out.max_body_bytes = kMostReviewBody;
+  out.max_request_bytes = kMostReviewBody + 2 * kKindMib;
   out.max_answer_bytes = 34 * kKindMib;
   out.max_in_work = 4;
   out.max_unsent_bytes = 64 * kKindKib;

@@ -4,6 +4,8 @@
 // or an agent together leave it half of its descriptors, and take a few dozen megabytes.
 #pragma once
 
+#include <cstddef>
+
 #include "serve/http_server.h"
 
 namespace berth::serve {
@@ -13,8 +15,10 @@ namespace berth::serve {
 HttpServerOptions health_server();
 // For Prometheus and a curious person: no bodies.
 HttpServerOptions metrics_server();
-// For API servers, which keep connections: reviews of an object before and after, which has 3 MiB
-// at most. Conversions come by the list and are larger (max_body_of).
+// For API servers, which keep connections. One takes 3 MiB of an object, writes one byte of it as
+// six ("<" is \u003c) and sends it as it is and as it was: 36 MiB. A review that is not taken is an
+// object that nobody looked at. There is room for one of that size at a time; others are small.
+inline constexpr std::size_t kMostReviewBody = std::size_t{40} << 20;
 HttpServerOptions webhook_server();
 // For people, maybe many behind one address: no bodies.
 HttpServerOptions page_server();

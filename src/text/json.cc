@@ -391,8 +391,8 @@ bool JsonParser::unicode_escape(char*& to) {
 Status check_size(std::size_t bytes, const Limits& limits) {
   const std::size_t most = std::min<std::size_t>(limits.max_bytes, 0xffff'ffffu);
   if (bytes <= most) return {};
-  return Error(Code::kExhausted, "found " + std::to_string(bytes) + " bytes, want at most " +
-                                     std::to_string(most));
+  return Error(Code::kExhausted,
+               "found " + std::to_string(bytes) + " bytes, want at most " + std::to_string(most));
 }
 
 }  // namespace

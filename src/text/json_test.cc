@@ -155,6 +155,30 @@ TEST(Json, StringsOfEveryLengthAroundAWord) {
 }
 
 // Boost.JSON is the judge: what it takes we take, and the other way round.
+// What escapes stand for is written over them, so neighbours must stay as they are.
+TEST(Json, ReadsInPlaceWhatItReadsFromACopy) {
+  for (const char* text : {R"({"a\u003cb":"\u003c\u003c tail","n":-1.5e3,"o":{"":""},"next":[)"
+                           R"("\\\"\/\b\f\n\r\t","\ud83d\ude00é\u00e9","plain"]})",
+                           R"("\u003c")", "[]", "7"}) {
+    std::string bytes = text;
+    const auto copied = parse_json(text);
+    const auto placed = parse_json_in_place(bytes);
+    ASSERT_TRUE(copied.ok() && placed.ok()) << text;
+    EXPECT_TRUE(equal(copied->root(), placed->root())) << text;
+    EXPECT_EQ(to_json(copied->root()), to_json(placed->root()));
+  }
+  std::string large = "[\"" + std::string(2'000'000, 'x') + "\\n\"]";
+  large.reserve(large.size() + 64);
+  const auto document = parse_json_in_place(large);
+  ASSERT_TRUE(document.ok());
+  EXPECT_LT(document->memory_bytes(), 100'000u) << "it is held once";
+  EXPECT_EQ(document->root().items()[0].string().size(), 2'000'001u);
+  std::string bad = R"({"a":"\u003c","a":1})";
+  const auto twice = parse_json_in_place(bad);
+  ASSERT_FALSE(twice.ok());
+  EXPECT_EQ(twice.error().message(), parse_json(R"({"a":"\u003c","a":1})").error().message());
+}
+
 TEST(Json, AgreesWithBoostOnMutatedText) {
   const std::string seed =
       R"({"a":[1,-2.5e3,"x\u00e9\n",true,null],"b":{"c":"d","e":{}},"f":[[],""]})";

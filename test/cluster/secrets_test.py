@@ -110,9 +110,13 @@ class Secrets(unittest.TestCase):
 
     @classmethod
     def port(cls, of, name):
-        with open(cls.path(of + ".log"), encoding="utf-8") as f:
-            found = re.search(rf"serving (?:the )?{name}\b.*port=(\d+)", f.read())
+        found = re.search(rf"serving (?:the )?{name}\b.*port=(\d+)", cls.text_of(cls.path(of + ".log")))
         return found and int(found[1])
+
+    @staticmethod
+    def text_of(path):
+        with open(path, encoding="utf-8") as f:
+            return f.read()
 
     @classmethod
     def get(cls, path):
@@ -243,6 +247,19 @@ class Secrets(unittest.TestCase):
         self.assertIn(self.path("data", "state.db"), held)
         for file in held:
             self.assertEqual(stat.S_IMODE(os.stat(file).st_mode), 0o600, file)
+
+    def test_files_from_before_are_narrowed(self):
+        """Out of a backup, say, or written by a version that left them to the umask."""
+        data, names = self.path("again"), ("token", "ca.key", "state.db")
+        for start in ("first", "second"):
+            log = self.path(f"again.{start}.log")
+            up = Process([BERTH, "up", "--data", data, "--gpus", "8", "--port", "0", "--page", "none"], log)
+            wait_for(f"the {start} start", lambda: "ready in" in self.text_of(log))
+            for name in names:
+                self.assertEqual(stat.S_IMODE(os.stat(os.path.join(data, name)).st_mode), 0o600, name)
+            up.terminate()
+            for name in names:
+                os.chmod(os.path.join(data, name), 0o644)
 
     def test_links_are_refused(self):
         """In a folder that others may write to, somebody else would choose where the lines go."""

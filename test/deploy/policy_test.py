@@ -75,7 +75,7 @@ class Shipped(unittest.TestCase):
                  if o["kind"] == "ValidatingAdmissionPolicyBinding"}
         policies = [o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"]
         self.assertEqual(bound, {o["metadata"]["name"]: ["Deny"] for o in policies})
-        self.assertEqual(len(policies), 6)
+        self.assertEqual(len(policies), 7)
         for one in policies:
             self.assertEqual(one["spec"]["failurePolicy"], "Fail")
             # Of berth's own accounts alone: nobody else's writes wait for them.

@@ -229,8 +229,14 @@ class Install(rig.Test):
             for value, place in (("controller.replica=3", "replica"), ("webhook.failurePolicy=Maybe", "failurePolicy"),
                                  ("agent.capabilities={SYS_PTRACE}", "capabilities"), ("webhook.port=80", "port"),
                                  ("controller.replicas=0", "replicas"), ("crds.kueues=true", "kueues"),
-                                 ("typo.a=1", "typo"), ("controller.resources.limits=null", "resources")):
+                                 ("typo.a=1", "typo"), ("controller.resources.limits=null", "resources"),
+                                 ("controller.healthPort=8080", "and controller.metricsPort are both 8080"),
+                                 ("controller.healthPort=9443", "and webhook.port are both 9443"),
+                                 ("page.enabled=true,page.port=8080", "page.port are both 8080"),
+                                 ("agent.healthPort=9400", "and agent.metricsPort are both 9400")):
                 self.assertIn(place, r.template("--set", value, fails=True), value)
+            # The page asks agents where they serve.
+            self.assertIn("--agent-port=9500", r.template("--set", "page.enabled=true,agent.metricsPort=9500"))
             # Everything that is off by default renders too, and is known to the server.
             everything = ["--set", "page.enabled=true", "--set", "agent.runtimeClassName=nvidia",
                           "--set", "agent.driverRoot=/run/nvidia/driver", "--set", "agent.capabilities={SYS_ADMIN}",

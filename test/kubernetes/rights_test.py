@@ -4,6 +4,7 @@
     rights_test.py BERTH [Rights.test_...]
 """
 import os
+import time
 
 import rig
 from cluster import free_ports
@@ -340,6 +341,32 @@ class Rights(rig.Test):
                 (200, lambda: api.merge(NODE, {"spec": {"taints": [other, rejecting]}})),
                 (200, lambda: api.merge(NODE, {"spec": {"taints": [other]}})),
             ])
+
+    def test_annotations_of_gpus_stand_once_a_pod_has_a_node(self):
+        """Whoever asks: the administrator here. Other annotations change, and so do those of pods that wait."""
+        with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:
+            self.apply(r)
+            r.nodes(1)
+            r.namespace("team")
+            pods = "/api/v1/namespaces/team/pods"
+            for name, node in (("waits", None), ("runs", "node-0")):
+                spec = rig.pod_spec()
+                if node:
+                    spec["nodeName"] = node
+                r.api.post(pods, {"metadata": {"name": name, "annotations": {"gpu-fraction": "0.5"}}, "spec": spec})
+
+            def change(name, annotations):
+                return self.answer(lambda: r.api.merge(f"{pods}/{name}", {"metadata": {"annotations": annotations}}))
+
+            r.wait("the policy is in force", lambda: change("runs", {"gpu-fraction": str(time.time())}) == 422)
+            rows = [("runs", {"gpu-fraction": None}, 422), ("runs", {"gpu-fraction": "x"}, 422),
+                    ("runs", {"berth.dev/gpus": "0,1,2,3,4,5,6,7"}, 422), ("runs", {"gpu-memory": "1"}, 422),
+                    ("runs", {"gpu-fraction-num-devices": "8"}, 422), ("runs", {"a.io/b": "c"}, 200),
+                    ("runs", {"a.io/b": None}, 200), ("waits", {"gpu-fraction": "0.6"}, 200),
+                    ("waits", {"gpu-fraction": None, "gpu-memory": "1000"}, 200)]
+            for name, annotations, status in rows:
+                self.assertEqual(change(name, annotations), status, f"{name} {annotations}")
+            self.figure(f"{len(rows)} changes, as they should be")
 
     def test_the_controller_cannot_do_more(self):
         with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:

@@ -41,6 +41,18 @@ API server whom to trust.
 {{- if and .Values.webhook.enabled .Values.webhook.conversion (not .Values.webhook.certificateSecret) }}true{{ end }}
 {{- end }}
 
+{{/* Two servers of one pod on one port: the second would never start. A dict of the values' names and ports. */}}
+{{- define "berth.portsDiffer" -}}
+{{- $taken := dict }}
+{{- range $name, $port := . }}
+{{- $key := printf "%v" $port }}
+{{- if hasKey $taken $key }}
+{{- fail (printf "%s and %s are both %s: want a port for each" (get $taken $key) $name $key) }}
+{{- end }}
+{{- $_ := set $taken $key $name }}
+{{- end }}
+{{- end }}
+
 {{/* berth's own pods (the page asks agents), Prometheus, and the API server for `berth gpus`. */}}
 {{- define "berth.metricsReaders" -}}
 - podSelector:
