@@ -78,8 +78,13 @@ class Shipped(unittest.TestCase):
         self.assertEqual(len(policies), 7)
         for one in policies:
             self.assertEqual(one["spec"]["failurePolicy"], "Fail")
-            # Of berth's own accounts alone: nobody else's writes wait for them.
             conditions = [c["expression"] for c in one["spec"]["matchConditions"]]
+            if one["metadata"]["name"] == "berth-pod-gpus":  # everybody's, where annotations of a placed pod change
+                self.assertEqual(len(conditions), 2)
+                self.assertIn("nodeName", conditions[0])
+                self.assertIn("annotations", conditions[1])
+                continue
+            # Of berth's own accounts alone: nobody else's writes wait for them.
             account = one["metadata"]["name"].split("-")[1]
             self.assertEqual(conditions, [
                 f'request.userInfo.username == "system:serviceaccount:berth-system:berth-{account}"'])
