@@ -263,7 +263,7 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
     if (!workload.admission) return names || workload.pod_sets.size() == 1 ? &set : nullptr;
     int count = set.count;
     for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
-      if (a.name == set.name) count = std::max(count, a.count);
+      if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
     }
     int& taken = taken_[{at, i}];
     const bool fits = taken < count && asks_no_more(pod, set, *workload.admission);

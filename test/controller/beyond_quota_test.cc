@@ -97,6 +97,17 @@ TEST(BeyondQuota, AJobThatGrowsIsLetInAsItWasAdmitted) {
   EXPECT_EQ(rig.held("evil"), 1);
 }
 
+TEST(BeyondQuota, AJobThatWasAdmittedInPartGetsThatPart) {
+  TenantRig rig;
+  rig.job("evil", "j", 8, 1,
+          ", labels: {kueue.x-k8s.io/queue-name: lq}, annotations: "
+          "{kueue.x-k8s.io/job-min-parallelism: '1'}");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.world.merge(rig.job_path("evil", "j"), R"({"spec":{"parallelism":8}})");
+  rig.run(30 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
 TEST(BeyondQuota, AJobThatWasChangedWhileItWaitedAsksForWhatItIsNow) {
   TenantRig rig;
   rig.job("evil", "first", 4, 1);
