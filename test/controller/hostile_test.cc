@@ -103,7 +103,7 @@ class Mallory {
   Mallory(Rig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void act() {
-    switch (random_.below(8)) {
+    switch (random_.below(10)) {
       case 0:
         for (std::uint64_t n = 3 + random_.below(10); n > 0; --n) post_pod("");
         break;
@@ -121,12 +121,16 @@ class Mallory {
       case 4:
         annotate();
         break;
+      case 5:
+        grow();
+        break;
       default:
         post_pod("");
     }
   }
 
  private:
+  static std::string jobs() { return "/apis/batch/v1/namespaces/mallory/jobs"; }
   static std::string pods() { return "/api/v1/namespaces/mallory/pods"; }
   std::string node() { return "m-" + std::to_string(random_.below(4)); }
   std::string pick(std::initializer_list<const char*> all) {
@@ -157,12 +161,19 @@ class Mallory {
     }
     return "{" + out + "}";
   }
+  // A Job of the other, a Job or pod of his own.
   std::string owner() {
-    const auto job = rig_.get("/apis/batch/v1/namespaces/quiet/jobs/q0");
-    const std::string uid = job.status == 200 ? job.at("metadata.uid") : "0";
-    return fmt::format(R"([{{"apiVersion":"batch/v1","kind":"Job","name":"q0","uid":"{}",)"
+    const std::uint64_t whose = random_.below(3);
+    const std::string name = whose == 0   ? "q0"
+                             : whose == 1 ? fmt::format("j{}", random_.below(jobs_ + 1))
+                                          : fmt::format("m{}", random_.below(made_ + 1));
+    const auto found = rig_.get(whose == 0   ? "/apis/batch/v1/namespaces/quiet/jobs/q0"
+                                : whose == 1 ? jobs() + "/" + name
+                                             : pods() + "/" + name);
+    const std::string uid = found.status == 200 ? found.at("metadata.uid") : "0";
+    return fmt::format(R"([{{"apiVersion":"{}","kind":"{}","name":"{}","uid":"{}",)"
                        R"("controller":true,"blockOwnerDeletion":true}}])",
-                       uid);
+                       whose == 2 ? "v1" : "batch/v1", whose == 2 ? "Pod" : "Job", name, uid);
   }
 
   void post_pod(const std::string& where, std::uint64_t gpus = 1) {
@@ -187,7 +198,7 @@ class Mallory {
   }
   void post_job() {
     rig_.world.post(
-        "/apis/batch/v1/namespaces/mallory/jobs",
+        jobs(),
         fmt::format(
             R"({{"apiVersion":"batch/v1","kind":"Job","metadata":{{"name":"j{}","annotations":{},)"
             R"("labels":{}}},"spec":{{"parallelism":{},"completions":{},"template":{{"metadata":)"
@@ -196,6 +207,19 @@ class Mallory {
             R"({{"nvidia.com/gpu":{}}}}}}}]}}}}}}}})",
             jobs_++, annotations(), labels(), 1 + random_.below(4), 1 + random_.below(4),
             annotations(), random_.below(5)));
+  }
+  // More pods than his Job was let in with, or more GPUs for each while it waits.
+  void grow() {
+    if (jobs_ == 0) return;
+    const std::string job = jobs() + fmt::format("/j{}", random_.below(jobs_));
+    if (random_.below(2) == 0) {
+      rig_.world.merge(job, fmt::format(R"({{"spec":{{"parallelism":{}}}}})", random_.below(20)));
+      return;
+    }
+    rig_.world.call("PATCH", job,
+                    R"([{"op":"replace","path":"/spec/template/spec/containers/0/resources",)"
+                    R"("value":{"limits":{"nvidia.com/gpu":"4"}}}])",
+                    "application/json-patch+json");
   }
   void annotate() {
     const std::uint64_t pod = random_.below(made_ + 1);
@@ -223,6 +247,7 @@ void post_quiet_job(Rig& rig, int number) {
 // What must hold at every moment, whoever does what.
 void check_day(Rig& rig) {
   std::map<std::string, int> held;
+  int mallorys = 0;
   const auto list = rig.get("/api/v1/pods");
   for (const text::Value& pod : list.root().find("items")->items()) {
     const std::string_view ns = pod.find("metadata")->find("namespace")->string();
@@ -239,8 +264,13 @@ void check_day(Rig& rig) {
         pod.find("spec")->find("containers")->items()[0].find("resources")->find("limits");
     const text::Value* gpus = limits == nullptr ? nullptr : limits->find("nvidia.com/gpu");
     if (gpus == nullptr) continue;
-    held[std::string(node->string())] += std::atoi(std::string(gpus->string()).c_str());
+    const int count = std::atoi(std::string(gpus->string()).c_str());
+    held[std::string(node->string())] += count;
+    if (ns == "mallory" && pod.find("metadata")->find("deletionTimestamp") == nullptr) {
+      mallorys += count;
+    }
   }
+  EXPECT_LE(mallorys, 8) << "what his queue has";
   for (const auto& [node, gpus] : held) EXPECT_LE(gpus, 4) << node;
   const auto nodes = rig.get("/api/v1/nodes");
   for (const text::Value& node : nodes.root().find("items")->items()) {
