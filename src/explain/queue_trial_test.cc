@@ -209,10 +209,10 @@ TEST(QueueTrials, GiveWhatADecisionFromScratchGives) {
       victims += got.victims;
     }
   }
-  EXPECT_GT(started, 100);
-  EXPECT_GT(refused, 10);
-  EXPECT_GT(refused_at_once, 100);
-  EXPECT_GT(victims, 50);
+  EXPECT_GT(started, BERTH_TRIALS);
+  EXPECT_GT(refused, BERTH_TRIALS / 8);
+  EXPECT_GT(refused_at_once, BERTH_TRIALS);
+  EXPECT_GT(victims, BERTH_TRIALS / 2);
   EXPECT_LE(missed, 3);  // of 800: the change lets somebody else make room
 }
 

@@ -201,8 +201,8 @@ TEST(Trials, GiveWhatADecisionFromScratchGives) {
       EXPECT_EQ(quick, quick_from_scratch(trials, inputs, options, draft, *unit)) << where;
     }
   }
-  EXPECT_GT(started, 100);
-  EXPECT_GT(refused, 100);
+  EXPECT_GT(started, BERTH_TRIALS);
+  EXPECT_GT(refused, BERTH_TRIALS);
 }
 
 }  // namespace
