@@ -29,9 +29,9 @@ struct TlsFiles {
 };
 
 struct HttpServerOptions {
-  std::string name = "http";  // in metrics
+  std::string name = "http";          // in metrics
   std::string address = "127.0.0.1";  // "": every one of the machine, IPv6 and IPv4
-  std::uint16_t port = 0;  // 0: any free one
+  std::uint16_t port = 0;             // 0: any free one
   std::optional<TlsFiles> tls;
 
   std::size_t max_connections = 4'096;
