@@ -142,8 +142,8 @@ void Resolver::ask_as_now(const JobObject& job, const std::vector<std::size_t>& 
   model::PodSpec pod = *set.pod;
   pod.gpu = job.pod.spec.gpu;
   set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
-  set.count = job.parallel();
-  if (set.min_count > set.count) set.min_count = set.count;
+  // One that was let in with fewer pods before asks for all of them again.
+  set.count = set.min_count ? std::max(set.count, job.parallel()) : job.parallel();
 }
 
 template <class T>
