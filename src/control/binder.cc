@@ -89,7 +89,7 @@ void Binder::write(const std::string& pod) {
   where->since = loop_.monotonic().ticks_ns();
   const kube::Key key = pod_key(pod);
   writer_.add(
-      WriteClass::kBind,
+      WriteClass::kBind, key.ns,
       [key, body = binding_body(key.ns, key.name, *where)](kube::Client& client,
                                                            kube::Client::Done done) {
         return client.post(kube::resources::pods(), key, "binding", body, std::move(done));
@@ -123,7 +123,7 @@ void Binder::answered(const std::string& pod, const std::string& uid, const kube
 void Binder::look_again(const std::string& pod, const std::string& uid) {
   const kube::Key key = pod_key(pod);
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, key.ns,
       [key](kube::Client& client, kube::Client::Done done) {
         return client.get(kube::resources::pods(), key, std::move(done));
       },
@@ -186,7 +186,7 @@ bool Binder::send_away(const std::string& pod, std::string_view reason,
       "DisruptionTarget", "True", reason == "PreemptionByScheduler" ? reason : "TerminationByBerth",
       message, loop_.wall().now_ns());
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, key.ns,
       [key, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, body,
                             {.subresource = "status"}, std::move(done));
@@ -196,17 +196,18 @@ bool Binder::send_away(const std::string& pod, std::string_view reason,
 }
 
 void Binder::remove(const std::string& pod, const std::string& uid) {
+  const kube::Key key = pod_key(pod);
   writer_.add(
-      WriteClass::kAct,
-      [key = pod_key(pod), uid](kube::Client& client, kube::Client::Done done) {
+      WriteClass::kAct, key.ns,
+      [key, uid](kube::Client& client, kube::Client::Done done) {
         return client.remove(kube::resources::pods(), key, {.uid = uid}, std::move(done));
       },
-      [this, pod, uid](const kube::Answer& answer) {
+      [this, pod, uid, key](const kube::Answer& answer) {
         const bool gone = answer.not_found() || answer.conflict();
         if (!answer.ok() && !gone) return refused(pod, uid, answer);
         count_eviction();
         refused_.erase(pod);
-        if (gone) pods_.absorb_removed(pod_key(pod), uid);
+        if (gone) pods_.absorb_removed(key, uid);
       });
 }
 

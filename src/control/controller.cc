@@ -33,6 +33,7 @@ namespace {
 
 constexpr std::int64_t kTick = 1'000'000'000;
 constexpr std::int64_t kQueueClock = 10 * kTick;  // rules of time: back-offs, timeouts
+constexpr std::int64_t kLongPause = kTick / 4;    // after a cycle that was shorter than this
 constexpr int kMostRejections = 8;                // of one gang, then it waits as long as it may
 constexpr std::size_t kMostGroupsAtOnce = 100;
 
@@ -335,7 +336,8 @@ void Controller::State::rejected(const std::string& pod, const std::string& gang
 void Controller::State::want_cycle() {
   wanted = true;
   if (cycle_timer != 0) return;
-  const std::int64_t gap = std::max(options.min_cycle_gap_ns, 4 * last_took);
+  const std::int64_t pause = std::min(4 * last_took, std::max(last_took, kLongPause));
+  const std::int64_t gap = std::max(options.min_cycle_gap_ns, pause);
   const std::int64_t due = std::max(last_end + gap, paused_until);
   cycle_timer = loop.after(std::max<std::int64_t>(0, due - now()), [this] {
     cycle_timer = 0;
@@ -669,7 +671,7 @@ void Controller::State::keep_groups() {
           group_status_patch(resource.group, object->root(), counts, loop.wall().now_ns());
       if (patch.empty()) continue;
       writer.add(
-          WriteClass::kStatus,
+          WriteClass::kStatus, key.ns,
           [&resource, key, patch = std::move(patch)](kube::Client& c, kube::Client::Done done) {
             return c.patch(resource, key, kube::PatchType::kMerge, patch, {.subresource = "status"},
                            std::move(done));

@@ -70,7 +70,7 @@ void Finalizers::tick() {
     if (due.writing || now < due.not_before) continue;
     due.writing = true;
     writer_.add(
-        WriteClass::kAct,
+        WriteClass::kAct, due.key.ns,
         [key = due.key, patch = release_patch(due.uid)](kube::Client& client,
                                                         kube::Client::Done done) {
           return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, patch, {},

@@ -33,7 +33,7 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
   std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
   std::string body = event_body(about, name, type, reason, action, note, loop_.wall().now_ns());
   const std::string ns = about.ns.empty() ? "default" : about.ns;
-  writer_.add(WriteClass::kTell,
+  writer_.add(WriteClass::kTell, ns,
               [ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
                 return client.create(kube::resources::events(), ns, body, {}, std::move(done));
               },
@@ -56,7 +56,7 @@ void Notices::waits(const std::string& pod, const std::string& uid, std::string_
   const std::size_t slash = pod.find('/');
   const kube::Key key{pod.substr(0, slash), pod.substr(slash + 1)};
   writer_.add(
-      WriteClass::kTell,
+      WriteClass::kTell, key.ns,
       [key, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, body,
                             {.subresource = "status"}, std::move(done));

@@ -175,7 +175,7 @@ void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& nam
                          std::string body) {
   const std::string key = "make|" + spec.ns + '/' + name;
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, spec.ns,
       [ns = spec.ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
         return client.create(kube::resources::workloads(), ns, body, {}, std::move(done));
       },
@@ -234,7 +234,7 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
     const std::string& first = spec.pod_sets[i].pods.front();
     const kube::Key pod{spec.ns, first.substr(first.find('/') + 1)};
     writer_.add(
-        WriteClass::kAct,
+        WriteClass::kAct, pod.ns,
         [pod](kube::Client& client, kube::Client::Done done) {
           return client.get(kube::resources::pods(), pod, std::move(done));
         },
@@ -265,7 +265,7 @@ void QueueKeeper::write_status(const kube::Key& at, std::string patch,
   const std::string key = "status|" + at.to_string();
   busy_.insert(key);
   writer_.add(
-      kind,
+      kind, at.ns,
       [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch,
                             {.subresource = "status"}, std::move(done));
@@ -348,7 +348,7 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
   const std::string key = "status|" + at.to_string();
   if (!busy_.insert(key).second) return;
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, at.ns,
       [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
                             std::move(done));
@@ -448,7 +448,7 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   // More than a status can carry goes first: without its places a restart would give them away.
   busy_.insert("status|" + s.name);
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, s.object->key.ns,
       [at = s.object->key, patch = annotation_patch(objects::kSeatsAnnotation, seats)](
           kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
@@ -598,7 +598,7 @@ void QueueKeeper::forget_start(const Subject& s) {
   const std::string key = "job|" + s.job->key.to_string();
   if (!busy_.insert(key).second) return;
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, s.job->key.ns,
       [at = s.job->key](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge,
                             R"({"status":{"startTime":null}})", {.subresource = "status"},
@@ -621,7 +621,7 @@ void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_vie
   notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
                  "Admitting", note);
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, s.job->key.ns,
       [at = s.job->key, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch, {},
                             std::move(done));
@@ -677,7 +677,7 @@ void QueueKeeper::keep_pods(Subject& s) {
       const std::string key = "gate|" + name;
       if (admitted == nullptr || !busy_.insert(key).second) continue;
       writer_.add(
-          WriteClass::kAct,
+          WriteClass::kAct, live->ns,
           [at = kube::Key{live->ns, live->name},
            patch = pod_start_patch(*admitted, flavors_of(*admitted))](kube::Client& client,
                                                                       kube::Client::Done done) {

@@ -51,7 +51,7 @@ void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
     const kube::Resource& resource =
         write.cluster_queue ? kube::resources::cluster_queues() : kube::resources::local_queues();
     writer_.add(
-        WriteClass::kStatus,
+        WriteClass::kStatus, write.at.ns,
         [&resource, at = write.at, patch = std::move(write.patch)](kube::Client& client,
                                                                    kube::Client::Done done) {
           return client.patch(resource, at, kube::PatchType::kMerge, patch,

@@ -246,7 +246,7 @@ void Rejections::remove(const react::PodToDelete& pod) {
   const std::size_t slash = pod.name.find('/');
   const kube::Key key{pod.name.substr(0, slash), pod.name.substr(slash + 1)};
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, key.ns,
       [key, uid = pod.uid](kube::Client& client, kube::Client::Done done) {
         return client.remove(kube::resources::pods(), key, {.uid = uid}, std::move(done));
       },
@@ -261,7 +261,7 @@ void Rejections::remove(const react::PodToDelete& pod) {
 
 void Rejections::taint(const std::string& node, bool on, int level) {
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, "",
       [node](kube::Client& client, kube::Client::Done done) {
         return client.get(kube::resources::nodes(), {"", node}, std::move(done));
       },
@@ -304,7 +304,7 @@ void Rejections::write_taints(const std::string& node, const Value& object, bool
   out.end_object();
   out.end_object();
   writer_.add(
-      WriteClass::kAct,
+      WriteClass::kAct, "",
       [node, body = std::move(out).take()](kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::nodes(), {"", node}, kube::PatchType::kMerge, body, {},
                             std::move(done));

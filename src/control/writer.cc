@@ -34,8 +34,8 @@ Writer::~Writer() {
   for (const kube::Call call : calls_) client_.cancel(call);
 }
 
-void Writer::add(WriteClass kind, Send send, Done done) {
-  queues_[index(kind)].push_back({std::move(send), std::move(done)});
+void Writer::add(WriteClass kind, std::string_view ns, Send send, Done done) {
+  queues_[index(kind)].push(ns, {std::move(send), std::move(done)});
   pump();
 }
 
@@ -62,9 +62,7 @@ void Writer::pump() {
         clear();
         break;
       }
-      Write write = std::move(queues_[kind].front());
-      queues_[kind].pop_front();
-      start(kind, std::move(write));
+      start(kind, queues_[kind].pop());
     }
   }
   pumping_ = false;

@@ -1,4 +1,5 @@
-// Writes on their way to the API server: so many at once, bindings first, none without the lead.
+// Writes on their way to the API server: so many at once, bindings first, namespaces in turn, none
+// without the lead.
 //
 // Each write is asked for leadership right before it is sent; what waits when the lead is lost is
 // dropped. Answers come to done(), unless the Writer is gone. On the loop's thread.
@@ -6,13 +7,13 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
 #include <set>
-#include <string>
+#include <string_view>
 
 #include "base/clock.h"
 #include "base/metrics.h"
+#include "base/turns.h"
 #include "kube/client.h"
 
 namespace berth::control {
@@ -36,7 +37,8 @@ class Writer {
   Writer(const Writer&) = delete;
   Writer& operator=(const Writer&) = delete;
 
-  void add(WriteClass kind, Send send, Done done);
+  // ns: whose object it is; "" of the cluster's own.
+  void add(WriteClass kind, std::string_view ns, Send send, Done done);
   void clear();  // what waits is dropped; what is sent is answered
 
   std::size_t waiting() const;
@@ -62,7 +64,7 @@ class Writer {
   kube::Client& client_;
   std::function<bool()> leading_;
   std::size_t max_at_once_;
-  std::array<std::deque<Write>, kKinds> queues_;
+  std::array<Turns<Write>, kKinds> queues_;
   std::array<std::size_t, kKinds> under_way_{};
   std::array<Counter, kKinds> sent_;
   Counter failures_;
