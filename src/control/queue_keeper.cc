@@ -715,6 +715,21 @@ void QueueKeeper::finish_pods(Subject& s) {
 
 // ---- places ----
 
+namespace {
+
+// A place has the devices for what its workload's pods ask for. Whoever names the workload's owner
+// and asks for other ones has none here.
+bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
+  if (pod.gpu != place.pod.gpu) return false;
+  return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
+    if (asked.first.find('/') == std::string::npos) return true;
+    const auto held = place.pod.requests.find(asked.first);
+    return held != place.pod.requests.end() && asked.second <= held->second;
+  });
+}
+
+}  // namespace
+
 std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
   std::vector<std::pair<std::string, Assumed>> out;
   const std::int64_t now = loop_.monotonic().ticks_ns();
@@ -745,7 +760,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
       const Reservation::Place* best = nullptr;
       for (const Reservation::Place& place : reservation.places) {
-        if (!place.taken_by.empty()) continue;
+        if (!place.taken_by.empty() || !is_for(place, pod.body->object.spec)) continue;
         if (place.pod.name == pod.name) {
           best = &place;
           break;

@@ -231,17 +231,21 @@ void Resolver::hold(model::PodSpec& pod) {
   if (kueue_gated_.contains(qualified(pod.ns, pod.name))) pod.gated = false;
 }
 
-// Whether the pod asks for no more of what a queue counts by devices than the pods that the set was
-// admitted for. Other resources may differ: sidecars and defaults come later.
+// Whether the pod asks for no more of what a queue counts by devices than the pods that the set is
+// made of, or was admitted for. Other resources may differ: sidecars and defaults come later.
 bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
-                            const model::AdmissionSpec& admission) const {
-  const auto admitted = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
-                                     [&](const auto& s) { return s.name == set.name; });
+                            const std::optional<model::AdmissionSpec>& admission) const {
+  const model::PodSetAdmission* admitted = nullptr;
+  if (admission) {
+    for (const model::PodSetAdmission& a : admission->pod_sets) {
+      if (a.name == set.name) admitted = &a;
+    }
+  }
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
     if (resource.find('/') == std::string::npos) continue;
     const auto asked = set.requests.find(resource);
     std::int64_t most = asked == set.requests.end() ? 0 : asked->second;
-    if (admitted != admission.pod_sets.end() && admitted->count > 0) {
+    if (admitted != nullptr && admitted->count > 0) {
       const auto used = admitted->usage.find(resource);
       if (used != admitted->usage.end()) most = std::max(most, used->second / admitted->count);
     }
@@ -260,13 +264,16 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
   for (std::size_t i = 0; i < workload.pod_sets.size(); ++i) {
     model::PodSetSpec& set = workload.pod_sets[i];
     if (names && workload.pod_sets.size() > 1 && label->second != set.name) continue;
-    if (!workload.admission) return names || workload.pod_sets.size() == 1 ? &set : nullptr;
+    if (!workload.admission) {
+      const bool one = names || workload.pod_sets.size() == 1;
+      return one && (bound || asks_no_more(pod, set, workload.admission)) ? &set : nullptr;
+    }
     int count = set.count;
     for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
       if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
     }
     int& taken = taken_[{at, i}];
-    const bool fits = taken < count && asks_no_more(pod, set, *workload.admission);
+    const bool fits = taken < count && asks_no_more(pod, set, workload.admission);
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
     if (!pod.terminating) ++taken;
     return &set;

@@ -84,7 +84,7 @@ class Resolver {
   void queue_job(Found<JobObject>& job, const std::string& queue, const std::string& replaces = {});
   void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
-                    const model::AdmissionSpec& admission) const;
+                    const std::optional<model::AdmissionSpec>& admission) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();

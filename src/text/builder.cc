@@ -5,6 +5,7 @@
 #include <string>
 
 #include "text/escape.h"
+#include "text/members.h"
 
 namespace berth::text {
 
@@ -79,7 +80,12 @@ void Builder::check_duplicates(std::size_t first) {
   }
   sorted_.clear();
   for (std::size_t i = 0; i < count; ++i) sorted_.emplace_back(members[i].key, first + i);
-  std::sort(sorted_.begin(), sorted_.end());
+  const auto by_key = [](const auto& a, const auto& b) {
+    return a.first == b.first ? a.second < b.second : shorter_first(a.first, b.first);
+  };
+  if (!std::is_sorted(sorted_.begin(), sorted_.end(), by_key)) {
+    std::sort(sorted_.begin(), sorted_.end(), by_key);
+  }
   std::size_t earliest = members_.size();
   for (std::size_t i = 1; i < count; ++i) {
     if (sorted_[i - 1].first == sorted_[i].first) earliest = std::min(earliest, sorted_[i].second);

@@ -415,8 +415,8 @@ std::string operation_name(std::size_t index, const Value& operation) {
 void merge_into(Builder& out, const Value& target, const Value& patch) {
   if (out.failed()) return;
   if (!patch.is_object()) return out.deep_copy(patch);
-  const MemberIndex changes(patch);
-  const MemberIndex existing(target);
+  MemberIndex changes(patch);
+  MemberIndex existing(target);
   out.begin_object(target.is_object() ? target.line() : patch.line());
   for (const Member& member : target.members()) {
     const Value* change = changes.find(member.key);

@@ -88,6 +88,21 @@ TEST(BeyondQuota, PodsThatNameAnAdmittedOwnerHaveItsRoomAndNoMore) {
   EXPECT_EQ(rig.held("evil"), 1);
 }
 
+// The places that were chosen for a Job's pods are taken as its pods come.
+TEST(BeyondQuota, PodsThatNameAnOwnerWhoWaitsDoNotTakeItsPlacesForMore) {
+  TenantRig rig;
+  rig.job("evil", "before", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 30 * kSecond));
+  rig.job("evil", "j", 4, 1);
+  rig.run(5 * kSecond);
+  for (int i = 0; i < 3; ++i) rig.owned_pod(fmt::format("p{}", i), "Job", "j", 4);
+  rig.remove("/apis/batch/v1/namespaces/evil/jobs/before");
+  for (int second = 0; second < 30; ++second) {
+    rig.run(kSecond);
+    EXPECT_LE(rig.held("evil"), 4) << "after " << second << " s";
+  }
+}
+
 TEST(BeyondQuota, AJobThatGrowsIsLetInAsItWasAdmitted) {
   TenantRig rig;
   rig.job("evil", "j", 1, 1);

@@ -35,7 +35,7 @@ void resource_defaults(Fields& fields, const Place& place, Draft& draft) {
   std::vector<Member> all;
   if (requests != nullptr) all.assign(requests->members().begin(), requests->members().end());
   const std::size_t given = all.size();
-  const text::MemberIndex asked(requests == nullptr ? Value() : *requests);
+  text::MemberIndex asked(requests == nullptr ? Value() : *requests);
   for (const Member& limit : limits->members()) {
     if (asked.find(limit.key) == nullptr) all.push_back(limit);
   }

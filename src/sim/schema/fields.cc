@@ -301,12 +301,14 @@ class FieldCompare {
   }
 
   void objects(const Schema* schema, const Value* from, const Value* to, FieldChanges& out) {
-    const text::MemberIndex old(from == nullptr ? Value() : *from);
-    const text::MemberIndex now(to == nullptr ? Value() : *to);
+    text::MemberIndex old(from == nullptr ? Value() : *from);
+    text::MemberIndex now(to == nullptr ? Value() : *to);
     if (from != nullptr) {
       for (const Member& member : from->members()) {
-        child(member_schema(schema, member.key), pool_.field(member.key), &member.value,
-              now.find(member.key), out);
+        const Value* other = now.find(member.key);
+        if (other != nullptr && same_leaf(member.value, *other)) continue;
+        child(member_schema(schema, member.key), pool_.field(member.key), &member.value, other,
+              out);
       }
     }
     if (to == nullptr) return;
@@ -317,25 +319,45 @@ class FieldCompare {
     }
   }
 
-  std::map<std::string_view, const Value*> by_step(const Schema& schema, const Value* list) {
-    std::map<std::string_view, const Value*> out;
+  static bool same_leaf(const Value& a, const Value& b) {
+    return a.kind() == b.kind() && !a.is_object() && !a.is_array() && text::equal(a, b);
+  }
+
+  // In an order of their own; of those with one step the first.
+  using Steps = std::vector<std::pair<std::string_view, const Value*>>;
+  Steps by_step(const Schema& schema, const Value* list) {
+    Steps out;
     if (list == nullptr) return out;
+    out.reserve(list->size());
     for (const Value& item : list->items()) {
       const std::string_view step = item_step(schema, item, pool_);
-      if (!step.empty()) out.emplace(step, &item);
+      if (!step.empty()) out.emplace_back(step, &item);
     }
+    const auto before = [](const auto& a, const auto& b) {
+      return text::shorter_first(a.first, b.first);
+    };
+    if (!std::is_sorted(out.begin(), out.end(), before)) {
+      std::stable_sort(out.begin(), out.end(), before);
+    }
+    const auto same = [](const auto& a, const auto& b) { return a.first == b.first; };
+    out.erase(std::unique(out.begin(), out.end(), same), out.end());
     return out;
   }
 
   void lists(const Schema& schema, const Value* from, const Value* to, FieldChanges& out) {
-    const auto old = by_step(schema, from);
-    const auto now = by_step(schema, to);
-    for (const auto& [step, item] : old) {
-      const auto other = now.find(step);
-      child(schema.items, step, item, other == now.end() ? nullptr : other->second, out);
-    }
-    for (const auto& [step, item] : now) {
-      if (!old.contains(step)) child(schema.items, step, nullptr, item, out);
+    const Steps old = by_step(schema, from), now = by_step(schema, to);
+    for (auto o = old.begin(), n = now.begin(); o != old.end() || n != now.end();) {
+      if (n == now.end() || (o != old.end() && text::shorter_first(o->first, n->first))) {
+        child(schema.items, o->first, o->second, nullptr, out);
+        ++o;
+      } else if (o == old.end() || o->first != n->first) {
+        child(schema.items, n->first, nullptr, n->second, out);
+        ++n;
+      } else {
+        child(schema.items, o->first, o->second, n->second, out);
+        ++o;
+        ++n;
+      }
     }
   }
 

@@ -3,6 +3,8 @@
 #include <map>
 #include <optional>
 #include <set>
+#include <span>
+#include <utility>
 
 #include "sim/schema/edit.h"
 #include "sim/schema/node.h"
@@ -31,30 +33,67 @@ std::string identity_by(const Value& item, std::string_view key) {
 class Places {
  public:
   Places(std::span<const Value> list, std::string_view key) : key_(key) {
-    for (std::size_t i = 0; i < list.size(); ++i) add(list[i], i);
+    made_.reserve(list.size());
+    for (std::size_t i = 0; i < list.size(); ++i) {
+      std::string identity = identity_by(list[i], key_);
+      if (!identity.empty()) made_.push_back({std::move(identity), i});
+    }
+    const auto before = [](const Place& a, const Place& b) {
+      return a.identity == b.identity ? a.at < b.at : text::shorter_first(a.identity, b.identity);
+    };
+    if (!std::is_sorted(made_.begin(), made_.end(), before)) {
+      std::sort(made_.begin(), made_.end(), before);
+    }
   }
 
   void add(const Value& item, std::size_t place) {
     std::string identity = identity_by(item, key_);
-    if (!identity.empty()) places_[std::move(identity)].push_back(place);
+    if (!identity.empty()) added_[std::move(identity)].push_back(place);
   }
   // The first of those that are like it; nothing: none is.
-  std::optional<std::size_t> first(const Value& like) const {
-    const auto found = places_.find(identity_by(like, key_));
-    if (found == places_.end()) return std::nullopt;
+  std::optional<std::size_t> first(const Value& like) {
+    const std::string identity = identity_by(like, key_);
+    if (const auto made = find(identity); made != made_.end() && !made->taken) return made->at;
+    const auto found = added_.find(identity);
+    if (found == added_.end()) return std::nullopt;
     return found->second.front();
   }
   std::vector<std::size_t> take(const Value& like) {
-    const auto found = places_.find(identity_by(like, key_));
-    if (found == places_.end()) return {};
-    std::vector<std::size_t> out = std::move(found->second);
-    places_.erase(found);
+    const std::string identity = identity_by(like, key_);
+    std::vector<std::size_t> out;
+    for (auto it = find(identity); it != made_.end() && it->identity == identity; ++it) {
+      if (!std::exchange(it->taken, true)) out.push_back(it->at);
+    }
+    if (const auto found = added_.find(identity); found != added_.end()) {
+      out.insert(out.end(), found->second.begin(), found->second.end());
+      added_.erase(found);
+    }
     return out;
   }
 
  private:
+  struct Place {
+    std::string identity;
+    std::size_t at;
+    bool taken = false;
+  };
+  std::vector<Place>::iterator find(const std::string& identity) {
+    if (next_ < made_.size() && made_[next_].identity == identity &&
+        (next_ == 0 || made_[next_ - 1].identity != identity)) {
+      return made_.begin() + static_cast<std::ptrdiff_t>(next_++);
+    }
+    const auto it = std::lower_bound(
+        made_.begin(), made_.end(), identity,
+        [](const Place& a, const std::string& b) { return text::shorter_first(a.identity, b); });
+    if (it == made_.end() || it->identity != identity) return made_.end();
+    next_ = static_cast<std::size_t>(it - made_.begin()) + 1;
+    return it;
+  }
+
   std::string_view key_;
-  std::map<std::string, std::vector<std::size_t>> places_;
+  std::vector<Place> made_;  // in order
+  std::size_t next_ = 0;     // after the one found last: who asks, often asks in order
+  std::map<std::string, std::vector<std::size_t>> added_;
 };
 
 class StrategicMerge {
@@ -154,7 +193,7 @@ class StrategicMerge {
       if (!member.key.starts_with(kDeletes)) continue;
       Value* list = out.find(member.key.substr(kDeletes.size()));
       if (list == nullptr || !member.value.is_array()) continue;
-      const Places gone(member.value.items(), {});
+      Places gone(member.value.items(), {});
       std::vector<Value> kept;
       for (const Value& item : list->items()) {
         if (!gone.first(item)) kept.push_back(item);
@@ -249,8 +288,7 @@ class StrategicMerge {
   // live has both that way round.
   Value in_order(const std::vector<Value>& items, const Value& order, const Value& live,
                  std::string_view key) {
-    const Places ordered(order.items(), key);
-    const Places before(live.items(), key);
+    Places ordered(order.items(), key);
     const std::size_t absent = live.items().size();
     std::vector<std::pair<std::size_t, Value>> named;
     std::vector<Value> others;
@@ -263,9 +301,14 @@ class StrategicMerge {
     }
     std::stable_sort(named.begin(), named.end(),
                      [](const auto& a, const auto& b) { return a.first < b.first; });
+    Places before(others.empty() ? std::span<const Value>() : live.items(), key);
     std::vector<Value> out;
     std::size_t next = 0;
     for (const auto& [rank, item] : named) {
+      if (next == others.size()) {
+        out.push_back(item);
+        continue;
+      }
       const auto place = before.first(item);
       while (next < others.size() && place &&
              before.first(others[next]).value_or(absent) < *place) {

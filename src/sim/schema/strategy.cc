@@ -34,7 +34,7 @@ bool counts_as_nothing(const Value& value) {
 bool same_meaning(const Value& a, const Value& b) {
   if (counts_as_nothing(a) && counts_as_nothing(b)) return true;
   if (a.is_object() && b.is_object()) {
-    const text::MemberIndex in_a(a), in_b(b);
+    text::MemberIndex in_a(a), in_b(b);
     for (const Member& member : a.members()) {
       const Value* other = in_b.find(member.key);
       if (!same_meaning(member.value, other == nullptr ? Value() : *other)) return false;

@@ -73,7 +73,7 @@ void check_amounts(const Value& resources, std::string_view which, Path& path, C
 void check_resources(const Value& resources, const PodNames& names, Path& path, Causes& out) {
   check_amounts(resources, "limits", path, out);
   check_amounts(resources, "requests", path, out);
-  const text::MemberIndex limits(at(resources, "limits"));
+  text::MemberIndex limits(at(resources, "limits"));
   for (const Member& request : at(resources, "requests").members()) {
     const Value* limit = limits.find(request.key);
     if (limit == nullptr) {

@@ -58,7 +58,7 @@ void gates_only_deleted(const Value& live, const Value& spec, Causes& out) {
 Value without_gated_changes(const Value& live, const Value& spec, Draft& draft, Causes& out) {
   Value changed = spec;
   if (at(live, "schedulingGates").size() == 0) return changed;
-  const text::MemberIndex selector(at(spec, "nodeSelector"));
+  text::MemberIndex selector(at(spec, "nodeSelector"));
   for (const Member& label : at(live, "nodeSelector").members()) {
     const Value* now = selector.find(label.key);
     if (now == nullptr || !text::equal(*now, label.value)) {
