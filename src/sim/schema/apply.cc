@@ -4,6 +4,7 @@
 #include <map>
 
 #include "sim/schema/fields.h"
+#include "text/members.h"
 
 namespace berth::sim {
 namespace {
@@ -355,9 +356,9 @@ Status check_config(const Schema* schema, const Value& value, Path& path, FieldP
   for (std::size_t i = 0; const Value& item : value.items()) {
     std::string_view missing;
     const std::string_view step = item_step(*schema, item, pool, &missing);
-    const std::string place = "." + path.text() + ": element " + std::to_string(i);
     if (step.empty()) {
-      return invalid(place + ": associative list with keys has an element that omits key field " +
+      return invalid("." + path.text() + ": element " + std::to_string(i) +
+                     ": associative list with keys has an element that omits key field " +
                      go_quote(missing) + " (and doesn't have default value)");
     }
     seen.push_back(step);
@@ -366,7 +367,9 @@ Status check_config(const Schema* schema, const Value& value, Path& path, FieldP
     BERTH_CHECK(check_config(schema->items, item, path, pool));
     path.back(mark);
   }
-  std::sort(seen.begin(), seen.end());
+  if (!std::is_sorted(seen.begin(), seen.end(), text::shorter_first)) {
+    std::sort(seen.begin(), seen.end(), text::shorter_first);
+  }
   const auto twice = std::adjacent_find(seen.begin(), seen.end());
   if (twice != seen.end()) {
     std::vector<std::string> words;
