@@ -17,6 +17,7 @@
 #include "app/log_lines.h"
 #include "app/plain_server.h"
 #include "app/signals.h"
+#include "base/bug_report.h"
 #include "base/run_loop.h"
 #include "host/host.h"
 #include "kube/config.h"
@@ -336,6 +337,7 @@ class AgentRun {
   StreamSink sink_;
   Logger log_;
   MetricsRegistry metrics_;
+  BugReporter bugs_{log_, metrics_};
   Random random_{static_cast<std::uint64_t>(::getpid())};
   RunLoop loop_;
   StopSignals signals_;

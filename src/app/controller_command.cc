@@ -21,6 +21,7 @@
 #include "app/webhook_conversion.h"
 #include "app/webhook_server.h"
 #include "app/why_objects.h"
+#include "base/bug_report.h"
 #include "base/run_loop.h"
 #include "control/controller.h"
 #include "control/file_log.h"
@@ -414,6 +415,7 @@ class ControllerRun {
   StreamSink sink_;
   Logger log_;
   MetricsRegistry metrics_;
+  BugReporter bugs_{log_, metrics_};
   Random random_{static_cast<std::uint64_t>(::getpid())};
   RunLoop loop_;
   StopSignals signals_;

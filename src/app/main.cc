@@ -5,10 +5,13 @@
 #include <iostream>
 #include <map>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "app/cli.h"
 #include "app/complete.h"
+#include "app/log_lines.h"
+#include "base/bug_report.h"
 #include "base/crash_point.h"
 #include "base/system_clock.h"
 
@@ -57,14 +60,21 @@ int main(int argc, char** argv) {
                                 .environment = environment_of(environ),
                                 .program = plugin ? "kubectl berth" : "berth",
                                 .rows = window_rows};
-  // For tests alone: where to die as of kill -9.
-  if (const auto at = terminal.environment.find("BERTH_CRASH_AT");
-      at != terminal.environment.end()) {
-    if (const berth::Status set = berth::set_crash_at(at->second); !set.ok()) {
-      std::cerr << "berth: BERTH_CRASH_AT: " << set.error().to_string() << "\n";
+  // For tests alone: where to die as of kill -9, or to meet a bug.
+  for (const auto& [variable, set] : {std::pair("BERTH_CRASH_AT", &berth::set_crash_at),
+                                      std::pair("BERTH_BUG_AT", &berth::set_bug_at)}) {
+    const auto at = terminal.environment.find(variable);
+    if (at == terminal.environment.end()) continue;
+    if (const berth::Status done = set(at->second); !done.ok()) {
+      std::cerr << "berth: " << variable << ": " << done.error().to_string() << "\n";
       return 2;
     }
   }
+  // What this program gets wrong it survives, and says so; long-running commands count it as well.
+  berth::app::StreamSink sink(std::cerr);
+  const berth::Logger log(sink, wall);
+  berth::MetricsRegistry metrics;
+  const berth::BugReporter bugs(log, metrics);
   const int code = berth::app::run_command(arguments, terminal);
   std::cout.flush();
   if (!std::cout) {

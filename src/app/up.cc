@@ -13,6 +13,7 @@
 #include "app/log_lines.h"
 #include "app/signals.h"
 #include "app/words.h"
+#include "base/bug_report.h"
 #include "text/escape.h"
 #include "text/rfc3339.h"
 
@@ -190,6 +191,7 @@ class UpRun {
   StreamSink sink_;
   Logger log_;
   MetricsRegistry metrics_;
+  BugReporter bugs_{log_, metrics_};
   RunLoop loop_;
   StopSignals signals_;
   ScratchFolder scratch_;

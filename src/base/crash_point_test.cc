@@ -30,5 +30,15 @@ TEST(CrashPointDeathTest, KillsAtTheCountedPassageOfItsNameAlone) {
   EXPECT_EXIT(go(2), testing::ExitedWithCode(0), "");
 }
 
+TEST(CrashPointDeathTest, ABugIsMetWhereItWasAskedFor) {
+  GTEST_FLAG_SET(death_test_style, "threadsafe");
+  EXPECT_DEATH(
+      {
+        if (!set_bug_at("a").ok()) std::exit(9);
+        BERTH_CRASH_POINT("a");
+      },
+      "crash_point_test.cc:[0-9]+: bug: a bug was asked for");
+}
+
 }  // namespace
 }  // namespace berth

@@ -7,6 +7,8 @@
 #include <cstring>
 #include <utility>
 
+#include "base/crash_point.h"
+
 namespace berth::serve {
 namespace {
 
@@ -167,6 +169,7 @@ void HttpConnection::hand_out(ParsedRequest parsed) {
                     Phase::kWaiting,
                     {}});
   if (!parsed.keep_alive) last_ = true;
+  BERTH_CRASH_POINT("http-request");
   host_.handler(std::move(parsed.request), std::move(exchange));
 }
 

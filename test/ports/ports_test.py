@@ -53,14 +53,15 @@ def wait(what, holds, child=None):
 class Program:
     """A process of ours with ports by name; tls: those of them that speak it."""
 
-    def __init__(self, arguments, ports, tls=(), descriptors=None):
+    def __init__(self, arguments, ports, tls=(), descriptors=None, bug_at=None):
         def limited():
             if descriptors:
                 resource.setrlimit(resource.RLIMIT_NOFILE, (descriptors, descriptors))
         self.ports, self.tls = ports, tls
         self.log = tempfile.TemporaryFile()
+        environment = dict(os.environ, **({"BERTH_BUG_AT": bug_at} if bug_at else {}))
         self.child = subprocess.Popen([BERTH, *arguments], stdin=subprocess.DEVNULL, stdout=self.log, stderr=self.log,
-                                      preexec_fn=limited)
+                                      preexec_fn=limited, env=environment)
 
     def connect(self, name, from_address="127.0.0.1", speaking=True):
         s = socket.create_connection(("127.0.0.1", self.ports[name]), timeout=20, source_address=(from_address, 0))
@@ -90,6 +91,14 @@ class Program:
         if body:
             head += f"Content-Length: {len(body)}\r\n"
         return self.send(name, head.encode() + b"\r\n" + body, **more)
+
+    def read(self, name):
+        with self.connect(name) as s:
+            s.sendall(f"GET {NAMES[name]} HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\n".encode())
+            return b"".join(iter(lambda: s.recv(65536), b"")).decode()
+
+    def logged(self):
+        return os.pread(self.log.fileno(), 1 << 20, 0).decode(errors="replace")
 
     def rss_mb(self):
         with open(f"/proc/{self.child.pid}/status", encoding="ascii") as f:
@@ -170,9 +179,10 @@ class Ports(unittest.TestCase):
         cls.addClassCleanup(folder.cleanup)
         path = folder.name
         cls.kubeconfig = os.path.join(path, "kubeconfig")
-        cls.up = cls.start(["up", "--in-memory", "--gpus", "8", "--kubeconfig", cls.kubeconfig], {})
+        cls.up = cls.start(["up", "--in-memory", "--gpus", "8", "--kubeconfig", cls.kubeconfig], {},
+                           bug_at="http-request:5")
         wait("berth up is ready", lambda: os.path.exists(cls.kubeconfig), cls.up.child)
-        cls.controller = cls.start_controller()
+        cls.controller = cls.start_controller(bug_at="http-request")
         fleet = os.path.join(path, "fleet.yaml")
         with open(fleet, "w", encoding="utf-8") as f:
             json.dump({"pools": [{"name": "node", "count": 1, "model": "NVIDIA-H100-80GB-HBM3", "gpus": 8}]}, f)
@@ -180,7 +190,7 @@ class Ports(unittest.TestCase):
         cls.agent = cls.start(["agent", "--source", f"sim={fleet}", "--node-name", "node-0", "--kubelet-dir", path,
                                "--cdi-dir", path, "--state-dir", os.path.join(path, "state"),
                                "--metrics", f"127.0.0.1:{metrics}", "--health", f"127.0.0.1:{health}"],
-                              {"metrics": metrics, "health": health})
+                              {"metrics": metrics, "health": health}, bug_at="http-request")
         wait("the agent is served", lambda: cls.agent.ask("health") == 200, cls.agent.child)
 
     @classmethod
@@ -205,6 +215,17 @@ class Ports(unittest.TestCase):
         begin = time.monotonic()
         self.assertEqual(program.ask("health"), 200, what)
         self.assertLess(time.monotonic() - begin, 1, what)
+
+    def test_a_mistake_of_the_program_is_survived(self):
+        """Each of them met one at its first requests, logged it with its place, counts it, and is there for the others' tests."""
+        for program in (self.up, self.controller, self.agent):
+            with self.subTest(program=program.child.args[1]):
+                wait("a request came", lambda: "bug survived" in program.logged(), program.child)
+                self.assertRegex(program.logged(), r"bug survived.*serve/http_connection\.cc:\d+")
+                self.assertIsNone(program.child.poll())
+                if program.ports:
+                    self.assertRegex(program.read("metrics"),
+                                     r'berth_bug_total\{site="serve/http_connection\.cc:\d+"\} 1\n')
 
     def test_unfinished_requests(self):
         """60 of them took a controller from 96 to 2,247 MB in 6 s."""
