@@ -54,7 +54,7 @@ struct Options {
   bool lp = true;
 };
 
-std::vector<std::string> split(const std::string& text, char separator) {
+std::vector<std::string> parts_of(const std::string& text, char separator) {
   std::vector<std::string> parts;
   size_t from = 0;
   while (from <= text.size()) {
@@ -79,8 +79,8 @@ uint64_t parse_number(const std::string& option, const std::string& text, uint64
 
 std::vector<uint64_t> parse_seeds(const std::string& text) {
   std::vector<uint64_t> seeds;
-  for (const std::string& part : split(text, ',')) {
-    const auto ends = split(part, '-');
+  for (const std::string& part : parts_of(text, ',')) {
+    const auto ends = parts_of(part, '-');
     const uint64_t first = parse_number("--seeds", ends.front(), 0, 999'999'999);
     const uint64_t last = parse_number("--seeds", ends.back(), first, first + 9'999);
     for (uint64_t seed = first; seed <= last; ++seed) seeds.push_back(seed);
@@ -108,11 +108,11 @@ void set_option(Options& options, const std::string& name, const std::string& va
   if (name == "--data") {
     options.data = value;
   } else if (name == "--lists") {
-    options.lists = split(value, ',');
+    options.lists = parts_of(value, ',');
   } else if (name == "--seeds") {
     options.seeds = parse_seeds(value);
   } else if (name == "--policies") {
-    options.policies = split(value, ',');
+    options.policies = parts_of(value, ',');
   } else if (name == "--arrived") {
     options.arrived_pct = static_cast<int>(parse_number(name, value, 1, kArrivedPoints - 1));
   } else if (name == "--published") {
@@ -204,13 +204,13 @@ std::map<std::pair<std::string, std::string>, double> load_published(const std::
   if (!in) throw std::runtime_error(path + ": cannot be opened");
   std::string line;
   std::getline(in, line);
-  const auto header = split(line, ',');
+  const auto header = parts_of(line, ',');
   const auto column = std::find(header.begin(), header.end(), std::to_string(arrived_pct));
   if (column == header.end()) throw std::runtime_error(path + ": has no such arrived column");
   const auto at = static_cast<size_t>(column - header.begin());
   std::map<std::pair<std::string, std::string>, Spread> rows;
   while (std::getline(in, line)) {
-    const auto fields = split(line, ',');
+    const auto fields = parts_of(line, ',');
     if (fields.size() != header.size()) throw std::runtime_error(path + ": bad row: " + line);
     std::string list = fields[0];
     const std::string prefix = "openb_pod_list_";

@@ -11,14 +11,10 @@
 
 #include "decide/decide.h"
 #include "fleet.h"
+#include "stopwatch.h"
 
 namespace berth::bench {
 namespace {
-
-using Clock = std::chrono::steady_clock;
-double ms_since(Clock::time_point start) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - start).count();
-}
 
 struct Case {
   const char* name;

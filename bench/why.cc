@@ -21,14 +21,13 @@
 #include <memory>
 #include <string_view>
 
+#include "stopwatch.h"
+
 namespace {
 
 using namespace berth;
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
+using bench::Clock;
+using bench::ms_since;
 
 double cpu_ms() { return static_cast<double>(std::clock()) * 1e3 / CLOCKS_PER_SEC; }
 

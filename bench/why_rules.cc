@@ -15,15 +15,13 @@
 #include <sstream>
 
 #include "app/why_command.h"
+#include "stopwatch.h"
 
 namespace {
 
 using namespace berth;
-using Clock = std::chrono::steady_clock;
-
-double ms_since(Clock::time_point begin) {
-  return std::chrono::duration<double, std::milli>(Clock::now() - begin).count();
-}
+using bench::Clock;
+using bench::ms_since;
 
 constexpr int kTeams = 20;
 
@@ -112,8 +110,8 @@ struct Row {
   }
 };
 
-Row ask(explain::Examiner& examiner, const app::ClusterView& view, bool in_part,
-        const std::vector<explain::Subject>& subjects) {
+Row ask_rules(explain::Examiner& examiner, const app::ClusterView& view, bool in_part,
+              const std::vector<explain::Subject>& subjects) {
   Row out;
   const app::ViewObjects objects(view);
   for (const explain::Subject& subject : subjects) {
@@ -154,8 +152,8 @@ int main(int argc, char** argv) {
   std::printf("%-14s %9s %9s %9s  %s\n", "cause", "p50 ms", "p99 ms", "whole ms", "reason");
   Row all;
   for (const auto& [cause, subjects] : world.asked) {
-    Row part = ask(examiner, *view, true, subjects);
-    Row whole = ask(examiner, *view, false, {subjects.front()});
+    Row part = ask_rules(examiner, *view, true, subjects);
+    Row whole = ask_rules(examiner, *view, false, {subjects.front()});
     all.ms.insert(all.ms.end(), part.ms.begin(), part.ms.end());
     std::printf("%-14s %9.1f %9.1f %9.1f  %s, %zu fixes (whole: %zu)\n", cause.c_str(), part.at(50),
                 part.at(99), whole.at(50), part.reason.c_str(), part.fixes, whole.fixes);

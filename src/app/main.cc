@@ -32,7 +32,7 @@ int window_rows() {
   return ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 ? size.ws_row : 0;
 }
 
-std::string name_of(const std::string& called) {
+std::string program_name(const std::string& called) {
   const std::size_t slash = called.rfind('/');
   return slash == std::string::npos ? called : called.substr(slash + 1);
 }
@@ -45,7 +45,7 @@ int main(int argc, char** argv) {
   const berth::SystemWallClock wall;
   const berth::SystemMonotonicClock monotonic;
   // Under the name of a kubectl plugin it is one, and kubectl asks it for completions by another.
-  const std::string name = name_of(argc > 0 ? argv[0] : "");
+  const std::string name = program_name(argc > 0 ? argv[0] : "");
   const bool completes = name == "kubectl_complete-berth";
   const bool plugin = completes || name == "kubectl-berth" || name == "kubectl_berth";
   std::vector<std::string> arguments(argv + std::min(argc, 1), argv + argc);

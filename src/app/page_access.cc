@@ -72,7 +72,7 @@ std::string access_review(const std::string& caller, const NeededRight& right,
          caller + R"(,"resourceAttributes":)" + std::move(out).take() + "}}";
 }
 
-bool says(const kube::Answer& answer, std::string_view what) {
+bool may(const kube::Answer& answer, std::string_view what) {
   const text::Value* value = objects::find_in(answer.body.root(), {"status", what});
   return value != nullptr && value->as_bool();
 }
@@ -150,7 +150,7 @@ void PageAccess::review(const std::string& token) {
           return reviewed(token, answer.error().context("whose token it is cannot be told"));
         }
         const text::Value* user = objects::find_in(answer.body.root(), {"status", "user"});
-        if (says(answer, "authenticated") && user != nullptr) {
+        if (may(answer, "authenticated") && user != nullptr) {
           return reviewed(token, caller_of(*user));
         }
         known_.erase(token);
@@ -193,7 +193,7 @@ void PageAccess::ask_rights(const std::string& token, const std::string& caller,
         if (!review.ok()) {
           return reply(review.error().context("what the token may see cannot be told"));
         }
-        if (!says(review, "allowed")) {
+        if (!may(review, "allowed")) {
           const Status no =
               Error(Code::kInvalid, std::string("the page needs the right to list ") +
                                         kNeededRights[which].resource + " in all namespaces");
@@ -336,7 +336,7 @@ void PageAccess::ask_next(const std::shared_ptr<SightQuestion>& question) {
         if (!review.ok()) {
           return question->answer(review.error().context("what the token may see cannot be told"));
         }
-        if (says(review, "allowed")) question->take();
+        if (may(review, "allowed")) question->take();
         ++question->at;
         ask_next(question);
       });

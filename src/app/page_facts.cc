@@ -11,7 +11,7 @@ explain::PageHours page_hours(std::string team, const account::Hours& hours) {
   return {std::move(team), hours.held, hours.busy, hours.idle, hours.unknown};
 }
 
-int load_of(const PageFactsKeeper::Loads& loads, std::string_view node, int gpu) {
+int gpu_load(const PageFactsKeeper::Loads& loads, std::string_view node, int gpu) {
   const auto found = loads.find(node);
   if (found == loads.end() || gpu < 0 || gpu >= static_cast<int>(found->second.size())) return -1;
   return found->second[static_cast<std::size_t>(gpu)];
@@ -27,7 +27,7 @@ void add_holding(const model::PodSpec& pod, const PageFactsKeeper::Loads& loads,
   for (int i = 0; i < count; ++i) {
     const bool known = i < static_cast<int>(pod.gpu_indices.size());
     const int busy =
-        known ? load_of(loads, pod.node_name, pod.gpu_indices[static_cast<std::size_t>(i)]) : -1;
+        known ? gpu_load(loads, pod.node_name, pod.gpu_indices[static_cast<std::size_t>(i)]) : -1;
     sample.holdings.push_back({pod.ns, each, busy < 0 ? std::nullopt : std::optional(busy)});
     held += each;
   }
@@ -127,7 +127,7 @@ explain::PageFacts PageFactsKeeper::facts() const {
     out.silent_nodes = readings.silent_nodes;
     if (out.measured_nodes > 0) out.measured_ns = readings.oldest_ns > 0 ? readings.oldest_ns : now;
     out.busy = [loads = std::make_shared<const Loads>(std::move(readings.loads))](
-                   std::string_view node, int gpu) { return load_of(*loads, node, gpu); };
+                   std::string_view node, int gpu) { return gpu_load(*loads, node, gpu); };
   }
   constexpr double kSecondNs = 1e9;
   for (const auto& [queue, waits] : waits_.summaries(now)) {

@@ -38,7 +38,7 @@ std::string listed_names(const std::vector<std::string>& names) {
   return out;
 }
 
-void print_notes(const ClusterView& view, Terminal& terminal) {
+void print_view_notes(const ClusterView& view, Terminal& terminal) {
   if (!view.unseen.empty()) {
     terminal.err << "berth: partial view, not seen: "
                  << text::terminal_safe(listed_names(view.unseen)) << '\n';
@@ -73,7 +73,7 @@ int show_once(const ViewArguments& arguments, const ViewStyle& style, const Make
     return view_error(screen.error(), usage ? kExitUsage : kExitNothing, terminal);
   }
   terminal.out << screen->text << std::flush;
-  print_notes(*view, terminal);
+  print_view_notes(*view, terminal);
   return screen->code;
 }
 

@@ -24,7 +24,7 @@ namespace {
 constexpr int kExitNotThere = 1;
 
 // The words people and kubectl use.
-Result<std::string> kind_of(const std::string& word) {
+Result<std::string> kind_by_word(const std::string& word) {
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"pod", "pod"},
       {"pods", "pod"},
@@ -59,7 +59,7 @@ Result<explain::Subject> subject_of(const WhyArguments& args) {
   std::vector<std::string> words = args.subject;
   if (words.size() == 1) {
     const std::size_t slash = words[0].find('/');
-    if (slash != std::string::npos && kind_of(words[0].substr(0, slash)).ok()) {
+    if (slash != std::string::npos && kind_by_word(words[0].substr(0, slash)).ok()) {
       words = {words[0].substr(0, slash), words[0].substr(slash + 1)};
     }
   }
@@ -67,7 +67,7 @@ Result<explain::Subject> subject_of(const WhyArguments& args) {
     return invalid(fmt::format("found {} words, want KIND NAME or NAME", words.size()));
   }
   if (words.size() == 2) {
-    BERTH_TRY(out.kind, kind_of(words[0]));
+    BERTH_TRY(out.kind, kind_by_word(words[0]));
   }
   const std::string& name = words.back();
   const std::size_t slash = name.find('/');

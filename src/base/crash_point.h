@@ -4,9 +4,9 @@
 //
 // Nothing happens unless the program asked for it: the shipped commands hand the environment's
 // BERTH_CRASH_AT ("name" or "name:count", the count-th passage) to set_crash_at() and BERTH_BUG_AT
-// to set_bug_at(), and nothing else does. Where it is to crash, the thread at the point stands still
-// for 50 ms first. Thread-safe; cost when unused: one relaxed load. A macro so that the places can be
-// found.
+// to set_bug_at(), and nothing else does. Where it is to crash, the thread at the point stands
+// still for 50 ms first. Thread-safe; cost when unused: one relaxed load. A macro so that the
+// places can be found.
 #pragma once
 
 #include <atomic>
@@ -27,7 +27,7 @@ void pass_crash_point(std::string_view name, const BugSite& site);
 
 }  // namespace berth
 
-#define BERTH_CRASH_POINT(name)                                                     \
-  (::berth::crash_points_active.load(std::memory_order_relaxed)                     \
+#define BERTH_CRASH_POINT(name)                                                       \
+  (::berth::crash_points_active.load(std::memory_order_relaxed)                       \
        ? ::berth::pass_crash_point(name, {__FILE__, __LINE__, "a bug was asked for"}) \
        : void(0))

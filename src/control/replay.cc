@@ -23,7 +23,7 @@ std::int64_t number_of(const Value& v, std::string_view key) {
   return found == nullptr ? 0 : found->as_int64().value_or(0);
 }
 
-std::set<std::string> names_of(const Value& v) {
+std::set<std::string> set_of(const Value& v) {
   std::set<std::string> out;
   if (const Value* list = v.find("names")) {
     for (const Value& name : list->items()) out.emplace(name.string());
@@ -191,9 +191,9 @@ bool Replay::believe(std::string_view op, const Value& v) {
   } else if (op == "end-holds") {
     world_->end_holds(number_of(v, "now"));
   } else if (op == "avoid") {
-    world_->avoid(names_of(v));
+    world_->avoid(set_of(v));
   } else if (op == "room-makers") {
-    world_->set_room_makers(names_of(v));
+    world_->set_room_makers(set_of(v));
   } else if (op == "fail") {
     world_->fail_one(pod, word_of(v, "why"));
   } else if (op == "forget") {

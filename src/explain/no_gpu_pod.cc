@@ -9,7 +9,7 @@ namespace berth::explain {
 
 namespace {
 
-std::string amount_text(const text::Value& v) {
+std::string shown_amount(const text::Value& v) {
   return std::string(v.is_string() ? v.string() : v.number_text());
 }
 
@@ -80,7 +80,7 @@ std::vector<GpuContainer> gpu_containers(const text::Value& pod) {
       const text::Value* limits = objects::find_in(each, {"resources", "limits"});
       if (limits != nullptr) {
         for (const text::Member& member : limits->members()) {
-          const std::string amount = amount_text(member.value);
+          const std::string amount = shown_amount(member.value);
           if (is_gpu_name(member.key) && !amount.empty() && amount != "0") {
             one.asks.emplace_back(std::string(member.key), amount);
           }

@@ -28,7 +28,7 @@ PageName page_name(std::string_view kind, std::string_view full) {
           std::string(full.substr(slash + 1))};
 }
 
-PageName owner_name(const std::string& ns, const std::string& owner) {
+PageName page_owner(const std::string& ns, const std::string& owner) {
   const std::size_t slash = owner.find('/');
   return {owner.substr(0, slash), ns, owner.substr(slash + 1)};
 }
@@ -36,7 +36,7 @@ PageName owner_name(const std::string& ns, const std::string& owner) {
 // What a bound pod is a part of.
 PageName workload_of(const model::PodSpec& pod) {
   if (!pod.gang.empty()) return {"PodGroup", pod.ns, pod.gang};
-  if (!pod.owner.empty()) return owner_name(pod.ns, pod.owner);
+  if (!pod.owner.empty()) return page_owner(pod.ns, pod.owner);
   return {"Pod", pod.ns, pod.name};
 }
 
@@ -62,7 +62,7 @@ class PageWriter {
     for (const model::WorkloadSpec& workload : inputs.queues.workloads) {
       queued_.emplace(workload.ns + '/' + workload.name, &workload);
       if (workload.owner.empty() || !workload.admission) continue;
-      const PageName of = owner_name(workload.ns, workload.owner);
+      const PageName of = page_owner(workload.ns, workload.owner);
       queue_of_.emplace(of.full() + ' ' + of.kind, workload.admission->queue);
     }
   }
@@ -183,7 +183,7 @@ class PageWriter {
 
   static std::string line_name(const QueueLine& line) {
     if (line.owner.empty()) return line.workload;
-    return owner_name(line.workload.substr(0, line.workload.find('/')), line.owner).full();
+    return page_owner(line.workload.substr(0, line.workload.find('/')), line.owner).full();
   }
 
   void pending() {
@@ -206,13 +206,13 @@ class PageWriter {
     if (queued != queued_.end()) {
       const model::WorkloadSpec& spec = *queued->second;
       return spec.owner.empty() ? page_name("Workload", waiting.workload)
-                                : owner_name(spec.ns, spec.owner);
+                                : page_owner(spec.ns, spec.owner);
     }
     for (const Workload& workload : plan_.workloads) {
       if (workload.name != waiting.workload) continue;
       if (workload.kind == Workload::Kind::kGang) return page_name("PodGroup", waiting.workload);
       if (workload.kind == Workload::Kind::kOwner && !workload.sample.owner.empty()) {
-        return owner_name(workload.sample.ns, workload.sample.owner);
+        return page_owner(workload.sample.ns, workload.sample.owner);
       }
     }
     return page_name("Pod", waiting.workload);
@@ -465,7 +465,7 @@ class PageWriter {
     for (const model::WorkloadSpec& workload : inputs_.queues.workloads) {
       if (workload.evicted.empty() || workload.evicted_ns == 0) continue;
       const PageName of = workload.owner.empty() ? PageName{"Workload", workload.ns, workload.name}
-                                                 : owner_name(workload.ns, workload.owner);
+                                                 : page_owner(workload.ns, workload.owner);
       out_.begin_object();
       out_.field("workload", of.full());
       time_or_null("at", workload.evicted_ns);

@@ -34,7 +34,7 @@ std::vector<int> device_milli(const model::NodeInfo& info, const model::PodEntry
   return out;
 }
 
-NodeUse use_of(const model::ClusterState& state, std::size_t slot, int& pods) {
+NodeUse node_use(const model::ClusterState& state, std::size_t slot, int& pods) {
   const model::NodeInfo& info = state.info(slot);
   NodeUse use;
   use.name = info.name;
@@ -69,7 +69,7 @@ NodeUse use_of(const model::ClusterState& state, std::size_t slot, int& pods) {
 ClusterUse sum_up(const model::ClusterState& state, std::vector<NodeUse>& nodes) {
   ClusterUse sum;
   for (std::size_t slot = 0; slot < state.nodes(); ++slot) {
-    NodeUse use = use_of(state, slot, sum.pods);
+    NodeUse use = node_use(state, slot, sum.pods);
     ++sum.nodes;
     sum.gpus += use.gpus;
     sum.gpu_pods += static_cast<int>(use.holders.size());

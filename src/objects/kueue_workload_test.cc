@@ -28,7 +28,7 @@ std::string pod_set(const std::string& fields) {
 std::string spec(const std::string& sets, const std::string& more = "") {
   return "spec: {queueName: q, podSets: [" + sets + "]" + more + "}\n";
 }
-void says(const std::string& body, const std::string& part, KueueVersion version = kSecond) {
+void says_of(const std::string& body, const std::string& part, KueueVersion version = kSecond) {
   const std::string issues = workload(version, body).second;
   EXPECT_NE(issues.find(part), std::string::npos) << part << " in:\n" << issues << body;
 }
@@ -100,24 +100,25 @@ TEST(KueueWorkload, MetadataAndGates) {
 }
 
 TEST(KueueWorkload, WhatTheWebhookRefuses) {
-  says("spec: {podSets: []}", "spec.podSets: found 0 pod sets, want 1 to 18");
-  says("spec: {queueName: q}", "spec.podSets: found nothing");
-  says(spec(pod_set("count: 0")), "spec.podSets[0].count: found number 0, want an integer 1..");
-  says(spec(pod_set("count: -1")), "spec.podSets[0].count: found number -1");
-  says(spec(pod_set("count: 2, minCount: 3")),
-       "podSets[0].minCount: found 3, want at most the "
-       "count 2");
-  says(spec(pod_set("count: 2, minCount: 0")), "podSets[0].minCount: found number 0");
-  says(spec(pod_set("name: a, count: 2, minCount: 1") + "," +
-            pod_set("name: b, count: 2, minCount: 1")),
-       "podSets[1]: found a second minCount");
-  says(spec(kOneSet + "," + kOneSet), "podSets[1]: found pod set \"main\" twice");
-  says(spec(pod_set("name: A.b, count: 1")), "podSets[0].name");
+  says_of("spec: {podSets: []}", "spec.podSets: found 0 pod sets, want 1 to 18");
+  says_of("spec: {queueName: q}", "spec.podSets: found nothing");
+  says_of(spec(pod_set("count: 0")), "spec.podSets[0].count: found number 0, want an integer 1..");
+  says_of(spec(pod_set("count: -1")), "spec.podSets[0].count: found number -1");
+  says_of(spec(pod_set("count: 2, minCount: 3")),
+          "podSets[0].minCount: found 3, want at most the "
+          "count 2");
+  says_of(spec(pod_set("count: 2, minCount: 0")), "podSets[0].minCount: found number 0");
+  says_of(spec(pod_set("name: a, count: 2, minCount: 1") + "," +
+               pod_set("name: b, count: 2, minCount: 1")),
+          "podSets[1]: found a second minCount");
+  says_of(spec(kOneSet + "," + kOneSet), "podSets[1]: found pod set \"main\" twice");
+  says_of(spec(pod_set("name: A.b, count: 1")), "podSets[0].name");
   std::string many = pod_set("name: p0");
   for (int i = 1; i < 19; ++i) many += "," + pod_set("name: p" + std::to_string(i));
-  says(spec(many), "found 19 pod sets");
-  says(spec("{name: main}"), "spec.podSets[0].template: found nothing");
-  says(spec("{template: {spec: {}}}"), "podSets[0].template.spec.containers: found no containers");
+  says_of(spec(many), "found 19 pod sets");
+  says_of(spec("{name: main}"), "spec.podSets[0].template: found nothing");
+  says_of(spec("{template: {spec: {}}}"),
+          "podSets[0].template.spec.containers: found no containers");
 }
 
 TEST(KueueWorkload, TopologyRequests) {
@@ -126,45 +127,46 @@ TEST(KueueWorkload, TopologyRequests) {
   };
   EXPECT_EQ(workload(kSecond, ask("unconstrained: true")).first.spec.pod_sets[0].topology.mode,
             model::TopologyAsk::Mode::kUnconstrained);
-  says(ask("required: a, preferred: b"), "more than one of required, preferred and unconstrained");
-  says(ask("required: a, unconstrained: true"), "topologyRequest: found more than one");
-  says(ask("required: 'a b'"), "topologyRequest.required: found string \"a b\"");
-  says(ask("podSetSliceSize: 2"), "want both or neither");
-  says(ask("podSetSliceRequiredTopology: a"), "want both or neither");
-  says(ask("podSetSliceRequiredTopology: a, podSetSliceSize: 0"),
-       "podSetSliceSize: found number 0");
-  says(ask("podSetSliceRequiredTopology: a, podSetSliceSize: 9"), "at most the count 8");
+  says_of(ask("required: a, preferred: b"),
+          "more than one of required, preferred and unconstrained");
+  says_of(ask("required: a, unconstrained: true"), "topologyRequest: found more than one");
+  says_of(ask("required: 'a b'"), "topologyRequest.required: found string \"a b\"");
+  says_of(ask("podSetSliceSize: 2"), "want both or neither");
+  says_of(ask("podSetSliceRequiredTopology: a"), "want both or neither");
+  says_of(ask("podSetSliceRequiredTopology: a, podSetSliceSize: 0"),
+          "podSetSliceSize: found number 0");
+  says_of(ask("podSetSliceRequiredTopology: a, podSetSliceSize: 9"), "at most the count 8");
   const auto constraints = [&](const std::string& list) {
     return ask("podsetSliceRequiredTopologyConstraints: [" + list + "]");
   };
   EXPECT_EQ(workload(kSecond, constraints("{topology: a, size: 4}, {topology: b, size: 2}")).second,
             "");
-  says(constraints("{topology: a, size: 4}, {topology: b, size: 3}"),
-       "a divisor of the one before");
-  says(constraints("{topology: a, size: 8}, {topology: b, size: 4}, {topology: c, size: 2}, "
-                   "{topology: d, size: 1}"),
-       "found 4 slice constraints, want at most 3");
-  says(ask("podSetGroupName: g"), "required or preferred beside it");
+  says_of(constraints("{topology: a, size: 4}, {topology: b, size: 3}"),
+          "a divisor of the one before");
+  says_of(constraints("{topology: a, size: 8}, {topology: b, size: 4}, {topology: c, size: 2}, "
+                      "{topology: d, size: 1}"),
+          "found 4 slice constraints, want at most 3");
+  says_of(ask("podSetGroupName: g"), "required or preferred beside it");
   const auto grouped = [](const std::string& first, const std::string& second) {
     return spec(
         pod_set("name: a, topologyRequest: {podSetGroupName: g, " + first + "}") + "," +
         pod_set("name: b, count: 2, topologyRequest: {podSetGroupName: g, " + second + "}"));
   };
   EXPECT_EQ(workload(kSecond, grouped("required: r", "required: r")).second, "");
-  says(grouped("required: r", "preferred: r"), "group \"g\" with two topologies");
-  says(ask("podSetGroupName: g, required: r"), "group \"g\" of 1 pod sets, want two pod sets");
+  says_of(grouped("required: r", "preferred: r"), "group \"g\" with two topologies");
+  says_of(ask("podSetGroupName: g, required: r"), "group \"g\" of 1 pod sets, want two pod sets");
 }
 
 TEST(KueueWorkload, PriorityClasses) {
-  says(spec(kOneSet, ", priorityClassName: gold"), "priorityClassSource: found nothing beside",
-       kFirst);
-  says(spec(kOneSet, ", priorityClassName: g, priorityClassSource: x"),
-       "one of kueue.x-k8s.io/workloadpriorityclass, scheduling.k8s.io/priorityclass", kFirst);
-  says(spec(kOneSet, ", priorityClassRef: {group: x, kind: PriorityClass, name: g}"),
-       "priorityClassRef: found kind \"PriorityClass\" of \"x\"");
-  says(spec(kOneSet, ", priorityClassRef: {name: g}"), "priorityClassRef.group: found nothing");
-  says(spec(kOneSet, ", priorityClassName: gold"), "an unknown field");
-  says(spec(kOneSet, ", maximumExecutionTimeSeconds: 0"), "maximumExecutionTimeSeconds");
+  says_of(spec(kOneSet, ", priorityClassName: gold"), "priorityClassSource: found nothing beside",
+          kFirst);
+  says_of(spec(kOneSet, ", priorityClassName: g, priorityClassSource: x"),
+          "one of kueue.x-k8s.io/workloadpriorityclass, scheduling.k8s.io/priorityclass", kFirst);
+  says_of(spec(kOneSet, ", priorityClassRef: {group: x, kind: PriorityClass, name: g}"),
+          "priorityClassRef: found kind \"PriorityClass\" of \"x\"");
+  says_of(spec(kOneSet, ", priorityClassRef: {name: g}"), "priorityClassRef.group: found nothing");
+  says_of(spec(kOneSet, ", priorityClassName: gold"), "an unknown field");
+  says_of(spec(kOneSet, ", maximumExecutionTimeSeconds: 0"), "maximumExecutionTimeSeconds");
 }
 
 const char* const kAdmission =
@@ -230,25 +232,26 @@ TEST(KueueWorkload, WrongStatus) {
   const auto admission = [&](const std::string& sets) {
     return status("admission: {clusterQueue: cq, podSetAssignments: [" + sets + "]}");
   };
-  says(admission("{name: other}"), "podSetAssignments[0]: found pod set \"other\"");
-  says(admission(""), "podSetAssignments: found nothing for pod set \"main\"");
-  says(admission("{name: main}, {name: main}"), "podSetAssignments[1]: found pod set \"main\"");
-  says(admission("{name: main, resourceUsage: {cpu: -1}}"),
-       "resourceUsage.cpu: found number -1, want an amount of at least 0");
-  says(admission("{name: main, count: -1}"), "podSetAssignments[0].count: found number -1");
-  says(admission("{name: main, delayedTopologyRequest: Later}"), "one of Pending, Ready");
-  says(status("admission: {podSetAssignments: [{name: main}]}"), "clusterQueue: found nothing");
-  says(status("admission: {clusterQueue: cq}"), "podSetAssignments: found nothing");
-  says(status("conditions: [{type: QuotaReserved, status: 'True'}]"),
-       "status.conditions: found QuotaReserved, want status.admission beside it");
-  says(status("conditions: [{type: Admitted, status: 'True'}]"), "found Admitted");
-  says(status("conditions: [{type: Evicted, status: 'True', lastTransitionTime: x}]"),
-       "conditions[0].lastTransitionTime");
-  says(status("reclaimablePods: [{name: x, count: 1}]"), "reclaimablePods[0]: found pod set \"x\"");
-  says(status("reclaimablePods: [{name: main, count: 5}]"),
-       "found 5 pods, want at most the count 4");
-  says(status("admissionChecks: [{name: a, state: Fine}]"),
-       "one of Pending, Ready, Retry, Rejected");
+  says_of(admission("{name: other}"), "podSetAssignments[0]: found pod set \"other\"");
+  says_of(admission(""), "podSetAssignments: found nothing for pod set \"main\"");
+  says_of(admission("{name: main}, {name: main}"), "podSetAssignments[1]: found pod set \"main\"");
+  says_of(admission("{name: main, resourceUsage: {cpu: -1}}"),
+          "resourceUsage.cpu: found number -1, want an amount of at least 0");
+  says_of(admission("{name: main, count: -1}"), "podSetAssignments[0].count: found number -1");
+  says_of(admission("{name: main, delayedTopologyRequest: Later}"), "one of Pending, Ready");
+  says_of(status("admission: {podSetAssignments: [{name: main}]}"), "clusterQueue: found nothing");
+  says_of(status("admission: {clusterQueue: cq}"), "podSetAssignments: found nothing");
+  says_of(status("conditions: [{type: QuotaReserved, status: 'True'}]"),
+          "status.conditions: found QuotaReserved, want status.admission beside it");
+  says_of(status("conditions: [{type: Admitted, status: 'True'}]"), "found Admitted");
+  says_of(status("conditions: [{type: Evicted, status: 'True', lastTransitionTime: x}]"),
+          "conditions[0].lastTransitionTime");
+  says_of(status("reclaimablePods: [{name: x, count: 1}]"),
+          "reclaimablePods[0]: found pod set \"x\"");
+  says_of(status("reclaimablePods: [{name: main, count: 5}]"),
+          "found 5 pods, want at most the count 4");
+  says_of(status("admissionChecks: [{name: a, state: Fine}]"),
+          "one of Pending, Ready, Retry, Rejected");
 }
 
 TEST(KueueWorkload, TopologyAssignmentsInBothEncodings) {
@@ -277,28 +280,29 @@ TEST(KueueWorkload, TopologyAssignmentsInBothEncodings) {
   const auto slice = [&](const std::string& text) {
     return admitted("levels: [h], slices: [{" + text + "}]");
   };
-  says(slice("domainCount: 2, valuesPerLevel: [{individual: {roots: [a]}}], podCounts: {universal: "
-             "1}"),
-       "found 1 roots, want domainCount 2");
-  says(slice("domainCount: 1, valuesPerLevel: [{individual: {roots: [a]}, universal: b}], "
-             "podCounts: {universal: 1}"),
-       "not one of universal and individual");
-  says(slice("domainCount: 1, valuesPerLevel: [], podCounts: {universal: 1}"),
-       "found 0 valuesPerLevel, want one for each level");
-  says(slice("domainCount: 2, valuesPerLevel: [{individual: {roots: [a, b]}}], podCounts: "
-             "{individual: [1]}"),
-       "found 1 podCounts");
-  says(slice("domainCount: 1, valuesPerLevel: [{universal: a}], podCounts: {}"),
-       "podCounts that are not one of");
-  says(slice("domainCount: 200000, valuesPerLevel: [{universal: a}], podCounts: {universal: 1}"),
-       "domainCount");
-  says(slice("domainCount: 2, valuesPerLevel: [{universal: a}], podCounts: {universal: 2}"),
-       "domain \"a\" twice");
-  says(slice("domainCount: 1, valuesPerLevel: [{universal: a}], podCounts: {universal: 3}"),
-       "found domains of 3 pods, want as many as the count 4");
-  says(admitted("levels: [a, b], domains: [{values: [x], count: 4}]"),
-       "found 1 values of a domain, want one for each level", kFirst);
-  says(admitted("levels: [a], domains: [{values: [x], count: 0}]"), "domains[0].count", kFirst);
+  says_of(
+      slice("domainCount: 2, valuesPerLevel: [{individual: {roots: [a]}}], podCounts: {universal: "
+            "1}"),
+      "found 1 roots, want domainCount 2");
+  says_of(slice("domainCount: 1, valuesPerLevel: [{individual: {roots: [a]}, universal: b}], "
+                "podCounts: {universal: 1}"),
+          "not one of universal and individual");
+  says_of(slice("domainCount: 1, valuesPerLevel: [], podCounts: {universal: 1}"),
+          "found 0 valuesPerLevel, want one for each level");
+  says_of(slice("domainCount: 2, valuesPerLevel: [{individual: {roots: [a, b]}}], podCounts: "
+                "{individual: [1]}"),
+          "found 1 podCounts");
+  says_of(slice("domainCount: 1, valuesPerLevel: [{universal: a}], podCounts: {}"),
+          "podCounts that are not one of");
+  says_of(slice("domainCount: 200000, valuesPerLevel: [{universal: a}], podCounts: {universal: 1}"),
+          "domainCount");
+  says_of(slice("domainCount: 2, valuesPerLevel: [{universal: a}], podCounts: {universal: 2}"),
+          "domain \"a\" twice");
+  says_of(slice("domainCount: 1, valuesPerLevel: [{universal: a}], podCounts: {universal: 3}"),
+          "found domains of 3 pods, want as many as the count 4");
+  says_of(admitted("levels: [a, b], domains: [{values: [x], count: 4}]"),
+          "found 1 values of a domain, want one for each level", kFirst);
+  says_of(admitted("levels: [a], domains: [{values: [x], count: 0}]"), "domains[0].count", kFirst);
 }
 
 }  // namespace

@@ -34,11 +34,11 @@ metadata: {name: n1}
 status: {allocatable: {cpu: 8, memory: 8Gi, pods: 110}}
 )";
 
-std::string config(const std::string& body) {
+std::string config_body(const std::string& body) {
   return "---\n{apiVersion: config.kueue.x-k8s.io/v1beta2, kind: Configuration, " + body + "}\n";
 }
-std::string job(const std::string& meta, const std::string& spec = "", const std::string& ann = "",
-                const std::string& name = "j") {
+std::string job_body(const std::string& meta, const std::string& spec = "",
+                     const std::string& ann = "", const std::string& name = "j") {
   return "---\napiVersion: batch/v1\nkind: Job\nmetadata: {name: " + name + ", namespace: ml, " +
          meta + "}\nspec: {" + spec + " template: {metadata: {annotations: {" + ann +
          "}}, spec: {restartPolicy: Never, containers: [{name: c, resources: {limits: "
@@ -55,8 +55,8 @@ std::string pod(const std::string& name, const std::string& meta, const std::str
          " containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1}}}]}, status: {" + status +
          "}}\n";
 }
-std::string workload(const std::string& meta, const std::string& spec = "",
-                     const std::string& status = "") {
+std::string workload_body(const std::string& meta, const std::string& spec = "",
+                          const std::string& status = "") {
   return "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: "
          "ml, " +
          meta + "}, spec: {queueName: q, " + spec +
@@ -79,7 +79,7 @@ Names workload_names(const Inputs& in) {
   for (const auto& w : in.queues.workloads) out.push_back(w.ns + "/" + w.name);
   return out;
 }
-const model::WorkloadSpec& only(const Inputs& in) {
+const model::WorkloadSpec& only_one(const Inputs& in) {
   static const model::WorkloadSpec kNone;
   EXPECT_EQ(in.queues.workloads.size(), 1u) << all(in.invalid);
   return in.queues.workloads.empty() ? kNone : in.queues.workloads[0];
@@ -142,9 +142,10 @@ TEST(Queues, OneOfEachName) {
 
 TEST(Queues, WorkloadPriorities) {
   const auto priority = [](const std::string& spec, const std::string& more = "") {
-    return only(read_clean(kQueues +
-                           workload("annotations: {kueue.x-k8s.io/priority-boost: '7'}", spec) +
-                           more))
+    return only_one(
+               read_clean(kQueues +
+                          workload_body("annotations: {kueue.x-k8s.io/priority-boost: '7'}", spec) +
+                          more))
         .priority;
   };
   const std::string ref =
@@ -153,12 +154,12 @@ TEST(Queues, WorkloadPriorities) {
   EXPECT_EQ(priority(""), 0);
   EXPECT_EQ(priority(ref), 100);
   EXPECT_EQ(priority(ref + "priority: 5,"), 5) << "spec.priority is what the server stored";
-  EXPECT_EQ(priority(ref, config("featureGates: {PriorityBoost: true}")), 107);
+  EXPECT_EQ(priority(ref, config_body("featureGates: {PriorityBoost: true}")), 107);
   EXPECT_EQ(priority("priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, name: p},",
                      "---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: "
                      "{name: p}, value: 9}\n"),
             9);
-  EXPECT_EQ(priority("priority: 2147483647,", config("featureGates: {PriorityBoost: true}")),
+  EXPECT_EQ(priority("priority: 2147483647,", config_body("featureGates: {PriorityBoost: true}")),
             2147483647);
 }
 
@@ -166,36 +167,39 @@ TEST(Queues, UnknownClasses) {
   const std::string ref =
       "priorityClassRef: {group: kueue.x-k8s.io, kind: WorkloadPriorityClass, "
       "name: none},";
-  invalid(workload("uid: u", ref),
+  invalid(workload_body("uid: u", ref),
           "Workload ml/w: spec: found class \"none\" and no priority, want a WorkloadPriorityClass "
           "of the input: add workloadpriorityclasses to what kubectl gets");
-  invalid(workload("uid: u",
-                   "priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, "
-                   "name: none},"),
+  invalid(workload_body("uid: u",
+                        "priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, "
+                        "name: none},"),
           "add priorityclasses to what kubectl gets");
-  const Inputs in = read(kQueues + workload("uid: u", ref, kHolds));
-  EXPECT_EQ(only(in).priority, 0);
+  const Inputs in = read(kQueues + workload_body("uid: u", ref, kHolds));
+  EXPECT_EQ(only_one(in).priority, 0);
   EXPECT_NE(all(in.warnings).find("it holds quota, so priority 0 is assumed"), std::string::npos);
 }
 
 TEST(Queues, WorkloadObjects) {
-  const Inputs in = read_clean(
-      kQueues + workload("annotations: {kueue.x-k8s.io/admission-gated-by: x}", "active: false,"));
-  const model::WorkloadSpec& w = only(in);
+  const Inputs in =
+      read_clean(kQueues + workload_body("annotations: {kueue.x-k8s.io/admission-gated-by: x}",
+                                         "active: false,"));
+  const model::WorkloadSpec& w = only_one(in);
   EXPECT_FALSE(w.active);
   EXPECT_EQ(w.held_by, "x");
   EXPECT_EQ(w.pod_sets.at(0).requests, (model::Amounts{{"nvidia.com/gpu", 2}}));
   EXPECT_EQ(w.pod_sets.at(0).pod->gpu.count, 2);
-  EXPECT_EQ(only(read_clean(kQueues + config("featureGates: {AdmissionGatedBy: false}") +
-                            workload("annotations: {kueue.x-k8s.io/admission-gated-by: x}")))
-                .held_by,
-            "");
-  EXPECT_TRUE(
-      read_clean(kQueues + workload("uid: u", "", "conditions: [{type: Finished, status: 'True'}]"))
-          .queues.workloads.empty());
-  const Inputs excluded = read_clean(
-      kQueues + config("resources: {excludeResourcePrefixes: [nvidia.com/]}") + workload("uid: u"));
-  EXPECT_TRUE(only(excluded).pod_sets.at(0).requests.empty());
+  EXPECT_EQ(
+      only_one(read_clean(kQueues + config_body("featureGates: {AdmissionGatedBy: false}") +
+                          workload_body("annotations: {kueue.x-k8s.io/admission-gated-by: x}")))
+          .held_by,
+      "");
+  EXPECT_TRUE(read_clean(kQueues + workload_body("uid: u", "",
+                                                 "conditions: [{type: Finished, status: 'True'}]"))
+                  .queues.workloads.empty());
+  const Inputs excluded =
+      read_clean(kQueues + config_body("resources: {excludeResourcePrefixes: [nvidia.com/]}") +
+                 workload_body("uid: u"));
+  EXPECT_TRUE(only_one(excluded).pod_sets.at(0).requests.empty());
 }
 
 // ---- Jobs ----
@@ -204,7 +208,8 @@ TEST(QueuedJobs, BecomeWorkloads) {
   for (const char* suspend : {"", "suspend: true, "}) {
     const Inputs in = read_clean(
         kQueues +
-        job("uid: u, creationTimestamp: 1970-01-01T00:00:02Z, annotations: "
+        job_body(
+            "uid: u, creationTimestamp: 1970-01-01T00:00:02Z, annotations: "
             "{kueue.x-k8s.io/job-min-parallelism: '2'}, labels: {kueue.x-k8s.io/queue-name: q, "
             "kueue.x-k8s.io/priority-class: gold, kueue.x-k8s.io/max-exec-time-seconds: '90'}",
             suspend + std::string("parallelism: 6, completions: 4,"),
@@ -215,7 +220,7 @@ TEST(QueuedJobs, BecomeWorkloads) {
     EXPECT_TRUE(in.gangs.empty());
     EXPECT_EQ(in.counts.suspended_jobs, 0u);
     EXPECT_TRUE(in.notes.empty()) << all(in.notes);
-    const model::WorkloadSpec& w = only(in);
+    const model::WorkloadSpec& w = only_one(in);
     EXPECT_EQ(w.ns + "/" + w.name + " " + w.owner + " " + w.uid + " " + w.queue, "ml/j Job/j u q");
     EXPECT_EQ(w.priority, 100);
     EXPECT_EQ(w.created_ns, 2'000'000'000);
@@ -241,13 +246,13 @@ TEST(QueuedJobs, PodPriorityWithoutAClass) {
   const std::string priority =
       "---\n{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: p}, value: 9, "
       "globalDefault: true}\n";
-  EXPECT_EQ(only(read_clean(kQueues + job(kInQ) + priority)).priority, 9);
+  EXPECT_EQ(only_one(read_clean(kQueues + job_body(kInQ) + priority)).priority, 9);
   const Inputs gated = read_clean(
-      kQueues + job(kInQ) +
+      kQueues + job_body(kInQ) +
       "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: WorkloadPriorityClass, metadata: {name: "
       "default}, value: 4}\n" +
-      config("featureGates: {WorkloadPriorityClassDefaulting: true}"));
-  EXPECT_EQ(only(gated).priority, 4);
+      config_body("featureGates: {WorkloadPriorityClassDefaulting: true}"));
+  EXPECT_EQ(only_one(gated).priority, 4);
 }
 
 TEST(QueuedJobs, TheDefaultQueue) {
@@ -255,7 +260,7 @@ TEST(QueuedJobs, TheDefaultQueue) {
       "---\n{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: default, "
       "namespace: NS}, spec: {clusterQueue: cq}}\n";
   const auto in_namespace = [&](std::string ns) {
-    std::string yaml = kQueues + local + job("uid: u");
+    std::string yaml = kQueues + local + job_body("uid: u");
     for (const std::string from : {"NS", "namespace: ml, uid"}) {
       const std::string to = from == "NS" ? ns : "namespace: " + ns + ", uid";
       for (std::size_t at = yaml.find(from); at != std::string::npos; at = yaml.find(from)) {
@@ -265,47 +270,51 @@ TEST(QueuedJobs, TheDefaultQueue) {
     }
     return read_clean(yaml);
   };
-  EXPECT_EQ(only(in_namespace("ml")).queue, "default");
+  EXPECT_EQ(only_one(in_namespace("ml")).queue, "default");
   EXPECT_TRUE(in_namespace("kube-system").queues.workloads.empty());
   EXPECT_EQ(in_namespace("kueue-system").pods.size(), 1u) << "as without queues";
-  EXPECT_EQ(read_clean(kQueues + job("uid: u")).pods.size(), 1u) << "no default queue, no label";
+  EXPECT_EQ(read_clean(kQueues + job_body("uid: u")).pods.size(), 1u)
+      << "no default queue, no label";
 }
 
 TEST(QueuedJobs, ManagedNamespaces) {
-  const std::string select = config(
+  const std::string select = config_body(
       "manageJobsWithoutQueueName: true, managedJobsNamespaceSelector: {matchLabels: {team: a}}");
   const std::string ns =
       "---\n{apiVersion: v1, kind: Namespace, metadata: {name: ml, labels: "
       "{team: a}}}\n";
-  EXPECT_EQ(only(read_clean(kQueues + select + ns + job("uid: u"))).queue, "");
-  EXPECT_TRUE(read_clean(kQueues + select + job("uid: u")).queues.workloads.empty());
-  EXPECT_EQ(only(read_clean(kQueues + select + job(kInQ))).queue, "q") << "a label always counts";
+  EXPECT_EQ(only_one(read_clean(kQueues + select + ns + job_body("uid: u"))).queue, "");
+  EXPECT_TRUE(read_clean(kQueues + select + job_body("uid: u")).queues.workloads.empty());
+  EXPECT_EQ(only_one(read_clean(kQueues + select + job_body(kInQ))).queue, "q")
+      << "a label always counts";
   const std::string labelled = pod("p", kInQ);
   EXPECT_FALSE(read_clean(kQueues + select + labelled).pods.at(0).queued) << "not so for pods";
   EXPECT_TRUE(read_clean(kQueues + select + ns + labelled).pods.at(0).queued);
 }
 
 TEST(QueuedJobs, FinishedOnesAndUnknownQueues) {
-  EXPECT_TRUE(
-      read_clean(kQueues + job(kInQ) + "status: {conditions: [{type: Complete, status: 'True'}]}\n")
-          .queues.workloads.empty());
-  EXPECT_EQ(only(read_clean(kQueues + job("labels: {kueue.x-k8s.io/queue-name: none}"))).queue,
-            "none");
+  EXPECT_TRUE(read_clean(kQueues + job_body(kInQ) +
+                         "status: {conditions: [{type: Complete, status: 'True'}]}\n")
+                  .queues.workloads.empty());
+  EXPECT_EQ(
+      only_one(read_clean(kQueues + job_body("labels: {kueue.x-k8s.io/queue-name: none}"))).queue,
+      "none");
 }
 
 TEST(QueuedJobs, Errors) {
   const std::string in_q = "labels: {kueue.x-k8s.io/queue-name: q, ";
-  invalid(job(in_q + "kueue.x-k8s.io/priority-class: none}"),
+  invalid(job_body(in_q + "kueue.x-k8s.io/priority-class: none}"),
           "Job ml/j: metadata.labels[\"kueue.x-k8s.io/priority-class\"]: found \"none\", want a "
           "WorkloadPriorityClass of the input: add workloadpriorityclasses to what kubectl gets");
-  invalid(job(in_q + "kueue.x-k8s.io/max-exec-time-seconds: '0'}"),
+  invalid(job_body(in_q + "kueue.x-k8s.io/max-exec-time-seconds: '0'}"),
           "metadata.labels[\"kueue.x-k8s.io/max-exec-time-seconds\"]: found \"0\", want a whole "
           "number 1..2147483647");
-  invalid(job(kInQ + ", annotations: {kueue.x-k8s.io/job-min-parallelism: '3'}", "parallelism: 2,"),
+  invalid(job_body(kInQ + ", annotations: {kueue.x-k8s.io/job-min-parallelism: '3'}",
+                   "parallelism: 2,"),
           "metadata.annotations[\"kueue.x-k8s.io/job-min-parallelism\"]: found \"3\", want a whole "
           "number 1..2");
   const auto topology = [&](const std::string& annotations, const std::string& part) {
-    invalid(job(kInQ, "parallelism: 4,", annotations),
+    invalid(job_body(kInQ, "parallelism: 4,", annotations),
             "Job ml/j: spec.template.metadata.annotations[\"kueue.x-k8s.io/podset-" + part);
   };
   topology("kueue.x-k8s.io/podset-slice-size: '2'",
@@ -323,15 +332,17 @@ TEST(QueuedJobs, Errors) {
       "kueue.x-k8s.io/podset-required-topology: r",
       "unconstrained-topology\"]: found \"true\", want no required");
   topology("kueue.x-k8s.io/podset-group-name: g", "group-name\"]: found \"g\", want a required");
-  EXPECT_EQ(read(kQueues + job(kInQ, "parallelism: 2,", "kueue.x-k8s.io/podset-slice-size: '2'"))
-                .pods.size(),
-            0u)
+  EXPECT_EQ(
+      read(kQueues + job_body(kInQ, "parallelism: 2,", "kueue.x-k8s.io/podset-slice-size: '2'"))
+          .pods.size(),
+      0u)
       << "a refused one does not start outside of its queue";
 }
 
 TEST(QueuedJobs, MoreThanOneInputMayHold) {
   ManifestReader reader(ManifestOptions{.max_job_pods = 5});
-  add_yaml(reader, kQueues + job(kInQ, "parallelism: 4,") + job(kInQ, "parallelism: 2,", "", "k"));
+  add_yaml(reader, kQueues + job_body(kInQ, "parallelism: 4,") +
+                       job_body(kInQ, "parallelism: 2,", "", "k"));
   const Inputs in = reader.finish();
   EXPECT_EQ(workload_names(in), (Names{"ml/j"}));
   EXPECT_NE(all(in.invalid)
@@ -342,40 +353,40 @@ TEST(QueuedJobs, MoreThanOneInputMayHold) {
 }
 
 TEST(QueuedJobs, AWorkloadObjectStandsForItsJob) {
-  const Inputs waits =
-      read_clean(kQueues + job(kInQ, "parallelism: 2,") + workload(kOwned) + pod("j-0", kOwned));
+  const Inputs waits = read_clean(kQueues + job_body(kInQ, "parallelism: 2,") +
+                                  workload_body(kOwned) + pod("j-0", kOwned));
   EXPECT_EQ(workload_names(waits), (Names{"ml/w"}));
-  EXPECT_EQ(only(waits).owner, "Job/j");
+  EXPECT_EQ(only_one(waits).owner, "Job/j");
   EXPECT_EQ(pod_names(waits), (Names{"j-0"})) << "the missing one is not made";
   EXPECT_TRUE(waits.pods.at(0).queued);
-  EXPECT_EQ(only(waits).pod_sets.at(0).pods, (Names{"ml/j-0"}));
+  EXPECT_EQ(only_one(waits).pod_sets.at(0).pods, (Names{"ml/j-0"}));
 
   const Inputs runs =
-      read_clean(kQueues + job(kInQ, "parallelism: 2,") + workload(kOwned, "", kHolds) +
+      read_clean(kQueues + job_body(kInQ, "parallelism: 2,") + workload_body(kOwned, "", kHolds) +
                  pod("j-0", kOwned, "nodeName: n1,"));
   EXPECT_EQ(workload_names(runs), (Names{"ml/w"}));
   EXPECT_EQ(pod_names(runs), (Names{"j-0", "j-1"}));
   EXPECT_FALSE(runs.pods.at(0).queued || runs.pods.at(1).queued);
-  EXPECT_EQ(only(runs).pod_sets.at(0).pods, (Names{"ml/j-0", "ml/j-1"}));
+  EXPECT_EQ(only_one(runs).pod_sets.at(0).pods, (Names{"ml/j-0", "ml/j-1"}));
 
-  EXPECT_TRUE(read_clean(kQueues + job(kInQ, "suspend: true, parallelism: 2,") +
-                         workload(kOwned, "", kHolds))
+  EXPECT_TRUE(read_clean(kQueues + job_body(kInQ, "suspend: true, parallelism: 2,") +
+                         workload_body(kOwned, "", kHolds))
                   .pods.empty());
   const Inputs over =
-      read_clean(kQueues + job(kInQ, "parallelism: 2,") +
-                 workload(kOwned, "", "conditions: [{type: Finished, status: 'True'}]"));
+      read_clean(kQueues + job_body(kInQ, "parallelism: 2,") +
+                 workload_body(kOwned, "", "conditions: [{type: Finished, status: 'True'}]"));
   EXPECT_TRUE(over.pods.empty() && over.queues.workloads.empty());
   const Inputs refused =
-      read(kQueues + job(kInQ) +
-           workload(kOwned,
-                    "priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, "
-                    "name: none},"));
+      read(kQueues + job_body(kInQ) +
+           workload_body(kOwned,
+                         "priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, "
+                         "name: none},"));
   EXPECT_TRUE(refused.pods.empty() && refused.queues.workloads.empty());
 }
 
 TEST(QueuedJobs, RunningWithoutAWorkloadObject) {
   const Inputs in =
-      read_clean(kQueues + job(kInQ, "parallelism: 2,") + pod("j-0", kOwned, "nodeName: n1,"));
+      read_clean(kQueues + job_body(kInQ, "parallelism: 2,") + pod("j-0", kOwned, "nodeName: n1,"));
   EXPECT_TRUE(in.queues.workloads.empty());
   EXPECT_EQ(pod_names(in), (Names{"j-0", "j-1"}));
   EXPECT_NE(all(in.notes).find("Job ml/j: : it waits in queue \"q\" and runs already"),
@@ -385,7 +396,8 @@ TEST(QueuedJobs, RunningWithoutAWorkloadObject) {
 
 TEST(QueuedJobs, RunningWithoutAWorkloadObjectInALiveCluster) {
   ManifestReader reader(ManifestOptions{.live = true});
-  add_yaml(reader, kQueues + job(kInQ, "parallelism: 2,") + pod("j-0", kOwned, "nodeName: n1,"));
+  add_yaml(reader,
+           kQueues + job_body(kInQ, "parallelism: 2,") + pod("j-0", kOwned, "nodeName: n1,"));
   const Inputs in = reader.finish();
   ASSERT_EQ(in.queues.workloads.size(), 1u);
   EXPECT_EQ(in.queues.workloads[0].owner, "Job/j");
@@ -416,7 +428,7 @@ TEST(QueuedPods, OnePodIsAWorkload) {
   EXPECT_TRUE(in.pods[0].queued);
   EXPECT_FALSE(in.pods[0].gated) << "Kueue's own gate";
   EXPECT_EQ(in.pods[0].queue, "q");
-  const model::WorkloadSpec& w = only(in);
+  const model::WorkloadSpec& w = only_one(in);
   EXPECT_EQ(w.ns + "/" + w.name + " " + w.owner + " " + w.uid + " " + w.queue, "ml/p Pod/p u q");
   EXPECT_EQ(w.priority, 100);
   EXPECT_EQ(w.pod_sets.at(0).count, 1);
@@ -445,21 +457,23 @@ TEST(QueuedPods, BoundAndFinishedOnesAreLeft) {
 TEST(QueuedPods, OfAWorkloadObject) {
   const std::string owned = "ownerReferences: [{kind: Pod, name: p}]";
   const std::string gate = "schedulingGates: [{name: kueue.x-k8s.io/admission}],";
-  const Inputs waits = read_clean(kQueues + workload(owned) + pod("p", kInQ, gate));
+  const Inputs waits = read_clean(kQueues + workload_body(owned) + pod("p", kInQ, gate));
   EXPECT_EQ(workload_names(waits), (Names{"ml/w"}));
   EXPECT_TRUE(waits.pods.at(0).queued && !waits.pods.at(0).gated);
-  EXPECT_EQ(only(waits).pod_sets.at(0).pods, (Names{"ml/p"}));
-  const Inputs starts = read_clean(kQueues + workload(owned, "", kHolds) + pod("p", kInQ, gate));
+  EXPECT_EQ(only_one(waits).pod_sets.at(0).pods, (Names{"ml/p"}));
+  const Inputs starts =
+      read_clean(kQueues + workload_body(owned, "", kHolds) + pod("p", kInQ, gate));
   EXPECT_FALSE(starts.pods.at(0).queued || starts.pods.at(0).gated);
   std::string reserved = kHolds;
   reserved.replace(reserved.find("Admitted"), 8, "QuotaReserved");
-  const Inputs checks = read_clean(kQueues + workload(owned, "", reserved) + pod("p", kInQ, gate));
+  const Inputs checks =
+      read_clean(kQueues + workload_body(owned, "", reserved) + pod("p", kInQ, gate));
   EXPECT_TRUE(checks.pods.at(0).queued) << "checks are not done";
 }
 
 TEST(QueuedPods, NamesAreKeptApart) {
-  EXPECT_EQ(workload_names(
-                read_clean(kQueues + workload("uid: u") + job(kInQ, "", "", "w") + pod("w", kInQ))),
+  EXPECT_EQ(workload_names(read_clean(kQueues + workload_body("uid: u") +
+                                      job_body(kInQ, "", "", "w") + pod("w", kInQ))),
             (Names{"ml/job-w", "ml/pod-w", "ml/w"}));
 }
 
@@ -472,8 +486,9 @@ TEST(QueuedPods, UnknownClass) {
             std::string::npos);
 }
 
-std::string member(const std::string& name, const std::string& total, const std::string& spec = "",
-                   const std::string& more = "", const std::string& queue = "q") {
+std::string group_member(const std::string& name, const std::string& total,
+                         const std::string& spec = "", const std::string& more = "",
+                         const std::string& queue = "q") {
   return pod(name,
              "labels: {kueue.x-k8s.io/queue-name: " + queue +
                  ", kueue.x-k8s.io/pod-group-name: g, index: " + name + "}, annotations: {" +
@@ -483,9 +498,9 @@ std::string member(const std::string& name, const std::string& total, const std:
 }
 
 TEST(QueuedPods, Groups) {
-  const Inputs in =
-      read_clean(kQueues + member("a", "3") + member("b", "3", "priority: 5,") + member("c", "3"));
-  const model::WorkloadSpec& w = only(in);
+  const Inputs in = read_clean(kQueues + group_member("a", "3") +
+                               group_member("b", "3", "priority: 5,") + group_member("c", "3"));
+  const model::WorkloadSpec& w = only_one(in);
   EXPECT_EQ(w.name, "g");
   EXPECT_EQ(w.queue, "q");
   EXPECT_EQ(w.incomplete, "");
@@ -498,10 +513,10 @@ TEST(QueuedPods, Groups) {
   for (const auto& p : in.pods) EXPECT_TRUE(p.queued) << p.name;
 
   const Inputs hashed =
-      read_clean(kQueues + member("a", "2", "", ", kueue.x-k8s.io/role-hash: 1f") +
-                 member("b", "2", "", ", kueue.x-k8s.io/role-hash: 2f"));
-  ASSERT_EQ(only(hashed).pod_sets.size(), 2u);
-  EXPECT_EQ(only(hashed).pod_sets[0].name + only(hashed).pod_sets[1].name, "1f2f");
+      read_clean(kQueues + group_member("a", "2", "", ", kueue.x-k8s.io/role-hash: 1f") +
+                 group_member("b", "2", "", ", kueue.x-k8s.io/role-hash: 2f"));
+  ASSERT_EQ(only_one(hashed).pod_sets.size(), 2u);
+  EXPECT_EQ(only_one(hashed).pod_sets[0].name + only_one(hashed).pod_sets[1].name, "1f2f");
 }
 
 TEST(QueuedPods, IncompleteGroups) {
@@ -509,24 +524,26 @@ TEST(QueuedPods, IncompleteGroups) {
     const Inputs in = read_clean(kQueues + yaml);
     EXPECT_FALSE(in.notes.empty());
     for (const auto& p : in.pods) EXPECT_TRUE(p.queued) << "nobody starts alone: " << p.name;
-    return only(in).incomplete;
+    return only_one(in).incomplete;
   };
-  EXPECT_EQ(incomplete(member("a", "3") + member("b", "3")),
+  EXPECT_EQ(incomplete(group_member("a", "3") + group_member("b", "3")),
             "2 pods of its total count of 3 exist");
-  EXPECT_EQ(incomplete(member("a", "")),
+  EXPECT_EQ(incomplete(group_member("a", "")),
             "pod \"a\" has no annotation kueue.x-k8s.io/pod-group-total-count");
-  EXPECT_EQ(incomplete(member("a", "2") + member("b", "3")), "its pods say different total counts");
-  EXPECT_EQ(incomplete(member("a", "2") + member("b", "2", "", "", "r")),
+  EXPECT_EQ(incomplete(group_member("a", "2") + group_member("b", "3")),
+            "its pods say different total counts");
+  EXPECT_EQ(incomplete(group_member("a", "2") + group_member("b", "2", "", "", "r")),
             "its pods name different queues");
-  const Inputs bad = read(kQueues + member("a", "2") + member("b", "x"));
+  const Inputs bad = read(kQueues + group_member("a", "2") + group_member("b", "x"));
   EXPECT_EQ(pod_names(bad), (Names{"a"}));
-  EXPECT_EQ(only(bad).incomplete, "pod \"b\" is invalid");
+  EXPECT_EQ(only_one(bad).incomplete, "pod \"b\" is invalid");
   EXPECT_NE(all(bad.invalid).find("pod-group-total-count\"]: found \"x\", want a whole number"),
             std::string::npos);
 }
 
 TEST(QueuedPods, RunningGroups) {
-  const Inputs in = read_clean(kQueues + member("a", "2", "nodeName: n1,") + member("b", "2"));
+  const Inputs in =
+      read_clean(kQueues + group_member("a", "2", "nodeName: n1,") + group_member("b", "2"));
   EXPECT_TRUE(in.queues.workloads.empty());
   EXPECT_FALSE(in.pods.at(1).queued);
   EXPECT_NE(all(in.notes).find("pod group \"g\" runs already"), std::string::npos);
@@ -562,7 +579,7 @@ TEST(Kindred, SeatsAreTakenWholeOrNotAtAll) {
 
 TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
   const auto with = [](const std::string& annotation) {
-    return all(read(kQueues + workload("annotations: {" + annotation + "}")).invalid);
+    return all(read(kQueues + workload_body("annotations: {" + annotation + "}")).invalid);
   };
   EXPECT_EQ(with("kueue.x-k8s.io/workload-slice-replacement-for: other"), "");
   EXPECT_EQ(with(R"(berth.dev/seats: '{"main":[{"node":"n","gpus":[0]}]}')"), "");
@@ -579,7 +596,7 @@ TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
        {"'[]'", "'x'", R"('[{"topology":"rack"}]')", R"('[{"topology":"rack","size":0}]')",
         R"('[{"topology":"rack","size":2,"more":1}]')", R"('[{"topology":"rack","size":9}]')"}) {
     const std::string key = "kueue.x-k8s.io/podset-slice-required-topology-constraints";
-    const std::string marked = kQueues + job(kInQ, "parallelism: 4,", key + ": " + layers);
+    const std::string marked = kQueues + job_body(kInQ, "parallelism: 4,", key + ": " + layers);
     EXPECT_NE(all(read(marked).invalid).find(key), std::string::npos) << layers;
   }
 }
@@ -587,9 +604,10 @@ TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
 // ---- no queues ----
 
 TEST(NoQueues, EverythingIsAsWithoutThem) {
-  const std::string yaml =
-      kQueues.substr(kQueues.rfind("---")) + job(kInQ, "parallelism: 2,") + pod("p", kInQ) +
-      pod("g", kInQ, "schedulingGates: [{name: kueue.x-k8s.io/admission}],") + workload("uid: u");
+  const std::string yaml = kQueues.substr(kQueues.rfind("---")) +
+                           job_body(kInQ, "parallelism: 2,") + pod("p", kInQ) +
+                           pod("g", kInQ, "schedulingGates: [{name: kueue.x-k8s.io/admission}],") +
+                           workload_body("uid: u");
   const Inputs in = read_clean(yaml);
   EXPECT_EQ(pod_names(in), (Names{"g", "j-0", "j-1", "p"}));
   for (const auto& p : in.pods) {
@@ -603,7 +621,7 @@ TEST(NoQueues, EverythingIsAsWithoutThem) {
   EXPECT_TRUE(read_clean(pod("p", kInQ, "schedulingGates: [{name: kueue.x-k8s.io/admission}],"))
                   .notes.empty())
       << "it says itself that it waits";
-  EXPECT_EQ(read_clean(job(kInQ)).notes.size(), 1u);
+  EXPECT_EQ(read_clean(job_body(kInQ)).notes.size(), 1u);
 }
 
 // ---- namespaces that require a queue ----
@@ -639,36 +657,38 @@ TEST(ResolveQueues, ANamespaceMayRequireAQueue) {
 }
 
 TEST(ResolveQueues, ConfigurationThatManagesWhatNamesNoQueue) {
-  const std::string on = config("manageJobsWithoutQueueName: true");
+  const std::string on = config_body("manageJobsWithoutQueueName: true");
   const std::string pods = pod("free", "") + pod("queued", kInQ);
-  EXPECT_EQ(queue_wanted(read(kQueues + config("manageJobsWithoutQueueName: false") + pods)), "");
+  EXPECT_EQ(queue_wanted(read(kQueues + config_body("manageJobsWithoutQueueName: false") + pods)),
+            "");
   EXPECT_EQ(queue_wanted(read(kQueues + on + pods)), "free ");
   EXPECT_EQ(queue_wanted(read(kQueues +
-                              config("manageJobsWithoutQueueName: true, integrations: "
-                                     "{frameworks: [batch/job]}") +
+                              config_body("manageJobsWithoutQueueName: true, integrations: "
+                                          "{frameworks: [batch/job]}") +
                               pods)),
             "")
       << "pods are not looked after";
-  EXPECT_EQ(queue_wanted(read(kQueues +
-                              config("manageJobsWithoutQueueName: true, "
-                                     "managedJobsNamespaceSelector: {matchLabels: {team: a}}") +
-                              pods)),
-            "");
-  const Inputs jobs = read(kQueues + on + job(""));
+  EXPECT_EQ(
+      queue_wanted(read(kQueues +
+                        config_body("manageJobsWithoutQueueName: true, "
+                                    "managedJobsNamespaceSelector: {matchLabels: {team: a}}") +
+                        pods)),
+      "");
+  const Inputs jobs = read(kQueues + on + job_body(""));
   ASSERT_EQ(jobs.queues.workloads.size(), 1u);
   EXPECT_EQ(jobs.queues.workloads[0].queue, "");
   EXPECT_TRUE(jobs.pods.empty());
 }
 
 TEST(ResolveQueues, JobsOfARequiringNamespaceWaitForTheirQueue) {
-  const Inputs in = read(kQueues + required_ns("true") + job(""));
+  const Inputs in = read(kQueues + required_ns("true") + job_body(""));
   ASSERT_EQ(in.queues.workloads.size(), 1u);
   EXPECT_EQ(in.queues.workloads[0].queue, "");
   EXPECT_TRUE(in.pods.empty());
   // Without Kueue's queues no workload stands for it: its pods wait.
-  EXPECT_EQ(queue_wanted(read(required_ns("true") + job("", "parallelism: 1,"))), "j-0 ");
+  EXPECT_EQ(queue_wanted(read(required_ns("true") + job_body("", "parallelism: 1,"))), "j-0 ");
   // What runs goes on; what would come does not.
-  const Inputs running = read(kQueues + required_ns("true") + job("", "parallelism: 2,") +
+  const Inputs running = read(kQueues + required_ns("true") + job_body("", "parallelism: 2,") +
                               pod("j-x", kOwned, "nodeName: n1,"));
   EXPECT_TRUE(running.queues.workloads.empty());
   EXPECT_EQ(running.pods.size(), 2u);
@@ -677,12 +697,13 @@ TEST(ResolveQueues, JobsOfARequiringNamespaceWaitForTheirQueue) {
   const std::string set =
       "ownerReferences: [{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, "
       "name: s, uid: u, controller: true}]";
-  EXPECT_EQ(queue_wanted(read(kQueues + required_ns("true") + job(set, "parallelism: 1,") +
-                              workload(set, "", kHolds))),
+  EXPECT_EQ(queue_wanted(read(kQueues + required_ns("true") + job_body(set, "parallelism: 1,") +
+                              workload_body(set, "", kHolds))),
             "");
-  EXPECT_EQ(read(kQueues + required_ns("true") + job(set, "parallelism: 1,") + workload(set))
-                .queues.workloads.size(),
-            2u);
+  EXPECT_EQ(
+      read(kQueues + required_ns("true") + job_body(set, "parallelism: 1,") + workload_body(set))
+          .queues.workloads.size(),
+      2u);
 }
 
 }  // namespace

@@ -17,7 +17,7 @@ struct Product {
 constexpr std::array<Product, 3> kProducts{
     {{"NVIDIA-H100-80GB-HBM3", 81559}, {"NVIDIA-A100-SXM4-40GB", 40960}, {"Tesla-T4", 15360}}};
 
-std::string numbered(const char* prefix, std::uint64_t number) {
+std::string with_number(const char* prefix, std::uint64_t number) {
   return prefix + std::to_string(number);
 }
 
@@ -88,10 +88,10 @@ void wear(Random& random, NodeSpec& node) {
 NodeSpec random_node(Random& random, Mix mix, int number) {
   NodeSpec node;
   // Names whose byte order is not the order they are made in.
-  node.name = numbered("n", random.below(90) + 10) + "-" + std::to_string(number);
+  node.name = with_number("n", random.below(90) + 10) + "-" + std::to_string(number);
   node.labels[model::kHostnameLabel] = node.name;
-  if (random.chance(19, 20)) node.labels[model::kZoneLabel] = numbered("z", random.below(3));
-  if (random.chance(9, 10)) node.labels["rack"] = numbered("r", random.below(5));
+  if (random.chance(19, 20)) node.labels[model::kZoneLabel] = with_number("z", random.below(3));
+  if (random.chance(9, 10)) node.labels["rack"] = with_number("r", random.below(5));
   if (random.chance(1, 2)) node.labels["disk"] = random.chance(1, 2) ? "ssd" : "hdd";
   if (random.chance(2, 3)) node.labels["generation"] = std::to_string(random.between(1, 5));
   node.allocatable["cpu"] = random.between(4, 32) * 1000;

@@ -26,7 +26,7 @@ void expect_reason(const std::vector<NodeSpec>& nodes, const std::vector<PodSpec
   EXPECT_EQ(static_cast<int>(outcome.reason), static_cast<int>(reason)) << outcome.workload;
 }
 
-std::string placed(const std::vector<NodeSpec>& nodes, const std::vector<PodSpec>& pods) {
+std::string places(const std::vector<NodeSpec>& nodes, const std::vector<PodSpec>& pods) {
   return text_of(decide({.nodes = nodes, .pods = pods, .gangs = {}, .budgets = {}}));
 }
 
@@ -40,7 +40,7 @@ TEST(Cycle, PriorityThenAgeThenName) {
   old.created_ns = 1;
   young.created_ns = same.created_ns = 2;
   high.created_ns = 9;
-  EXPECT_EQ(placed({node}, {same, young, old, high}), "d/high@n d/z-old@n d/a-young@n");
+  EXPECT_EQ(places({node}, {same, young, old, high}), "d/high@n d/z-old@n d/a-young@n");
 }
 
 TEST(Cycle, LeftOutWithoutASearch) {
@@ -89,7 +89,7 @@ TEST(Constraints, ReadyAndCordon) {
   PodSpec tolerant = a_pod("p");
   tolerant.tolerations = {{"node.kubernetes.io/unschedulable", model::Toleration::Op::kExists, "",
                            TaintEffect::kNoSchedule}};
-  EXPECT_EQ(placed({cordoned}, {tolerant}), "d/p@n");
+  EXPECT_EQ(places({cordoned}, {tolerant}), "d/p@n");
 }
 
 TEST(Constraints, Taints) {
@@ -102,11 +102,11 @@ TEST(Constraints, Taints) {
     red.tolerations = {{"team", model::Toleration::Op::kEqual, "red", effect}};
     all.tolerations = {{"", model::Toleration::Op::kExists, "", {}}};
     expect_reason({node}, {blue}, Verdict::kNever, Reason::kTaintNotTolerated);
-    EXPECT_EQ(placed({node}, {red}), "d/p@n");
-    EXPECT_EQ(placed({node}, {all}), "d/p@n");
+    EXPECT_EQ(places({node}, {red}), "d/p@n");
+    EXPECT_EQ(places({node}, {all}), "d/p@n");
   }
   node.taints = {{"team", "red", TaintEffect::kPreferNoSchedule}};
-  EXPECT_EQ(placed({node}, {a_pod("p")}), "d/p@n");
+  EXPECT_EQ(places({node}, {a_pod("p")}), "d/p@n");
 }
 
 TEST(Constraints, SelectorAffinityVolumes) {
@@ -117,15 +117,15 @@ TEST(Constraints, SelectorAffinityVolumes) {
   affinity.required_nodes = {label_term(model::kZoneLabel, "z2")};
   expect_reason({node}, {affinity}, Verdict::kNever, Reason::kNodeAffinityMismatch);
   affinity.required_nodes.push_back(label_term(model::kZoneLabel, "z1"));
-  EXPECT_EQ(placed({node}, {affinity}), "d/p@n");
+  EXPECT_EQ(places({node}, {affinity}), "d/p@n");
   empty.required_nodes.emplace_back();
   expect_reason({node}, {empty}, Verdict::kNever, Reason::kNodeAffinityMismatch);
   empty.required_nodes[0].fields = {{"metadata.name", text::Operator::kIn, {"n"}}};
-  EXPECT_EQ(placed({node}, {empty}), "d/p@n");
+  EXPECT_EQ(places({node}, {empty}), "d/p@n");
   volume.volumes = {{"data", {label_term(model::kZoneLabel, "z2")}}};
   expect_reason({node}, {volume}, Verdict::kNever, Reason::kVolumeUnreachable);
   volume.volumes[0].node_terms.clear();
-  EXPECT_EQ(placed({node}, {volume}), "d/p@n");
+  EXPECT_EQ(places({node}, {volume}), "d/p@n");
 }
 
 TEST(Constraints, GpuModelAndMemory) {
@@ -134,7 +134,7 @@ TEST(Constraints, GpuModelAndMemory) {
   model.gpu_models = {"A100"};
   expect_reason({node}, {model}, Verdict::kNever, Reason::kGpuModelMismatch);
   model.gpu_models.push_back("H100");
-  EXPECT_EQ(placed({node}, {model}), "d/p@n[0]");
+  EXPECT_EQ(places({node}, {model}), "d/p@n[0]");
   memory.gpu_min_memory_mib = 80001;
   expect_reason({node}, {memory}, Verdict::kNever, Reason::kGpuMemoryTooSmall);
   part.gpu = {.kind = Kind::kMemory, .count = 1, .milli = 0, .memory_mib = 80001, .mig = ""};
@@ -148,7 +148,7 @@ TEST(Constraints, GpuModelAndMemory) {
   PodSpec no_gpus = a_pod("p");
   no_gpus.gpu_models = {"A100"};
   no_gpus.gpu_min_memory_mib = 1;
-  EXPECT_EQ(placed({cpu_node("n")}, {no_gpus}), "d/p@n");
+  EXPECT_EQ(places({cpu_node("n")}, {no_gpus}), "d/p@n");
 }
 
 // ---- hard constraints between pods ----
@@ -159,13 +159,13 @@ TEST(Constraints, PodAffinity) {
   PodSpec pod = a_pod("p");
   pod.affinity = {{model::kZoneLabel, pods_of("web"), 0}};
   expect_reason(nodes, {pod}, Verdict::kWait, Reason::kPodAffinityUnmet);
-  EXPECT_EQ(placed(nodes, {pod, running(a_pod("web"), "b")}), "d/p@b");
+  EXPECT_EQ(places(nodes, {pod, running(a_pod("web"), "b")}), "d/p@b");
   // A match on a node without the key is no match.
   expect_reason(nodes, {running(a_pod("web"), "c"), pod}, Verdict::kWait,
                 Reason::kPodAffinityUnmet);
   // The first of its kind goes where the key is.
   pod.affinity[0].pods = pods_of("p");
-  EXPECT_EQ(placed({nodes[2], nodes[1]}, {pod}), "d/p@b");
+  EXPECT_EQ(places({nodes[2], nodes[1]}, {pod}), "d/p@b");
   expect_reason({nodes[2]}, {pod}, Verdict::kWait, Reason::kPodAffinityUnmet);
 }
 
@@ -173,11 +173,11 @@ TEST(Constraints, PodAntiAffinityBothWays) {
   std::vector<NodeSpec> nodes{in_zone(cpu_node("a"), "z1"), in_zone(cpu_node("b"), "z2")};
   PodSpec pod = a_pod("p"), web = a_pod("web");
   pod.anti_affinity = {{model::kZoneLabel, pods_of("web"), 0}};
-  EXPECT_EQ(placed(nodes, {pod, running(web, "a")}), "d/p@b");
-  EXPECT_EQ(placed(nodes, {running(pod, "a"), web}), "d/web@b");
+  EXPECT_EQ(places(nodes, {pod, running(web, "a")}), "d/p@b");
+  EXPECT_EQ(places(nodes, {running(pod, "a"), web}), "d/web@b");
   expect_reason({nodes[0]}, {running(pod, "a"), web}, Verdict::kWait,
                 Reason::kPodAntiAffinityViolated);
-  EXPECT_EQ(placed({nodes[0], cpu_node("c")}, {running(pod, "a"), web}), "d/web@c");
+  EXPECT_EQ(places({nodes[0], cpu_node("c")}, {running(pod, "a"), web}), "d/web@c");
 }
 
 TEST(Constraints, TopologySpread) {
@@ -192,16 +192,16 @@ TEST(Constraints, TopologySpread) {
                         .honor_taints = false});
   PodSpec first = running(pod, "a");
   first.name = "first";
-  EXPECT_EQ(placed(nodes, {first, pod}), "d/p@b");
+  EXPECT_EQ(places(nodes, {first, pod}), "d/p@b");
   nodes[1].allocatable["pods"] = 0;  // a domain all the same
   expect_reason(nodes, {first, pod}, Verdict::kWait, Reason::kTopologySpreadViolated);
   nodes[1].taints = {{"team", "red", TaintEffect::kNoSchedule}};
   pod.spread[0].honor_taints = true;  // now z2 is no domain of the pod
-  EXPECT_EQ(placed(nodes, {first, pod}), "d/p@a");
+  EXPECT_EQ(places(nodes, {first, pod}), "d/p@a");
   pod.spread[0].min_domains = 2;  // too few domains: the least is 0
   expect_reason(nodes, {first, pod}, Verdict::kWait, Reason::kTopologySpreadViolated);
   first.terminating = true;
-  EXPECT_EQ(placed(nodes, {first, pod}), "d/p@a");
+  EXPECT_EQ(places(nodes, {first, pod}), "d/p@a");
 }
 
 TEST(Constraints, SpreadCountsEligibleNodesOnly) {
@@ -218,7 +218,7 @@ TEST(Constraints, SpreadCountsEligibleNodesOnly) {
                         .honor_taints = false});
   PodSpec first = running(pod, "a");
   first.name = "first";
-  EXPECT_EQ(placed(nodes, {first, pod}), "d/p@a");
+  EXPECT_EQ(places(nodes, {first, pod}), "d/p@a");
   pod.spread[0].honor_affinity = false;
   JudgeCluster cluster{.nodes = nodes, .pods = {first}, .gangs = {}, .budgets = {}};
   EXPECT_EQ(rejections(cluster, pod, "a"), std::vector{Constraint::kTopologySpread});
@@ -231,7 +231,7 @@ TEST(Constraints, HostPorts) {
   expect_reason({cpu_node("n")}, {running(other, "n"), pod}, Verdict::kWait,
                 Reason::kHostPortTaken);
   other.host_ports = {{"TCP", "10.0.0.2", 80}, {"UDP", "0.0.0.0", 80}};
-  EXPECT_EQ(placed({cpu_node("n")}, {running(other, "n"), pod}), "d/p@n");
+  EXPECT_EQ(places({cpu_node("n")}, {running(other, "n"), pod}), "d/p@n");
 }
 
 // ---- amounts ----
@@ -251,11 +251,11 @@ TEST(Constraints, Amounts) {
                          {"rdma/hca", 2, Reason::kInsufficientResource}}) {
     PodSpec pod = asking("p", each.resource, each.half);
     PodSpec rival = running(asking("q", each.resource, each.half), "n");
-    EXPECT_EQ(placed({node}, {pod}), "d/p@n");
+    EXPECT_EQ(places({node}, {pod}), "d/p@n");
     expect_reason({node}, {rival, pod}, Verdict::kWait, each.reason);
     expect_reason({node}, {asking("p", each.resource, 1 << 20)}, Verdict::kNever,
                   Reason::kNeverFits);
-    EXPECT_EQ(placed({node}, {rival, rival, asking("p", each.resource, 0)}), "d/p@n");
+    EXPECT_EQ(places({node}, {rival, rival, asking("p", each.resource, 0)}), "d/p@n");
   }
   expect_reason({node}, {asking("p", "unheard/of", 1)}, Verdict::kNever, Reason::kNeverFits);
   node.allocatable["pods"] = 1;
@@ -275,13 +275,13 @@ TEST(Constraints, GpusHealthAndNuma) {
   EXPECT_EQ(rejections(cluster, whole("p", 5), "n"), std::vector{Constraint::kGpus});
   expect_reason({node}, {running(whole("q", 1), "n", {0}), whole("p", 2)}, Verdict::kWait,
                 Reason::kGpuUnhealthy);
-  EXPECT_EQ(placed({node}, {whole("p", 2)}), "d/p@n[0,3]");
+  EXPECT_EQ(places({node}, {whole("p", 2)}), "d/p@n[0,3]");
   NodeSpec aligned = gpu_node("n", 4);
   for (model::GpuSpec& gpu : aligned.gpus) gpu.numa = gpu.index / 2;
   aligned.numa_policy = model::NumaPolicy::kSingleNumaNode;
   PodSpec one = running(whole("q", 1), "n", {0}), two = running(whole("r", 1), "n", {2});
   expect_reason({aligned}, {one, two, whole("p", 2)}, Verdict::kWait, Reason::kNumaMisaligned);
-  EXPECT_EQ(placed({aligned}, {one, whole("p", 2)}), "d/p@n[2,3]");
+  EXPECT_EQ(places({aligned}, {one, whole("p", 2)}), "d/p@n[2,3]");
 }
 
 // ---- reasons of the whole request ----
@@ -326,17 +326,17 @@ TEST(Reasons, CertificateCountsAllBlockers) {
 TEST(Levels, PreferenceBeforeAllElse) {
   std::vector<NodeSpec> nodes{in_zone(gpu_node("a", 1), "z1"), in_zone(gpu_node("b", 8), "z2")};
   PodSpec pod = whole("p", 1);
-  EXPECT_EQ(placed(nodes, {pod}), "d/p@a[0]");
+  EXPECT_EQ(places(nodes, {pod}), "d/p@a[0]");
   pod.preferred_nodes = {{.weight = 1, .term = label_term(model::kZoneLabel, "z2")}};
-  EXPECT_EQ(placed(nodes, {pod}), "d/p@b[0]");
+  EXPECT_EQ(places(nodes, {pod}), "d/p@b[0]");
   nodes[1].taints = {{"spot", "", TaintEffect::kPreferNoSchedule}};
-  EXPECT_EQ(placed(nodes, {pod}), "d/p@a[0]");
+  EXPECT_EQ(places(nodes, {pod}), "d/p@a[0]");
   pod.preferred_nodes[0].weight = 100;
-  EXPECT_EQ(placed(nodes, {pod}), "d/p@a[0]");  // 0 each: packing decides
+  EXPECT_EQ(places(nodes, {pod}), "d/p@a[0]");  // 0 each: packing decides
   pod.preferred_affinity = {{model::kZoneLabel, pods_of("web"), 10}};
-  EXPECT_EQ(placed(nodes, {pod, running(a_pod("web"), "b")}), "d/p@b[0]");
+  EXPECT_EQ(places(nodes, {pod, running(a_pod("web"), "b")}), "d/p@b[0]");
   pod.preferred_anti_affinity = {{model::kZoneLabel, pods_of("web"), 11}};
-  EXPECT_EQ(placed(nodes, {pod, running(a_pod("web"), "b")}), "d/p@a[0]");
+  EXPECT_EQ(places(nodes, {pod, running(a_pod("web"), "b")}), "d/p@a[0]");
 }
 
 TEST(Levels, SoftSpreadReplicasLocalityRank) {
@@ -344,7 +344,7 @@ TEST(Levels, SoftSpreadReplicasLocalityRank) {
                               in_zone(cpu_node("c"), "z2")};
   PodSpec pod = a_pod("p"), peer = a_pod("p");
   peer.name = "peer";
-  EXPECT_EQ(placed(nodes, {pod, running(peer, "a")}), "d/p@a");
+  EXPECT_EQ(places(nodes, {pod, running(peer, "a")}), "d/p@a");
   pod.spread.push_back({.max_skew = 1,
                         .topology_key = model::kZoneLabel,
                         .hard = false,
@@ -352,12 +352,12 @@ TEST(Levels, SoftSpreadReplicasLocalityRank) {
                         .min_domains = 1,
                         .honor_affinity = true,
                         .honor_taints = false});
-  EXPECT_EQ(placed(nodes, {pod, running(peer, "b")}), "d/p@c");
+  EXPECT_EQ(places(nodes, {pod, running(peer, "b")}), "d/p@c");
   pod.spread.clear();
   pod.owner = peer.owner = "ReplicaSet/p";
-  EXPECT_EQ(placed(nodes, {pod, running(peer, "a")}), "d/p@a");
+  EXPECT_EQ(places(nodes, {pod, running(peer, "a")}), "d/p@a");
   pod.service = true;
-  EXPECT_EQ(placed(nodes, {pod, running(peer, "a")}), "d/p@b");
+  EXPECT_EQ(places(nodes, {pod, running(peer, "a")}), "d/p@b");
   JudgePolicy policy;
   policy.locality = {{model::kZoneLabel, "z2", 5}};
   JudgeCluster cluster{.nodes = nodes, .pods = {a_pod("x")}, .gangs = {}, .budgets = {}};

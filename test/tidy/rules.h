@@ -46,6 +46,11 @@ Violations markdown_title(const SourceText& source);
 Violations header_form(const SourceText& source);    // a comment first, #pragma once
 Violations server_bounds(const SourceText& source);  // a server has the bounds of its kind
 
+// name_rules.cc
+// Over the whole tree: no two unnamed namespaces that are compiled together have a function of one
+// name.
+Violations same_names(const std::vector<SourceText>& sources);
+
 Violations all_rules(const SourceText& source);
 
 }  // namespace berth::tidy

@@ -252,5 +252,25 @@ TEST(Rules, AServerHasTheBoundsOfItsKind) {
   EXPECT_FALSE(breaks(server_bounds, "src/app/a_test.cc", "serve::HttpServerOptions http;\n"));
 }
 
+TEST(Rules, NoTwoHiddenFunctionsOfOneName) {
+  const auto hidden = [](const char* path, const std::string& code) {
+    return SourceText(path, "namespace a {\nnamespace {\n" + code + "\n}\n}\n");
+  };
+  const auto count = [](std::vector<SourceText> sources) { return same_names(sources).size(); };
+  const SourceText one = hidden("src/x/a.cc", "int f(int x) { return x; }");
+  EXPECT_EQ(count({one, hidden("src/x/b.cc", "int f(const char* s,\n      int n) {\n}")}), 1U);
+  EXPECT_EQ(count({one, hidden("src/y/b.cc", "int f() {}")}), 0U);
+  EXPECT_EQ(count({one, hidden("src/x/b_test.cc", "int f() {}")}), 0U);
+  EXPECT_EQ(count({one, hidden("src/x/b.cc", "struct S { int f() { return 1; } };")}), 0U);
+  EXPECT_EQ(count({one, hidden("src/x/b.cc", "int g() { return f(1); }\nint f();")}), 0U);
+  EXPECT_EQ(count({one, SourceText("src/x/b.cc", "namespace a {\nint f(int) {}\n}\n")}), 0U);
+  EXPECT_EQ(count({hidden("src/x/a.cc", "int f(int) {}\nint f(char) {}")}), 0U);
+  EXPECT_EQ(count({hidden("bench/p_a.cc", "int f() {}"), hidden("bench/q.cc", "int f() {}")}), 0U);
+  EXPECT_EQ(count({hidden("bench/p_a.cc", "int f() {}"), hidden("bench/p_b.cc", "int f() {}")}),
+            1U);
+  EXPECT_EQ(count({hidden("src/x/a.cc", "TEST(A, B) {}"), hidden("src/x/b.cc", "TEST(A, C) {}")}),
+            0U);
+}
+
 }  // namespace
 }  // namespace berth::tidy
