@@ -88,6 +88,7 @@ class QueueKeeper {
   void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then,
                     WriteClass kind = WriteClass::kAct);
   void forget_start(const Subject& s);
+  void end_strayed(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
                  const std::string& note);
   void patch_workload(const kube::Key& at, std::string patch);

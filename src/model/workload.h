@@ -80,6 +80,8 @@ struct WorkloadSpec {
   int priority = 0;   // effective: class and boost
   std::int64_t created_ns = 0;
   bool active = true;
+  bool leftover =
+      false;  // a pod that no workload holds quota for: it counts, and is nobody's object
   std::vector<PodSetSpec> pod_sets;
   std::string held_by;            // admission-gated-by: who must let it go first, or empty
   bool preemption_gated = false;  // a preemption gate is closed

@@ -1,3 +1,5 @@
+#include <algorithm>
+
 #include "objects/gathered.h"
 #include "objects/object_set.h"
 #include "objects/pod_body.h"
@@ -67,14 +69,70 @@ std::shared_ptr<PodBody> read_pod_body(const Value& v, bool ours) {
   return body;
 }
 
+namespace {
+
+// What says which workload, group and queue a pod is of.
+bool is_mark(std::string_view key) {
+  for (const std::string_view prefix :
+       {"kueue.x-k8s.io/", "kai.scheduler/", "scheduling.volcano.sh/", "volcano.sh/",
+        "scheduling.k8s.io/", "scheduling.x-k8s.io/", "batch.kubernetes.io/"}) {
+    if (key.starts_with(prefix)) return true;
+  }
+  return key == "job-name" || key == "controller-uid" || key == "pod-group-name" ||
+         key == "runai/queue";
+}
+
+bool same_marks(const model::Labels& a, const model::Labels& b) {
+  const auto held_by = [](const model::Labels& of, const model::Labels& other) {
+    return std::all_of(of.begin(), of.end(), [&](const auto& entry) {
+      const auto it = other.find(entry.first);
+      return !is_mark(entry.first) || (it != other.end() && it->second == entry.second);
+    });
+  };
+  return held_by(a, b) && held_by(b, a);
+}
+
+void take_marks(const model::Labels& from, model::Labels& to) {
+  std::erase_if(to, [](const auto& entry) { return is_mark(entry.first); });
+  for (const auto& entry : from) {
+    if (is_mark(entry.first)) to.insert(entry);
+  }
+}
+
+bool same_place_in_books(const PodObject& a, const PodObject& b) {
+  const Owner* before = a.meta.controller();
+  const Owner* now = b.meta.controller();
+  if (before != nullptr && (now == nullptr || *before != *now)) return false;
+  return same_marks(a.meta.labels, b.meta.labels) &&
+         same_marks(a.meta.annotations, b.meta.annotations);
+}
+
+}  // namespace
+
 void hold_as_bound(const LivePod& before, LivePod& live) {
   live.gpus = before.gpus;
+  if (live.body == before.body) return;
   const PodObject& was = before.body->object;
-  if (live.body == before.body || was.spec.gpu == live.body->object.spec.gpu) return;
+  const PodObject& is = live.body->object;
+  const bool same_place = same_place_in_books(was, is);
+  if (same_place && was.spec.gpu == is.spec.gpu) return;
   auto body = std::make_shared<PodBody>(*live.body);
-  body->object.spec.gpu = was.spec.gpu;
-  body->object.spec.gpus_by_container = was.spec.gpus_by_container;
-  body->object.gpus_read = was.gpus_read;
+  PodObject& held = body->object;
+  held.spec.gpu = was.spec.gpu;
+  held.spec.gpus_by_container = was.spec.gpus_by_container;
+  held.gpus_read = was.gpus_read;
+  if (!same_place) {
+    live.strayed = true;
+    if (was.meta.controller() != nullptr) {
+      held.meta.owners = was.meta.owners;
+      held.spec.owner = was.spec.owner;
+    }
+    held.member = was.member;
+    held.spec.queue = was.spec.queue;
+    take_marks(was.meta.labels, held.meta.labels);
+    take_marks(was.meta.labels, held.spec.labels);
+    take_marks(was.meta.annotations, held.meta.annotations);
+  }
   live.body = std::move(body);
 }
 

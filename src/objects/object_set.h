@@ -54,6 +54,8 @@ struct LivePod {
   std::int64_t created_ns = 0, started_ns = 0;
   bool terminating = false, ready = false;
   bool foreign = false;  // of another scheduler
+  bool strayed =
+      false;  // bound, and its owner or queue are others now than those it was bound with
   std::uint64_t digest = 0;
   std::shared_ptr<const PodBody> body;
 
@@ -63,8 +65,9 @@ struct LivePod {
   const std::string& group() const { return body->object.member.group; }
 };
 LivePod read_live_pod(const text::Value& object);  // without body, digest and foreign
-// Containers get their GPUs once: whatever is written into a pod's annotations later, it holds what
-// it held when it was seen bound first.
+// Containers get their GPUs once, and a workload's quota lets in its pods once: whatever is written
+// into a pod's metadata later, it holds what it held when it was seen bound first, and counts for
+// the owner, group and queue that it had then.
 void hold_as_bound(const LivePod& before, LivePod& live);
 std::shared_ptr<PodBody> read_pod_body(const text::Value& object, bool ours);  // to place
 PodObject live_object(const LivePod& live);  // the body as this pod has it

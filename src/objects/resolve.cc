@@ -192,6 +192,7 @@ Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   resolver.queued_pods();
   resolver.make_variants();
   resolver.other_queues();
+  resolver.count_leftovers();
   resolver.hold_outsiders();
   resolver.budgets();
   return resolver.finish();

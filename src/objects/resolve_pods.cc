@@ -1,5 +1,6 @@
 // Pods and Jobs against everything else in the input.
 #include <algorithm>
+#include <type_traits>
 
 #include "objects/resolver.h"
 
@@ -24,8 +25,11 @@ bool Resolver::settle_priority(const Found<T>& at, const std::string& path, PodO
     pod.spec.preempts = resolved->preempts;
     pod.spec.priority_class = resolved->name;
   }
-  if (pod.priority) pod.spec.priority = *pod.priority;
-  if (pod.preempts) pod.spec.preempts = *pod.preempts;
+  // The numbers of a pod are the API server's own; those of a template are anybody's, and it
+  // refuses pods that are made with them.
+  constexpr bool kPod = std::is_same_v<T, PodObject>;
+  if (pod.priority && (kPod || !resolved)) pod.spec.priority = *pod.priority;
+  if (pod.preempts && (kPod || !resolved)) pod.spec.preempts = *pod.preempts;
   return true;
 }
 

@@ -247,15 +247,24 @@ bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& 
     std::int64_t most = asked == set.requests.end() ? 0 : asked->second;
     if (admitted != nullptr && admitted->count > 0) {
       const auto used = admitted->usage.find(resource);
-      if (used != admitted->usage.end()) most = std::max(most, used->second / admitted->count);
+      if (used != admitted->usage.end()) most = used->second / admitted->count;
     }
     if (amount > most) return false;
   }
   return true;
 }
 
+// Whether its node is there to end it. On one that is lost a pod may be leaving for ever.
+bool Resolver::node_answers(const std::string& name) const {
+  const auto node = std::lower_bound(
+      out_.nodes.begin(), out_.nodes.end(), name,
+      [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
+  return node != out_.nodes.end() && node->name == name && node->ready;
+}
+
 // The set that the pod is of: the one it names, else the only one, else the first with room for it.
-// Null: there is none. Counts the pod.
+// Null: there is none. Counts the pod. One that runs is of some set in any case; where it is more
+// than its workload holds quota for, it counts by itself (count_leftovers).
 model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at) {
   model::WorkloadSpec& workload = out_.queues.workloads[at];
   const auto label = pod.labels.find(kPodSetLabel);
@@ -275,10 +284,12 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
     int& taken = taken_[{at, i}];
     const bool fits = taken < count && asks_no_more(pod, set, workload.admission);
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
-    if (!pod.terminating) ++taken;
+    if (!pod.terminating || (bound && node_answers(pod.node_name))) ++taken;
+    if (fits) counted_.insert(qualified(pod.ns, pod.name));
     return &set;
   }
-  return nullptr;
+  const bool somewhere = bound && !workload.pod_sets.empty();
+  return somewhere ? &workload.pod_sets.front() : nullptr;
 }
 
 // Of several workloads (slices of an elastic Job) the one that holds quota has the pods, as many of
@@ -293,12 +304,76 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
   model::PodSetSpec* set = take_room(pod, at);
   const std::string name = qualified(pod.ns, pod.name);
   const model::WorkloadSpec& workload = out_.queues.workloads[at];
-  const bool named = workload.pod_sets.size() == 1 || pod.labels.contains(kPodSetLabel);
-  if (set != nullptr && named) set->pods.push_back(name);
+  if (set != nullptr) set->pods.push_back(name);
   if (bound) return;
   if (set == nullptr || !workload.admission || !workload.admitted) return hold(pod);
   let_in_.insert(name);
   if (kueue_gated_.contains(name)) pod.gated = false;
+}
+
+namespace {
+
+bool has_devices(const model::Amounts& amounts) {
+  return std::any_of(amounts.begin(), amounts.end(), [](const auto& entry) {
+    return entry.second > 0 && entry.first.find('/') != std::string::npos;
+  });
+}
+
+}  // namespace
+
+// The LocalQueue that a pod's devices count in where no workload stands for it: the one it names,
+// or was let in from, or the first of a namespace that requires one; "": none.
+std::string Resolver::leftover_queue(const model::PodSpec& pod) const {
+  const auto known = [&](const std::string& name) {
+    return std::any_of(out_.queues.local_queues.begin(), out_.queues.local_queues.end(),
+                       [&](const auto& q) { return q.ns == pod.ns && q.name == name; });
+  };
+  for (const std::string_view key : {std::string_view(kQueueLabel), kLocalQueueLabel}) {
+    const auto label = pod.labels.find(std::string(key));
+    if (label != pod.labels.end() && known(label->second)) return label->second;
+  }
+  if (!requires_queue(pod)) return "";
+  std::string first;
+  for (const auto& local : out_.queues.local_queues) {
+    if (local.ns == pod.ns && (first.empty() || local.name < first)) first = local.name;
+  }
+  return first;
+}
+
+// What runs and is more than its workload holds quota for, or whose workload is gone, counts until
+// it is gone as well: quota that is given back before its GPUs are would be given twice.
+void Resolver::count_leftovers() {
+  if (!options_.live || !kueue_decides_) return;
+  for (const model::PodSpec& pod : out_.pods) {
+    const std::string name = qualified(pod.ns, pod.name);
+    if (pod.node_name.empty() || counted_.contains(name) || let_in_.contains(name)) continue;
+    if (pod.terminating && !node_answers(pod.node_name)) continue;
+    model::Amounts requests = quota_requests(pod, out_.queues.config);
+    if (!has_devices(requests)) continue;
+    const std::string queue = leftover_queue(pod);
+    if (queue.empty()) continue;
+    model::WorkloadSpec spec;
+    spec.ns = pod.ns;
+    spec.name = pod.name;
+    spec.uid = pod.uid;
+    spec.queue = queue;
+    spec.owner = "Pod/" + pod.name;
+    spec.created_ns = pod.created_ns;
+    spec.priority = pod.priority;
+    spec.leftover = true;
+    model::PodSetSpec set;
+    set.name = "main";
+    set.pods = {name};
+    set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
+    set.requests = std::move(requests);
+    spec.pod_sets.push_back(std::move(set));
+    spec.admission.emplace();
+    spec.admission->pod_sets.push_back({.name = "main", .count = 1});
+    spec.admitted = true;
+    spec.reserved_ns = spec.admitted_ns = std::max(pod.created_ns, pod.started_ns);
+    mend_admission(spec);
+    add_workload(std::move(spec));
+  }
 }
 
 // Pods that wait, of namespaces that require a queue, and that no workload of a queue stands for.

@@ -196,8 +196,8 @@ void Resolver::settle_templates(Found<WorkloadObject>& found, model::WorkloadSpe
                    ", want a PriorityClass of the input; the workload's priority is taken");
       pod.spec.priority = spec.priority;
     }
-    if (pod.priority) pod.spec.priority = *pod.priority;
-    if (pod.preempts) pod.spec.preempts = *pod.preempts;
+    if (pod.priority && !resolved) pod.spec.priority = *pod.priority;
+    if (pod.preempts && !resolved) pod.spec.preempts = *pod.preempts;
     std::vector<std::string> warnings;
     volumes_.resolve(pod.claims, pod.spec, warnings);
     for (std::string& w : warnings) in_.warn(found, path + "spec.volumes", std::move(w));
@@ -235,6 +235,25 @@ void Resolver::mend_admission(model::WorkloadSpec& spec) const {
   }
 }
 
+// A slice takes the place of one of the same owner: of anything else it would only free the quota.
+void Resolver::check_slices() {
+  std::map<std::string, const model::WorkloadSpec*, std::less<>> by_name;
+  for (const model::WorkloadSpec& spec : out_.queues.workloads) {
+    by_name.emplace(qualified(spec.ns, spec.name), &spec);
+  }
+  for (model::WorkloadSpec& spec : out_.queues.workloads) {
+    if (spec.replaces.empty()) continue;
+    const auto old = by_name.find(spec.replaces);
+    if (old == by_name.end() || old->second->owner == spec.owner) continue;
+    in_.warnings.add(Gathered::note(
+        {}, "Workload " + qualified(spec.ns, spec.name),
+        "metadata.annotations[kueue.x-k8s.io/workload-slice-replacement-for]",
+        "found " + quoted(spec.replaces) + " of another owner, want a slice of " +
+            (spec.owner.empty() ? "its own" : spec.owner) + ": it replaces nothing"));
+    spec.replaces.clear();
+  }
+}
+
 void Resolver::workloads() {
   for (Found<WorkloadObject>& found : in_.workloads) {
     model::WorkloadSpec& spec = found.object.spec;
@@ -268,6 +287,7 @@ void Resolver::workloads() {
     const std::size_t at = add_workload(std::move(spec));
     for (auto* owned : owners) owned->push_back(at);
   }
+  check_slices();
   know_variants();
 }
 

@@ -30,6 +30,7 @@ class Resolver {
   void queued_pods();
   void make_variants();
   void other_queues();
+  void count_leftovers();
   void hold_outsiders();
   void budgets();
   Inputs finish();
@@ -70,6 +71,7 @@ class Resolver {
   // Under a name of its own; its place in out_.queues.workloads.
   std::size_t add_workload(model::WorkloadSpec spec);
   bool settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec);
+  void check_slices();
   void settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec);
   // Of a holder that cannot be read in full: what it does not say of its queue and amounts.
   void mend_admission(model::WorkloadSpec& spec) const;
@@ -85,6 +87,8 @@ class Resolver {
   void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                     const std::optional<model::AdmissionSpec>& admission) const;
+  bool node_answers(const std::string& name) const;
+  std::string leftover_queue(const model::PodSpec& pod) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();
@@ -176,6 +180,7 @@ class Resolver {
   std::map<std::string, std::pair<Origin, std::string>, std::less<>> gang_places_;
   NameSet required_namespaces_;  // by their label
   NameSet let_in_;               // pods whose workload holds quota
+  NameSet counted_;              // pods that run within what their workload holds
   NameSet kueue_gated_;          // pods that only Kueue's gates hold
   NameSet dropped_pods_;         // ns/name
   // By namespace: pods of pending workloads, made from Jobs and Workloads.

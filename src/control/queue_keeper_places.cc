@@ -1,0 +1,120 @@
+// Places that were chosen for the pods of a workload before there are pods: kept over a restart,
+// and handed out as the pods come.
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <utility>
+
+#include "control/bodies.h"
+#include "control/queue_keeper.h"
+
+namespace berth::control {
+
+// After a start: places of workloads that were admitted before it and have pods to come. Those
+// whose pods were ready once need none.
+void QueueKeeper::restore_places(const objects::Inputs& inputs) {
+  if (std::exchange(restored_, true)) return;
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (!spec.admission || spec.seats.empty()) continue;
+    const auto object = views_.workloads.find({spec.ns, spec.name});
+    if (!object) continue;
+    const WorkloadStatus status(object->root(), 0);
+    if (status.is_true("PodsReady") || status.is_true("Evicted") || status.is_true("Finished") ||
+        status.reason("PodsReady") == "WaitForRecovery") {
+      continue;
+    }
+    std::vector<KnownPlace> places;
+    for (const model::WorkloadSpec::Seat& seat : spec.seats) {
+      places.push_back({seat.pod_set, fmt::format("{}-seat-{}", spec.name, places.size()),
+                        seat.node, seat.gpus});
+    }
+    const auto sits = [&](const std::string&, const objects::LivePod& pod) {
+      if (pod.node.empty()) return;
+      const auto it = std::find_if(places.begin(), places.end(), [&](const KnownPlace& place) {
+        return place.node == pod.node && (pod.gpus.empty() || gpus_text(place.gpus) == pod.gpus);
+      });
+      if (it != places.end()) places.erase(it);
+    };
+    if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
+    if (!places.empty()) world_.restore(spec, places, loop_.monotonic().ticks_ns());
+  }
+}
+
+namespace {
+
+// A place has the devices for what its workload's pods ask for. Whoever names the workload's owner
+// and asks for other ones has none here.
+bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
+  if (pod.gpu != place.pod.gpu) return false;
+  return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
+    if (asked.first.find('/') == std::string::npos) return true;
+    const auto held = place.pod.requests.find(asked.first);
+    return held != place.pod.requests.end() && asked.second <= held->second;
+  });
+}
+
+}  // namespace
+
+std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
+  std::vector<std::pair<std::string, Assumed>> out;
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::vector<std::string> over;
+  for (const auto& [name, known] : world_.reservations()) {
+    Reservation& reservation = *world_.reservation(name);
+    const std::size_t slash = name.find('/');
+    const auto object = views_.workloads.find({name.substr(0, slash), name.substr(slash + 1)});
+    if (!object) {
+      over.push_back(name);
+      continue;
+    }
+    const WorkloadStatus status(object->root(), 0);
+    if (status.is_true("Finished")) {
+      over.push_back(name);
+      continue;
+    }
+    if (!status.is_true("Admitted") || status.is_true("Evicted")) {
+      // While its admission is being written, the status still tells of the eviction before it.
+      const bool ended = status.is_true("Evicted") || !status.is_true("QuotaReserved");
+      if (ended && !busy_.contains("status|" + name)) over.push_back(name);
+      reservation.since = now;  // checks are to come
+      continue;
+    }
+    const auto take = [&](const std::string& key, const objects::LivePod& pod) {
+      if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
+      if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
+      const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
+      const Reservation::Place* best = nullptr;
+      for (const Reservation::Place& place : reservation.places) {
+        if (!place.taken_by.empty() || !is_for(place, pod.body->object.spec)) continue;
+        if (place.pod.name == pod.name) {
+          best = &place;
+          break;
+        }
+        const bool set =
+            label == pod.body->object.meta.labels.end() || label->second == place.pod_set;
+        if (best == nullptr && set) best = &place;
+      }
+      if (best == nullptr) return;
+      world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
+      out.emplace_back(key, Assumed{.uid = pod.uid,
+                                    .node = best->pod.node_name,
+                                    .gang = name,
+                                    .gpus = best->pod.gpu_indices});
+    };
+    for (const Reservation::Place& place : known.places) {
+      const std::string key = place.pod.ns + '/' + place.pod.name;
+      if (const objects::LivePod* live = world_.objects().pod(key)) take(key, *live);
+    }
+    if (!reservation.owner.empty() &&
+        !reservation.owner.ends_with("/Pod/" + name.substr(slash + 1))) {
+      world_.objects().for_each_owned(reservation.owner, take);
+    }
+    const bool full = std::all_of(reservation.places.begin(), reservation.places.end(),
+                                  [](const auto& place) { return !place.taken_by.empty(); });
+    if (full || now - reservation.since > expire_ns) over.push_back(name);
+  }
+  for (const std::string& name : over) world_.end_reservation(name);
+  return out;
+}
+
+}  // namespace berth::control
