@@ -1,0 +1,244 @@
+// Ways out of the books: what runs counts for what let it in, whatever its author writes into it
+// later, until it is gone.
+#include <fmt/format.h>
+
+#include "controller/tenant_rig.h"
+
+namespace berth::control_test {
+namespace {
+
+constexpr const char* kNothing = R"({"metadata":{"ownerReferences":null,"labels":null}})";
+
+// Of the namespace, that are on nodes and not told to leave.
+std::vector<std::string> running(TenantRig& rig, const std::string& ns) {
+  std::vector<std::string> out;
+  const auto list = rig.get("/api/v1/namespaces/" + ns + "/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    const text::Value& meta = *pod.find("metadata");
+    if (pod.find("spec")->find("nodeName") == nullptr ||
+        meta.find("deletionTimestamp") != nullptr) {
+      continue;
+    }
+    out.push_back("/api/v1/namespaces/" + ns + "/pods/" + std::string(meta.find("name")->string()));
+  }
+  return out;
+}
+
+void expect_at_most(TenantRig& rig, int gpus, int seconds, const std::string& when) {
+  for (int second = 0; second < seconds; ++second) {
+    rig.run(kSecond);
+    ASSERT_LE(rig.held("evil"), gpus) << when << ", after " << second << " s";
+  }
+}
+
+TEST(LeftBooks, APodThatDropsItsOwnerStillHasItsRoom) {
+  TenantRig rig;
+  rig.job("evil", "j", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  for (int round = 0; round < 3; ++round) {
+    for (const std::string& pod : running(rig, "evil")) rig.world.merge(pod, kNothing);
+    rig.owned_pod(fmt::format("x{}", round), "Job", "j", 4);
+    expect_at_most(rig, 4, 8, fmt::format("round {}", round));
+  }
+  // Nor is it free when the Job is gone, and leaves nothing to end it.
+  rig.remove(rig.job_path("evil", "j"));
+  rig.job("evil", "k", 1, 4);
+  expect_at_most(rig, 4, 15, "after the Job");
+}
+
+TEST(LeftBooks, APodThatDropsItsOwnerLeavesWithItsWorkload) {
+  TenantRig rig;
+  for (const char* ns : {"evil", "good"}) {
+    rig.world.merge(fmt::format("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-{}", ns),
+                    R"({"spec":{"cohortName":"all","preemption":{"reclaimWithinCohort":"Any"}}})");
+  }
+  rig.job("evil", "j", 2, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 8; }));
+  for (const std::string& pod : running(rig, "evil")) rig.world.merge(pod, kNothing);
+  rig.job("good", "g", 1, 4);
+  EXPECT_TRUE(rig.until([&] { return rig.held("good") == 4; }, 60 * kSecond));
+  EXPECT_LE(rig.held("evil"), 4);
+}
+
+TEST(LeftBooks, WhatIsLeavingHasItsRoomUntilItIsGone) {
+  TenantRig rig;
+  const auto post = [&](const std::string& name) {
+    rig.apply(fmt::format(
+        "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, parallelism: 1, template: "
+        "{{metadata: {{annotations: {{sim.berth.dev/run-seconds: '100000', "
+        "sim.berth.dev/stop-seconds: '80000'}}}}, spec: {{terminationGracePeriodSeconds: 80000, "
+        "schedulerName: berth, restartPolicy: Never, containers: [{{name: c, image: i, resources: "
+        "{{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}}}}}",
+        name));
+  };
+  post("j");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  for (const std::string& pod : running(rig, "evil")) rig.remove(pod);
+  expect_at_most(rig, 4, 30, "the pod was deleted");
+  for (const char* next : {"k", "l"}) {
+    rig.remove(rig.job_path("evil", "j"));
+    post(next);
+    expect_at_most(rig, 4, 15, "the Job was deleted");
+  }
+  EXPECT_EQ(rig.held("evil"), 4) << "it is leaving still, or this shows nothing";
+}
+
+TEST(LeftBooks, APodWhoseWorkloadIsDeletedCounts) {
+  TenantRig rig;
+  for (int i = 0; i < 3; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{schedulerName: berth, schedulingGates: "
+        "[{{name: kueue.x-k8s.io/admission}}], containers: [{{name: c, image: i, resources: "
+        "{{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}",
+        i));
+    expect_at_most(rig, 4, 8, fmt::format("pod {}", i));
+    const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads";
+    const auto list = rig.get(path);
+    for (const text::Value& one : list.root().find("items")->items()) {
+      rig.remove(path + '/' + std::string(one.find("metadata")->find("name")->string()));
+    }
+  }
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(LeftBooks, LabelsOfSetsLetNobodyIn) {
+  TenantRig rig;
+  for (int i = 1; i <= 2; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p{0}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: g}}, annotations: "
+        "{{kueue.x-k8s.io/pod-group-total-count: '2'}}}}, spec: {{schedulerName: berth, "
+        "schedulingGates: [{{name: kueue.x-k8s.io/admission}}], containers: [{{name: c, image: i, "
+        "resources: {{limits: {{nvidia.com/gpu: {1}}}}}}}]}}}}",
+        i, 2 * i - 1));
+  }
+  // Two kinds of pods are two sets, and both start.
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 60 * kSecond));
+  for (int round = 0; round < 2; ++round) {
+    for (const std::string& pod : running(rig, "evil")) {
+      rig.world.merge(pod, R"({"metadata":{"labels":{"kueue.x-k8s.io/podset":"none"}}})");
+    }
+    rig.owned_pod(fmt::format("y{}", round), "Pod", "p1", 3);
+    expect_at_most(rig, 4, 8, "labelled");
+  }
+}
+
+TEST(LeftBooks, ASliceOfAnothersOwnerReplacesNothing) {
+  TenantRig rig;
+  rig.job("evil", "j", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  const std::string name(
+      list.root().find("items")->items()[0].find("metadata")->find("name")->string());
+  rig.apply("{apiVersion: v1, kind: ConfigMap, metadata: {name: cm, namespace: evil}}");
+  const std::string uid = rig.get("/api/v1/namespaces/evil/configmaps/cm").at("metadata.uid");
+  const std::string owner = fmt::format(
+      "ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: cm, uid: {}, controller: true}}]",
+      uid);
+  const std::string spec =
+      "{restartPolicy: Never, schedulerName: berth, containers: [{name: c, image: i, resources: "
+      "{limits: {nvidia.com/gpu: 4}, requests: {nvidia.com/gpu: 4}}}]}";
+  rig.apply(fmt::format(
+      "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: s, namespace: evil, "
+      "annotations: {{kueue.x-k8s.io/workload-slice-replacement-for: evil/{}}}, {}}}, spec: "
+      "{{queueName: lq, active: true, podSets: [{{name: main, count: 1, template: {{spec: "
+      "{}}}}}]}}}}",
+      name, owner, spec));
+  rig.apply(
+      fmt::format("{{apiVersion: v1, kind: Pod, metadata: {{name: x, namespace: evil, {}}}, "
+                  "spec: {}}}",
+                  owner, spec));
+  expect_at_most(rig, 4, 20, "with a slice");
+  EXPECT_EQ(rig.get(rig.job_path("evil", "j")).at("spec.suspend"), "false");
+}
+
+// One queue of both, in which higher priorities preempt.
+TEST(LeftBooks, ThePriorityNumberOfATemplateIsNobodys) {
+  TenantRig rig;
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-good",
+                  R"({"spec":{"preemption":{"withinClusterQueue":"LowerPriority"}}})");
+  rig.apply(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: shared, namespace: "
+      "evil}, spec: {clusterQueue: q-good}}");
+  rig.job("good", "g", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("good") == 4; }));
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: e, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: shared}}, spec: {suspend: true, parallelism: 1, template: "
+      "{spec: {priority: 2000000000, schedulerName: berth, restartPolicy: Never, containers: "
+      "[{name: c, image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}}}}");
+  rig.run(20 * kSecond);
+  EXPECT_EQ(rig.held("good"), 4);
+}
+
+// ---- queues of others -----------------------------------------------------------------------
+
+class OthersRig : public Rig {
+ public:
+  OthersRig() : Rig("pools: [{name: m, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]") {
+    define("scheduling.run.ai", "v2", "Queue", false);
+    define("scheduling.volcano.sh", "v1beta1", "Queue", false);
+    define("scheduling.volcano.sh", "v1beta1", "PodGroup", true);
+    for (const char* team : {"red", "blue"}) {
+      apply(fmt::format(
+          "{{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {{name: kai-{0}}}, spec: "
+          "{{resources: {{gpu: {{quota: 4, limit: 4, overQuotaWeight: 1}}}}}}}}\n---\n"
+          "{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: {0}}}, "
+          "spec: {{capability: {{nvidia.com/gpu: 4}}, deserved: {{nvidia.com/gpu: 4}}}}}}",
+          team));
+    }
+    run(31 * kSecond);
+    start();
+  }
+  int gpus_of_all() {
+    int sum = 0;
+    const auto list = get("/api/v1/namespaces/default/pods");
+    for (const text::Value& pod : list.root().find("items")->items()) {
+      if (pod.find("spec")->find("nodeName") != nullptr) sum += gpus_in(pod);
+    }
+    return sum;
+  }
+};
+
+TEST(LeftBooks, AGroupThatRunsDoesNotBringInMoreByItsMinimum) {
+  OthersRig rig;
+  rig.apply(
+      "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, namespace: "
+      "default}, spec: {minMember: 1, queue: red}}");
+  const std::string member = "annotations: {scheduling.k8s.io/group-name: g}";
+  rig.pod("m0", 1, "", member);
+  ASSERT_TRUE(rig.until([&] { return rig.gpus_of_all() == 1; }));
+  for (int i = 1; i < 4; ++i) rig.pod(fmt::format("m{}", i), 4, "", member);
+  const std::string group = "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g";
+  rig.world.merge(group, R"({"spec":{"minMember":4}})");
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.gpus_of_all(), 1);
+  rig.world.merge(group, R"({"spec":{"queue":"blue"}})");
+  rig.pod("next", 4, "", "annotations: {scheduling.volcano.sh/queue-name: red}");
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.gpus_of_all(), 1) << "what runs counts in the queue that let it in";
+}
+
+TEST(LeftBooks, APodThatRunsCountsInTheQueueThatLetItIn) {
+  OthersRig rig;
+  for (int i = 0; i < 3; ++i) {
+    rig.pod(fmt::format("k{}", i), 4, "", "labels: {kai.scheduler/queue: kai-red}");
+  }
+  ASSERT_TRUE(rig.until([&] { return rig.gpus_of_all() == 4; }));
+  for (const char* queue : {R"("kai-blue")", "null"}) {
+    for (int i = 0; i < 3; ++i) {
+      const std::string name = fmt::format("k{}", i);
+      if (rig.node_of(name).empty()) continue;
+      rig.world.merge(
+          "/api/v1/namespaces/default/pods/" + name,
+          fmt::format(R"({{"metadata":{{"labels":{{"kai.scheduler/queue":{}}}}}}})", queue));
+    }
+    rig.run(15 * kSecond);
+    EXPECT_EQ(rig.gpus_of_all(), 4) << queue;
+  }
+}
+
+}  // namespace
+}  // namespace berth::control_test
