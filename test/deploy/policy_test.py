@@ -75,7 +75,7 @@ class Shipped(unittest.TestCase):
                  if o["kind"] == "ValidatingAdmissionPolicyBinding"}
         policies = [o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"]
         self.assertEqual(bound, {o["metadata"]["name"]: ["Deny"] for o in policies})
-        self.assertEqual(len(policies), 7)
+        self.assertEqual(len(policies), 8)
         for one in policies:
             self.assertEqual(one["spec"]["failurePolicy"], "Fail")
             conditions = [c["expression"] for c in one["spec"]["matchConditions"]]
@@ -83,6 +83,12 @@ class Shipped(unittest.TestCase):
                 self.assertEqual(len(conditions), 2)
                 self.assertIn("nodeName", conditions[0])
                 self.assertIn("annotations", conditions[1])
+                continue
+            if one["metadata"]["name"] == "berth-pod-owner":  # everybody's but Kubernetes' controllers', of pods with GPUs
+                self.assertEqual(len(conditions), 3)
+                self.assertIn("nodeName", conditions[0])
+                self.assertIn("nvidia.com/", conditions[1])
+                self.assertIn("kube-system", conditions[2])
                 continue
             # Of berth's own accounts alone: nobody else's writes wait for them.
             account = one["metadata"]["name"].split("-")[1]

@@ -368,6 +368,41 @@ class Rights(rig.Test):
                 self.assertEqual(change(name, annotations), status, f"{name} {annotations}")
             self.figure(f"{len(rows)} changes, as they should be")
 
+    def test_a_pod_with_gpus_counts_for_what_let_it_in(self):
+        """Its owner and its queue stand once it has a node; of pods that wait, or have no GPUs, they do not."""
+        with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:
+            self.apply(r)
+            r.nodes(1)
+            r.namespace("team")
+            pods, owner = "/api/v1/namespaces/team/pods", {"apiVersion": "v1", "kind": "ConfigMap", "name": "o"}
+            owner["uid"] = r.api.post("/api/v1/namespaces/team/configmaps", {"metadata": {"name": "o"}})["metadata"]["uid"]
+            for name, node, gpus in (("waits", None, 1), ("runs", "node-0", 1), ("plain", "node-0", 0), ("free", "node-0", 1)):
+                spec = rig.pod_spec()
+                spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
+                if node:
+                    spec["nodeName"] = node
+                meta = {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "q", "a": "b"}}
+                if name != "free":
+                    meta["ownerReferences"] = [dict(owner, controller=True)]
+                r.api.post(pods, {"metadata": meta, "spec": spec})
+
+            def change(name, **meta):
+                return self.answer(lambda: r.api.merge(f"{pods}/{name}", {"metadata": meta}))
+
+            queue = {"kueue.x-k8s.io/queue-name": None}
+            r.wait("the policy is in force",
+                   lambda: change("runs", labels={"kueue.x-k8s.io/queue-name": f"q{time.time()}"}) == 422)
+            rows = [("runs", {"ownerReferences": None}, 422), ("runs", {"ownerReferences": [owner]}, 422),
+                    ("runs", {"labels": {"kueue.x-k8s.io/queue-name": "other"}}, 422),
+                    ("runs", {"labels": {"kai.scheduler/queue": "k"}}, 422), ("runs", {"labels": {"job-name": "j"}}, 422),
+                    ("runs", {"annotations": {"scheduling.k8s.io/group-name": "g"}}, 422), ("runs", {"labels": {"a": "c"}}, 200),
+                    ("free", {"ownerReferences": [dict(owner, controller=True)]}, 200),
+                    ("plain", {"ownerReferences": None}, 200), ("plain", {"labels": queue}, 200),
+                    ("waits", {"labels": queue}, 200), ("waits", {"ownerReferences": None}, 200)]
+            for name, meta, status in rows:
+                self.assertEqual(change(name, **meta), status, f"{name} {meta}")
+            self.figure(f"{len(rows)} changes, as they should be")
+
     def test_the_controller_cannot_do_more(self):
         with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:
             self.apply(r)
