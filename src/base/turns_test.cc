@@ -1,9 +1,9 @@
 #include "base/turns.h"
 
+#include <gtest/gtest.h>
+
 #include <memory>
 #include <vector>
-
-#include <gtest/gtest.h>
 
 namespace berth {
 namespace {
