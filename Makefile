@@ -45,10 +45,8 @@ bench: build-bench  ## all benchmarks
 	  [ -f "$$program" ] && [ -x "$$program" ] || continue; \
 	  echo "== $$program"; "$$program" || exit 1; done
 
-bench-smoke: build-bench  ## the benchmarks that have a small version, in it
-	build/release/bench/tenant-rules --smoke
-	build/release/bench/api-attacks --smoke
-	bench/tenant.py --smoke
+bench-smoke: build-bench  ## every benchmark at a size of seconds
+	@scripts/bench-smoke
 
 bench-peers: build  ## berth beside kube-scheduler, Kueue, KAI and Volcano (an hour or more; PEERS=OPTIONS, see bench/peers/peers.py)
 	@scripts/install-deps kubernetes

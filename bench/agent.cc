@@ -1,6 +1,6 @@
 // agent: the node agent as a process of its own, with simulated GPUs, under a fake kubelet.
 //
-//   agent PATH-TO-BERTH [--gpus 8] [--mig] [--rounds 20] [--scrapes 3600]
+//   agent PATH-TO-BERTH [--gpus 8] [--mig] [--rounds 20] [--scrapes 3600] [--idle-seconds 20]
 //
 // Printed: start of the process to registered; a fault that is written to its file to the list that
 // the kubelet sees; Allocate through gRPC; scrapes over HTTP; then an hour's worth of readings and
@@ -37,6 +37,7 @@ using kubelet::FakeKubelet;
 struct AgentBenchOptions {
   std::string berth;
   int gpus = 8, rounds = 20, scrapes = 3'600;
+  int idle_seconds = 20;
   bool mig = false;
 };
 
@@ -196,9 +197,9 @@ void run(const AgentBenchOptions& options) {
     scraped.print("scrape over HTTP");
     pass(2'000);
     const double cpu = process.cpu_seconds();
-    pass(20'000);
-    fmt::print("idle CPU: {:.2f} % of a core over 20 s\n",
-               (process.cpu_seconds() - cpu) / 20 * 100);
+    pass(options.idle_seconds * 1'000);
+    fmt::print("idle CPU: {:.2f} % of a core over {} s\n",
+               (process.cpu_seconds() - cpu) / options.idle_seconds * 100, options.idle_seconds);
   }
   std::ofstream(folder + "/faults", std::ios::trunc) << "";
   const Process process(options, folder, port, 10);
@@ -230,6 +231,8 @@ int main(int argc, char** argv) {
       options.gpus = number();
     } else if (word == "--rounds") {
       options.rounds = number();
+    } else if (word == "--idle-seconds") {
+      options.idle_seconds = std::max(1, number());
     } else if (word == "--scrapes") {
       options.scrapes = number();
     } else {
