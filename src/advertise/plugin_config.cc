@@ -75,14 +75,18 @@ Status set_channels(PluginConfig& config, std::string_view words) {
 }
 
 Status set_nothing(PluginConfig&, std::string_view) { return {}; }
+Status check_bool(PluginConfig& config, std::string_view word) {
+  PluginConfig apart = config;
+  return set_bool<&PluginConfig::gds>(apart, word);
+}
 
 using C = PluginConfig;
 constexpr FlagRow kFlagRows[] = {
     {"--mig-strategy", "MIG_STRATEGY", "", "", "how MIG devices are offered: none, single or mixed",
      set_word<&C::mig, mig_strategy_of>},
     {"--fail-on-init-error", "FAIL_ON_INIT_ERROR", "", "",
-     "end when the GPUs cannot be read at start, instead of trying again",
-     set_bool<&C::fail_on_init_error>},
+     "accepted; the agent waits for GPUs and driver, and does not end for want of them",
+     check_bool},
     {"--driver-root", "NVIDIA_DRIVER_ROOT", "--nvidia-driver-root", "",
      "where the driver is installed on the host", set_text<&C::driver_root, check_path>},
     {"--dev-root", "NVIDIA_DEV_ROOT", "--nvidia-dev-root", "",

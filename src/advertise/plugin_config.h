@@ -40,7 +40,6 @@ struct SharedResource {
 
 struct PluginConfig {
   MigStrategy mig = MigStrategy::kNone;
-  bool fail_on_init_error = true;
   std::string driver_root = "/", dev_root;  // dev_root empty: the driver root
   bool gdrcopy = false, gds = false, mofed = false;
   bool pass_device_specs = false;

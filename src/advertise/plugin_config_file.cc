@@ -96,6 +96,8 @@ void idle_text(const Value& v, FileRead& out, Decoder& d) {
 constexpr std::string_view kWhyNodeFeature =
     "labels are written to the Node itself, no NodeFeature object is made";
 constexpr std::string_view kWhyMpsRoot = kWarnMpsRoot;
+constexpr std::string_view kWhyInit =
+    "the agent waits for GPUs and driver, and does not end for want of them";
 constexpr std::string_view kWhyOneshot = "labels are kept true while the agent runs";
 constexpr std::string_view kWhyOutput = "labels are written to the Node itself, not to a file";
 constexpr std::string_view kWhyMachine = "the machine type is read from the DMI product name";
@@ -161,7 +163,7 @@ constexpr text::Field<F> kGfdFields[] = {
 };
 constexpr text::Field<F> kFlagFields[] = {
     custom<F>("migStrategy", into<&C::mig, word_of<mig_strategy_of>>),
-    custom<F>("failOnInitError", into<&C::fail_on_init_error>),
+    custom<F>("failOnInitError", idle_bool<kWhyInit>),
     custom<F>("mpsRoot", idle_text<kWhyMpsRoot>),
     custom<F>("nvidiaDriverRoot", into<&C::driver_root, checked_text<check_path>>),
     custom<F>("nvidiaDevRoot",

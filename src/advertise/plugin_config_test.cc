@@ -29,7 +29,6 @@ TEST(PluginConfig, DefaultsAreNvidias) {
   const PluginConfig config = read_fine("");
   EXPECT_EQ(config, PluginConfig{});
   EXPECT_EQ(config.mig, MigStrategy::kNone);
-  EXPECT_TRUE(config.fail_on_init_error);
   EXPECT_EQ(config.device_list, std::vector<DeviceList>{DeviceList::kEnvVar});
   EXPECT_EQ(read_fine("# nothing\n"), PluginConfig{});
   EXPECT_EQ(read_fine("version: v1"), PluginConfig{});
@@ -85,7 +84,6 @@ imex: {channelIDs: [0], required: true}
 TEST(PluginConfig, TheWholeFile) {
   const PluginConfig config = read_fine(kWholeFile);
   EXPECT_EQ(config.mig, MigStrategy::kMixed);
-  EXPECT_FALSE(config.fail_on_init_error);
   EXPECT_EQ(config.driver_root, "/run/nvidia/driver");
   EXPECT_EQ(config.dev_root, "/run/nvidia/dev");
   EXPECT_TRUE(config.gdrcopy && config.gds && config.mofed && config.pass_device_specs);
@@ -279,7 +277,6 @@ TEST(PluginConfig, EveryFlag) {
   EXPECT_EQ(config.warnings[0], "--mps-root: MPS is not served, so its root is not used");
   PluginConfig want;
   want.mig = MigStrategy::kMixed;
-  want.fail_on_init_error = false;
   want.driver_root = "/d";
   want.dev_root = "/e";
   want.pass_device_specs = want.gdrcopy = want.gds = want.mofed = want.imex_required = true;
@@ -329,15 +326,16 @@ TEST(PluginConfig, BadFlags) {
 
 TEST(PluginConfig, WhatHasNoEffectIsSaid) {
   const PluginConfig config = read_fine(
-      "flags: {useNodeFeatureAPI: true, mpsRoot: /mps, gfd: {oneshot: true, outputFile: /f, "
+      "flags: {failOnInitError: true, useNodeFeatureAPI: true, mpsRoot: /mps, gfd: {oneshot: true, "
+      "outputFile: /f, "
       "machineTypeFile: /g}}\nsharing: {timeSlicing: {resources: []}}",
       {}, {{"DP_DISABLE_HEALTHCHECKS", "xids"}, {"PATH", "/bin"}});
-  ASSERT_EQ(config.warnings.size(), 7u);
-  const char* paths[] = {"flags.useNodeFeatureAPI: ",   "flags.mpsRoot: ",
-                         "flags.gfd.oneshot: ",         "flags.gfd.outputFile: ",
-                         "flags.gfd.machineTypeFile: ", "sharing.timeSlicing: ",
-                         "DP_DISABLE_HEALTHCHECKS: "};
-  for (std::size_t i = 0; i < 7; ++i) EXPECT_EQ(config.warnings[i].find(paths[i]), 0u) << i;
+  ASSERT_EQ(config.warnings.size(), 8u);
+  const char* paths[] = {
+      "flags.failOnInitError: ", "flags.useNodeFeatureAPI: ", "flags.mpsRoot: ",
+      "flags.gfd.oneshot: ",     "flags.gfd.outputFile: ",    "flags.gfd.machineTypeFile: ",
+      "sharing.timeSlicing: ",   "DP_DISABLE_HEALTHCHECKS: "};
+  for (std::size_t i = 0; i < 8; ++i) EXPECT_EQ(config.warnings[i].find(paths[i]), 0u) << i;
 }
 
 TEST(PluginConfig, LongAndHostileFilesAreRefused) {

@@ -110,7 +110,7 @@ class Review {
     const bool open = given == nullptr || given->is_null() || given->string().empty() ||
                       given->string() == "default-scheduler";
     if (!open) return given->string() == options_.scheduler_name;
-    if (!options_.every_pod && !asks_for_gpus(pod)) return false;
+    if (!asks_for_gpus(pod)) return false;
     std::vector<std::string> path = path_;
     path.insert(path.end(), {"spec", "schedulerName"});
     add(path, [this](text::JsonWriter& out) { out.field("value", options_.scheduler_name); });

@@ -32,7 +32,6 @@ inline constexpr std::string_view kManagedLabel = "berth.dev/managed";
 struct WebhookOptions {
   std::string scheduler_name = "berth";
   bool suspend_queued_jobs = true;
-  bool every_pod = false;                             // also those that ask for no GPU
   bool refuse_bypasses = false;                       // else they are warned of
   std::shared_ptr<const QueueBoard> board = nullptr;  // null: no namespace says anything of queues
 };

@@ -31,7 +31,6 @@ BERTH_FUZZ_TARGET(webhook) {
   const std::string_view body = fuzz::text_of(data + 1, size - 1);
   control::WebhookOptions options;
   options.suspend_queued_jobs = (data[0] & 1) != 0;
-  options.every_pod = (data[0] & 2) != 0;
   options.refuse_bypasses = (data[0] & 4) != 0;
   const auto answer = control::review(std::string(body), options);
   const auto twice = control::review(std::string(body), options);
