@@ -93,6 +93,7 @@ void NodeGround::take_in_pods(Known& known) {
   std::vector<const model::PodSpec*> there;
   std::set<std::string_view> seen;
   const auto take = [&](const model::PodSpec& pod) {
+    if (pod.leftover && !known.spec->leftover) return;  // each is held once
     if (!pod.node_name.empty() && seen.insert(pod.name).second) there.push_back(&pod);
   };
   for (const auto& set : known.spec->pod_sets) {

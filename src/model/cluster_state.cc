@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <set>
 
+#include "base/check.h"
 #include "model/fit.h"
 
 namespace berth::model {
@@ -117,6 +118,7 @@ void ClusterState::unlink_gang(PodId id) {
 }
 
 void ClusterState::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
+  if (pods_[id].slot >= 0) return BERTH_BUG("a pod is bound once");
   link_node(id, static_cast<std::int32_t>(slot));
   PodEntry& entry = pods_.write(id, 0);
   entry.gpus = gpus;
@@ -126,6 +128,7 @@ void ClusterState::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
 
 void ClusterState::unbind(PodId id) {
   const PodEntry& entry = pods_[id];
+  if (entry.slot < 0) return BERTH_BUG("only a pod that is bound is unbound");
   auto slot = static_cast<std::size_t>(entry.slot);
   give(info(slot), write_node(slot), *entry.shape->demand, entry.gpus);
   raise(*entry.shape, slot, -1);

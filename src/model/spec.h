@@ -208,9 +208,10 @@ struct PodSpec {
   bool preempts = true;        // preemptionPolicy != Never
   std::string gang, subgroup;  // gang: name of the group in ns, or empty
   std::string queue;
-  bool gated = false;   // has scheduling gates
-  bool queued = false;  // its workload decides when it starts
-  bool stays = false;   // nobody's to evict: the API refuses it
+  bool gated = false;     // has scheduling gates
+  bool queued = false;    // its workload decides when it starts
+  bool stays = false;     // nobody's to evict: the API refuses it
+  bool leftover = false;  // held by itself, and by no workload that has its owner
   std::int64_t created_ns = 0, started_ns = 0;
   std::vector<int> gpu_indices;  // of a bound pod, where known (berth.dev/gpus or the agent)
   bool terminating = false;

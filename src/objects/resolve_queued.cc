@@ -1,5 +1,6 @@
 // Jobs and pods that wait in Kueue's queues: the workloads they make, and who holds their pods.
 #include <algorithm>
+#include <numeric>
 
 #include "objects/quota_requests.h"
 #include "objects/resolver.h"
@@ -220,6 +221,7 @@ void Resolver::queue_job(Found<JobObject>& job, const std::string& queue,
   set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
   spec.pod_sets.push_back(std::move(set));
   places.push_back(add_workload(std::move(spec)));
+  if (!object.meta.uid.empty()) owner_uids_[places.back()].insert(object.meta.uid);
 }
 
 // ---- pods ----
@@ -254,6 +256,21 @@ bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& 
   return true;
 }
 
+namespace {
+
+bool same_devices(const model::Amounts& a, const model::Amounts& b) {
+  const auto in = [](const model::Amounts& of, const model::Amounts& other) {
+    return std::all_of(of.begin(), of.end(), [&](const auto& entry) {
+      if (entry.second == 0 || entry.first.find('/') == std::string::npos) return true;
+      const auto it = other.find(entry.first);
+      return it != other.end() && it->second == entry.second;
+    });
+  };
+  return in(a, b) && in(b, a);
+}
+
+}  // namespace
+
 // Whether its node is there to end it. On one that is lost a pod may be leaving for ever.
 bool Resolver::node_answers(const std::string& name) const {
   const auto node = std::lower_bound(
@@ -270,7 +287,15 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
   const auto label = pod.labels.find(kPodSetLabel);
   const bool names = label != pod.labels.end();
   const bool bound = !pod.node_name.empty();
-  for (std::size_t i = 0; i < workload.pod_sets.size(); ++i) {
+  std::vector<std::size_t> order(workload.pod_sets.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  if (!names && order.size() > 1) {  // first those of its own size
+    const model::Amounts asks = quota_requests(pod, out_.queues.config);
+    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
+      return same_devices(asks, workload.pod_sets[i].requests);
+    });
+  }
+  for (const std::size_t i : order) {
     model::PodSetSpec& set = workload.pod_sets[i];
     if (names && workload.pod_sets.size() > 1 && label->second != set.name) continue;
     if (!workload.admission) {
@@ -324,34 +349,56 @@ bool has_devices(const model::Amounts& amounts) {
 // The LocalQueue that a pod's devices count in where no workload stands for it: the one it names,
 // or was let in from, or the first of a namespace that requires one; "": none.
 std::string Resolver::leftover_queue(const model::PodSpec& pod) const {
-  const auto known = [&](const std::string& name) {
-    return std::any_of(out_.queues.local_queues.begin(), out_.queues.local_queues.end(),
-                       [&](const auto& q) { return q.ns == pod.ns && q.name == name; });
-  };
+  const auto own = own_locals_.find(pod.ns);
+  if (own == own_locals_.end()) return "";
   for (const std::string_view key : {std::string_view(kQueueLabel), kLocalQueueLabel}) {
     const auto label = pod.labels.find(std::string(key));
-    if (label != pod.labels.end() && known(label->second)) return label->second;
+    if (label != pod.labels.end() && own->second.contains(label->second)) return label->second;
   }
-  if (!requires_queue(pod)) return "";
-  std::string first;
-  for (const auto& local : out_.queues.local_queues) {
-    if (local.ns == pod.ns && (first.empty() || local.name < first)) first = local.name;
+  return requires_queue(pod) ? own->second.begin()->first : "";
+}
+
+// Of its queue's flavors the ones of the node that it is on.
+void Resolver::flavors_of_node(const std::string& name, model::WorkloadSpec& spec) const {
+  const auto node = std::lower_bound(
+      out_.nodes.begin(), out_.nodes.end(), name,
+      [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
+  const auto queue = std::find_if(out_.queues.queues.begin(), out_.queues.queues.end(),
+                                  [&](const auto& q) { return q.name == spec.admission->queue; });
+  if (node == out_.nodes.end() || node->name != name || queue == out_.queues.queues.end()) return;
+  const auto is_of = [&](const std::string& flavor) {
+    const auto it = std::find_if(out_.queues.flavors.begin(), out_.queues.flavors.end(),
+                                 [&](const auto& f) { return f.name == flavor; });
+    return it != out_.queues.flavors.end() &&
+           std::all_of(it->node_labels.begin(), it->node_labels.end(), [&](const auto& want) {
+             const auto has = node->labels.find(want.first);
+             return has != node->labels.end() && has->second == want.second;
+           });
+  };
+  for (const model::ResourceGroup& group : queue->groups) {
+    const auto flavor = std::find_if(group.flavors.begin(), group.flavors.end(),
+                                     [&](const auto& f) { return is_of(f.flavor); });
+    if (flavor == group.flavors.end()) continue;
+    for (const std::string& resource : group.covered) {
+      if (!spec.pod_sets.front().requests.contains(resource)) continue;
+      spec.admission->pod_sets.front().flavors[resource] = flavor->flavor;
+    }
   }
-  return first;
 }
 
 // What runs and is more than its workload holds quota for, or whose workload is gone, counts until
 // it is gone as well: quota that is given back before its GPUs are would be given twice.
 void Resolver::count_leftovers() {
   if (!options_.live || !kueue_decides_) return;
-  for (const model::PodSpec& pod : out_.pods) {
+  for (model::PodSpec& pod : out_.pods) {
+    if (pod.node_name.empty()) continue;
+    const std::string queue = leftover_queue(pod);
     const std::string name = qualified(pod.ns, pod.name);
-    if (pod.node_name.empty() || counted_.contains(name) || let_in_.contains(name)) continue;
+    if (queue.empty() || counted_.contains(name) || let_in_.contains(name)) continue;
     if (pod.terminating && !node_answers(pod.node_name)) continue;
     model::Amounts requests = quota_requests(pod, out_.queues.config);
     if (!has_devices(requests)) continue;
-    const std::string queue = leftover_queue(pod);
-    if (queue.empty()) continue;
+    pod.leftover = true;
     model::WorkloadSpec spec;
     spec.ns = pod.ns;
     spec.name = pod.name;
@@ -371,6 +418,12 @@ void Resolver::count_leftovers() {
     spec.admission->pod_sets.push_back({.name = "main", .count = 1});
     spec.admitted = true;
     spec.reserved_ns = spec.admitted_ns = std::max(pod.created_ns, pod.started_ns);
+    if (pod.terminating) {  // it is on its way: nobody need be told to leave for that room
+      spec.evicted = "Deleted";
+      spec.evicted_ns = spec.reserved_ns;
+    }
+    spec.admission->queue = own_locals_.at(pod.ns).at(queue);
+    flavors_of_node(pod.node_name, spec);
     mend_admission(spec);
     add_workload(std::move(spec));
   }
@@ -533,9 +586,50 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
   add_workload(std::move(spec));
 }
 
+// In a cluster that lives a pod is of the owner that it names by its UID: another one of that name
+// is not the one that was let in.
+std::vector<std::size_t> Resolver::of_owner(const std::vector<std::size_t>& places,
+                                            const std::string& uid) const {
+  if (!options_.live || uid.empty()) return places;
+  std::vector<std::size_t> out;
+  for (const std::size_t at : places) {
+    const auto known = owner_uids_.find(at);
+    if (known == owner_uids_.end() || known->second.contains(uid)) out.push_back(at);
+  }
+  return out;
+}
+
+// What runs and has no owner that a workload stands for is of the one that it was started by, which
+// its annotation says, where that holds quota.
+void Resolver::attach_started(model::PodSpec& pod, const std::string& workload) {
+  if (holder_at_.empty()) {
+    for (std::size_t at = 0; at < out_.queues.workloads.size(); ++at) {
+      const model::WorkloadSpec& spec = out_.queues.workloads[at];
+      if (spec.admission) holder_at_.emplace(qualified(spec.ns, spec.name), at);
+    }
+  }
+  const auto at = holder_at_.find(qualified(pod.ns, workload));
+  if (at != holder_at_.end()) attach(pod, {at->second});
+}
+
 // Pods to the workloads that stand for them, or for what made the Job that made them. Those that
 // run come first: they have their room already.
 void Resolver::attach_pods() {
+  struct Told {
+    std::string owner_uid, workload;
+  };
+  std::map<std::string, Told, std::less<>> told;  // by pod
+  for (const Found<PodObject>& found : in_.pods) {
+    const Meta& meta = found.object.meta;
+    Told one;
+    if (const Owner* owner = meta.controller()) one.owner_uid = owner->uid;
+    if (const std::string* by = meta.annotation(kWorkloadAnnotation)) one.workload = *by;
+    if (!one.owner_uid.empty() || !one.workload.empty()) {
+      told.emplace(qualified(meta.ns, meta.name), std::move(one));
+    }
+  }
+  for (const auto& local : out_.queues.local_queues)
+    own_locals_[local.ns][local.name] = local.queue;
   std::map<std::string, std::string, std::less<>> makers;  // of Jobs: ns/Kind/name by ns/Job/name
   for (const Found<JobObject>& job : in_.jobs) {
     const Meta& meta = job.object.meta;
@@ -547,14 +641,29 @@ void Resolver::attach_pods() {
   for (const bool bound : {true, false}) {
     for (model::PodSpec& pod : out_.pods) {
       if (bound == pod.node_name.empty()) continue;
+      const auto says = told.find(qualified(pod.ns, pod.name));
+      std::string uid = pod.uid;
       auto owned = workloads_of_.find(qualified(pod.ns, "Pod/" + pod.name));
       const std::string owner = qualified(pod.ns, pod.owner);
-      if (owned == workloads_of_.end()) owned = workloads_of_.find(owner);
+      if (owned == workloads_of_.end()) {
+        owned = workloads_of_.find(owner);
+        uid = says == told.end() ? std::string() : says->second.owner_uid;
+      }
       if (owned == workloads_of_.end()) {
         const auto maker = makers.find(owner);
         if (maker != makers.end()) owned = workloads_of_.find(maker->second);
+        uid.clear();
       }
-      if (owned != workloads_of_.end()) attach(pod, owned->second);
+      if (owned != workloads_of_.end()) {
+        const std::vector<std::size_t> places = of_owner(owned->second, uid);
+        if (!places.empty() || owned->second.empty()) {
+          attach(pod, places);
+          continue;
+        }
+      }
+      if (bound && options_.live && says != told.end() && !says->second.workload.empty()) {
+        attach_started(pod, says->second.workload);
+      }
     }
   }
 }

@@ -286,6 +286,9 @@ void Resolver::workloads() {
     if (!found.object.read && spec.admission) mend_admission(spec);
     const std::size_t at = add_workload(std::move(spec));
     for (auto* owned : owners) owned->push_back(at);
+    for (const Owner& owner : found.object.meta.owners) {
+      if (!owner.uid.empty()) owner_uids_[at].insert(owner.uid);
+    }
   }
   check_slices();
   know_variants();

@@ -88,6 +88,10 @@ class Resolver {
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                     const std::optional<model::AdmissionSpec>& admission) const;
   bool node_answers(const std::string& name) const;
+  void flavors_of_node(const std::string& node, model::WorkloadSpec& spec) const;
+  std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
+                                    const std::string& uid) const;
+  void attach_started(model::PodSpec& pod, const std::string& workload);
   std::string leftover_queue(const model::PodSpec& pod) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
@@ -180,9 +184,13 @@ class Resolver {
   std::map<std::string, std::pair<Origin, std::string>, std::less<>> gang_places_;
   NameSet required_namespaces_;  // by their label
   NameSet let_in_;               // pods whose workload holds quota
-  NameSet counted_;              // pods that run within what their workload holds
-  NameSet kueue_gated_;          // pods that only Kueue's gates hold
-  NameSet dropped_pods_;         // ns/name
+  // By namespace and LocalQueue, of Kueue's own: its ClusterQueue.
+  std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> own_locals_;
+  std::map<std::string, std::size_t, std::less<>> holder_at_;  // by ns/name; for attach_started
+  std::map<std::size_t, NameSet> owner_uids_;                  // by workload; none: not known
+  NameSet counted_;       // pods that run within what their workload holds
+  NameSet kueue_gated_;   // pods that only Kueue's gates hold
+  NameSet dropped_pods_;  // ns/name
   // By namespace: pods of pending workloads, made from Jobs and Workloads.
   std::map<std::string, std::size_t, std::less<>> waiting_pods_;
   std::map<std::pair<std::size_t, std::size_t>, int> taken_;  // by workload and set: its pods

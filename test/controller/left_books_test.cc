@@ -84,6 +84,79 @@ TEST(LeftBooks, WhatIsLeavingHasItsRoomUntilItIsGone) {
   EXPECT_EQ(rig.held("evil"), 4) << "it is leaving still, or this shows nothing";
 }
 
+// The pod of the Job that is gone is held by itself, and the one that runs by its own workload:
+// each once, or whoever preempts both takes one away twice.
+TEST(LeftBooks, AJobUnderTheNameOfOneThatIsLeaving) {
+  TenantRig rig;
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
+                  R"({"spec":{"preemption":{"withinClusterQueue":"LowerPriority"}}})");
+  rig.world.call(
+      "PATCH", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
+      R"([{"op":"replace","path":"/spec/resourceGroups/0/flavors/0/resources/0/nominalQuota",)"
+      R"("value":8}])",
+      "application/json-patch+json");
+  rig.apply(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+      "1000}");
+  const std::string job =
+      "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {0}, namespace: evil, labels: "
+      "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, parallelism: {1}, template: "
+      "{{metadata: {{annotations: {{sim.berth.dev/run-seconds: '100000', "
+      "sim.berth.dev/stop-seconds: '60'}}}}, spec: {{terminationGracePeriodSeconds: 60, "
+      "schedulerName: berth, restartPolicy: Never{2}, containers: [{{name: c, image: i, "
+      "resources: {{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}}}}}";
+  for (int i = 0; i < 2; ++i) {
+    rig.apply(fmt::format(fmt::runtime(job), "same", 1, ""));
+    ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4 + 4 * i; }, 30 * kSecond)) << i;
+    if (i == 0) rig.remove(rig.job_path("evil", "same"));
+    rig.run(2 * kSecond);
+  }
+  rig.apply(fmt::format(fmt::runtime(job), "urgent", 2, ", priorityClassName: high"));
+  for (int second = 0; second < 200; ++second) {
+    rig.run(kSecond);
+    ASSERT_LE(rig.held("evil"), 8) << second;
+  }
+  EXPECT_EQ(rig.get(rig.job_path("evil", "urgent")).at("status.active"), "2");
+  EXPECT_EQ(rig.get(rig.job_path("evil", "same")).at("spec.suspend"), "true");
+}
+
+TEST(LeftBooks, RoomThatIsOnItsWayIsWaitedFor) {
+  TenantRig rig;
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
+                  R"({"spec":{"preemption":{"withinClusterQueue":"LowerPriority"}}})");
+  rig.apply(
+      "{apiVersion: scheduling.k8s.io/v1, kind: PriorityClass, metadata: {name: high}, value: "
+      "1000}");
+  const std::string job =
+      "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {0}, namespace: evil, labels: "
+      "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, parallelism: 1, template: "
+      "{{metadata: {{annotations: {{sim.berth.dev/run-seconds: '100000', "
+      "sim.berth.dev/stop-seconds: '20'}}}}, spec: {{terminationGracePeriodSeconds: 20, "
+      "schedulerName: berth, restartPolicy: Never{1}, containers: [{{name: c, image: i, "
+      "resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}}}}}}}";
+  rig.apply(fmt::format(fmt::runtime(job), "stays", ""));
+  rig.apply(fmt::format(fmt::runtime(job), "goes", ""));
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.remove(rig.job_path("evil", "goes"));
+  rig.run(kSecond);
+  rig.apply(fmt::format(fmt::runtime(job), "urgent", ", priorityClassName: high"));
+  expect_at_most(rig, 4, 40, "one is leaving");
+  EXPECT_EQ(rig.get(rig.job_path("evil", "stays")).at("status.active"), "1");
+  EXPECT_EQ(rig.get(rig.job_path("evil", "urgent")).at("status.active"), "1");
+}
+
+TEST(LeftBooks, AnOrphanCountsOnce) {
+  TenantRig rig;
+  rig.job("evil", "j", 1, 2);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 2; }));
+  rig.world.call("DELETE", rig.job_path("evil", "j") + "?propagationPolicy=Orphan");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 2);
+  rig.job("evil", "k", 1, 2);
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 30 * kSecond))
+      << "there is quota for both";
+}
+
 TEST(LeftBooks, APodWhoseWorkloadIsDeletedCounts) {
   TenantRig rig;
   for (int i = 0; i < 3; ++i) {
@@ -123,6 +196,21 @@ TEST(LeftBooks, LabelsOfSetsLetNobodyIn) {
     rig.owned_pod(fmt::format("y{}", round), "Pod", "p1", 3);
     expect_at_most(rig, 4, 8, "labelled");
   }
+}
+
+TEST(LeftBooks, PodsOfAGroupTakeTheRoomOfTheirKind) {
+  TenantRig rig;
+  const int gpus[] = {2, 1, 1};
+  for (int i = 0; i < 3; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: g-{0}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: g}}, annotations: "
+        "{{kueue.x-k8s.io/pod-group-total-count: '3'}}}}, spec: {{schedulerName: berth, "
+        "schedulingGates: [{{name: kueue.x-k8s.io/admission}}], containers: [{{name: c, image: i, "
+        "resources: {{limits: {{nvidia.com/gpu: {1}}}}}}}]}}}}",
+        (i + 1) % 3, gpus[i]));
+  }
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 30 * kSecond));
 }
 
 TEST(LeftBooks, ASliceOfAnothersOwnerReplacesNothing) {
