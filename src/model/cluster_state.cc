@@ -118,7 +118,7 @@ void ClusterState::unlink_gang(PodId id) {
 }
 
 void ClusterState::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
-  if (pods_[id].slot >= 0) return BERTH_BUG("a pod is bound once");
+  if (pods_[id].slot >= 0) unbind(id);  // it moves: no node has it twice
   link_node(id, static_cast<std::int32_t>(slot));
   PodEntry& entry = pods_.write(id, 0);
   entry.gpus = gpus;
