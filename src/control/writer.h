@@ -13,7 +13,7 @@
 
 #include "base/clock.h"
 #include "base/metrics.h"
-#include "base/turns.h"
+#include "base/round_robin.h"
 #include "kube/client.h"
 
 namespace berth::control {
@@ -64,7 +64,7 @@ class Writer {
   kube::Client& client_;
   std::function<bool()> leading_;
   std::size_t max_at_once_;
-  std::array<Turns<Write>, kKinds> queues_;
+  std::array<RoundRobin<Write>, kKinds> queues_;
   std::array<std::size_t, kKinds> under_way_{};
   std::array<Counter, kKinds> sent_;
   Counter failures_;

@@ -402,14 +402,7 @@ void Resolver::queue_other_pods() {
     if (!pod.gang.empty() || pod.queued || pod.labels.contains(kQueueLabel)) continue;
     OtherSystem* system = system_of(pod.queue, pod.labels.contains("kai.scheduler/queue"));
     if (system == nullptr) continue;
-    model::WorkloadSpec spec;
-    spec.ns = pod.ns;
-    spec.name = pod.name;
-    spec.uid = pod.uid;
-    spec.queue = pod.queue;
-    spec.owner = "Pod/" + pod.name;
-    spec.created_ns = pod.created_ns;
-    spec.priority = pod.priority;
+    model::WorkloadSpec spec = workload_of(pod, pod.queue);
     spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
     add_other_workload(std::move(spec), {&pod}, *system, !pod.node_name.empty());
   }

@@ -37,6 +37,18 @@ model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
 
 }  // namespace
 
+model::WorkloadSpec workload_of(const model::PodSpec& pod, const std::string& queue) {
+  model::WorkloadSpec spec;
+  spec.ns = pod.ns;
+  spec.name = pod.name;
+  spec.uid = pod.uid;
+  spec.queue = queue;
+  spec.owner = "Pod/" + pod.name;
+  spec.created_ns = pod.created_ns;
+  spec.priority = pod.priority;
+  return spec;
+}
+
 model::PodSpec as_template(const model::PodSpec& pod) {
   model::PodSpec out = pod;
   out.name.clear();
@@ -399,14 +411,7 @@ void Resolver::count_leftovers() {
     model::Amounts requests = quota_requests(pod, out_.queues.config);
     if (!has_devices(requests)) continue;
     pod.leftover = true;
-    model::WorkloadSpec spec;
-    spec.ns = pod.ns;
-    spec.name = pod.name;
-    spec.uid = pod.uid;
-    spec.queue = queue;
-    spec.owner = "Pod/" + pod.name;
-    spec.created_ns = pod.created_ns;
-    spec.priority = pod.priority;
+    model::WorkloadSpec spec = workload_of(pod, queue);
     spec.leftover = true;
     model::PodSetSpec set;
     set.name = "main";
@@ -477,14 +482,7 @@ std::string Resolver::default_queue(const Meta& meta) const {
 void Resolver::queue_pod(const Found<PodObject>& found, model::PodSpec& pod,
                          const std::string& queue) {
   const Meta& meta = found.object.meta;
-  model::WorkloadSpec spec;
-  spec.ns = pod.ns;
-  spec.name = pod.name;
-  spec.uid = pod.uid;
-  spec.queue = queue;
-  spec.owner = "Pod/" + pod.name;
-  spec.created_ns = pod.created_ns;
-  spec.priority = pod.priority;
+  model::WorkloadSpec spec = workload_of(pod, queue);
   if (!label_value(meta, kQueueLabel).empty()) warn_two_queues(found, pod);
   pod.queue = spec.queue;
   model::PodSetSpec set;

@@ -200,6 +200,8 @@ QueueDemands demands_of(Gathered&& gathered);
 
 std::string qualified(const std::string& ns, const std::string& name);
 
+// A pod that is a workload of its own, without its set.
+model::WorkloadSpec workload_of(const model::PodSpec& pod, const std::string& queue);
 // A pod as a template: what it is apart from which one it is and where.
 model::PodSpec as_template(const model::PodSpec& pod);
 // Whether two pods differ in nothing but their names, times, labels and places.

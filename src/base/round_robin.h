@@ -12,7 +12,7 @@
 namespace berth {
 
 template <class T>
-class Turns {
+class RoundRobin {
  public:
   void push(std::string_view whose, T thing) {
     auto it = lines_.find(whose);
