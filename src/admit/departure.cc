@@ -48,9 +48,7 @@ std::optional<Departure> departure_of(const Book& book, const model::WorkloadSpe
       return Departure{.reason = "LocalQueueStopped", .message = "The LocalQueue is stopped"};
     }
   }
-  if (!spec.device_failure.empty()) {
-    return Departure{.reason = "GpuFailure", .message = spec.device_failure};
-  }
+  if (spec.loss) return Departure{.reason = spec.loss->reason, .message = spec.loss->message};
   if (spec.unhealthy_nodes.size() > 1) {
     return Departure{.reason = "NodeFailures",
                      .message = "more than one of its nodes failed; one at a time is replaced"};

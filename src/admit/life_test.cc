@@ -67,11 +67,11 @@ TEST(Departure, ABrokenGpuStartsItOver) {
   const Book book(world_of({gpu_queue("a", "", 8)}));
   auto spec = holding(asks("w", "a", 1, 1, 0, 0), 0);
   EXPECT_FALSE(departure_of(book, spec, 0, kSecond));
-  spec.device_failure = "GPU 3 of node n0 failed (Xid79) under its pod w-0";
+  spec.loss = {"GpuFailure", "GPU 3 of node n0 failed (Xid79) under its pod w-0"};
   const auto out = departure_of(book, spec, 0, kSecond);
   ASSERT_TRUE(out);
   EXPECT_EQ(out->reason, "GpuFailure");
-  EXPECT_EQ(out->message, spec.device_failure);
+  EXPECT_EQ(out->message, spec.loss->message);
   EXPECT_FALSE(out->deactivates || out->orders_anew);
   EXPECT_EQ(out->requeue_at_ns, 0);
 }

@@ -115,6 +115,7 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
   out.control.policy.preemption = !arguments.no_preemption;
   out.control.queue_policy.preemption = !arguments.no_preemption;
   out.control.manage_queues = !arguments.no_queues;
+  out.control.heed_notices = !arguments.no_preemption;
   out.control.sick_gpus.act = !arguments.keep_on_gpu_failure && !arguments.no_preemption;
   if (!arguments.metrics_address.empty()) {
     Result<HostPort> place = parse_host_port(arguments.metrics_address);

@@ -2,10 +2,13 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
+#include <optional>
 #include <vector>
 
 #include "objects/readers.h"
+#include "schedule/rule_memo.h"
 
 namespace berth::control {
 
@@ -40,22 +43,50 @@ std::vector<react::SickGpu> sick_gpus_of(const Value& gpu_node) {
   return out;
 }
 
+std::optional<model::Taint> notice_of(const Value& node) {
+  const Value* taints = find_in(node, {"spec", "taints"});
+  if (taints == nullptr) return std::nullopt;
+  for (const Value& taint : taints->items()) {
+    const std::string_view effect = text_of(taint, {"effect"});
+    if (!schedule::is_notice_taint(text_of(taint, {"key"})) || effect == "PreferNoSchedule") {
+      continue;
+    }
+    return model::Taint{std::string(text_of(taint, {"key"})), std::string(text_of(taint, {"value"})),
+                        effect == "NoExecute" ? model::TaintEffect::kNoExecute
+                                              : model::TaintEffect::kNoSchedule};
+  }
+  return std::nullopt;
+}
+
+// Whether somebody else brings it up elsewhere, at his own pace.
+bool serves(std::string_view owner) {
+  return owner.starts_with("ReplicaSet/") || owner.starts_with("StatefulSet/") ||
+         owner.starts_with("DaemonSet/") || owner.starts_with("ReplicationController/") ||
+         owner.starts_with("Node/");
+}
+
 }  // namespace
 
 Casualties::Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-                       MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away,
+                       MetricsRegistry& metrics, Policy policy, SendAway send_away,
                        std::function<bool()> queues_are_ours)
     : loop_(loop),
       world_(world),
       notices_(notices),
       log_(log),
-      react_(policy),
+      react_(policy.gpus),
+      heed_notices_(policy.heed_notices),
       send_away_(std::move(send_away)),
       queues_are_ours_(std::move(queues_are_ours)),
       ended_metric_(
           metrics
               .counter({.name = "berth_controller_gpu_failures_total",
                         .help = "Workloads that were ended because a GPU of theirs broke."})
+              .get()),
+      reclaimed_metric_(
+          metrics
+              .counter({.name = "berth_controller_reclaimed_total",
+                        .help = "Workloads that were ended because a node of theirs is taken back."})
               .get()),
       affected_metric_(metrics
                            .gauge({.name = "berth_controller_pods_on_broken_gpus",
@@ -67,9 +98,34 @@ void Casualties::agent_changed(const std::string& node, const Value* gpu_node) {
   react_.told(node, sick_gpus_of(*gpu_node), loop_.monotonic().ticks_ns());
 }
 
+bool Casualties::node_changed(const std::string& node, const Value* object) {
+  if (!heed_notices_) return false;
+  std::optional<model::Taint> notice = object == nullptr ? std::nullopt : notice_of(*object);
+  if (!notice) {
+    leaving_.erase(node);
+    return false;
+  }
+  return leaving_.insert_or_assign(node, *std::move(notice)).second;
+}
+
 void Casualties::clear() { react_.keep({}); }
 
 bool Casualties::tick() {
+  std::vector<Victim> victims = on_broken_gpus();
+  affected_metric_.set(static_cast<double>(victims.size()));
+  add_on_leaving_nodes(victims);
+  std::set<std::string> wanted;
+  std::map<std::string, model::Loss> of_queues;
+  for (const Victim& victim : victims) {
+    const objects::LivePod* live = world_.objects().pod(victim.pod);
+    if (live == nullptr || live->terminating || world_.is_leaving(victim.pod)) continue;
+    if (ends(victim, *live, wanted)) of_queues.emplace(victim.pod, victim.why);
+  }
+  react_.keep(wanted);
+  return world_.fail(of_queues);
+}
+
+std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
   std::map<std::string, react::Casualty> by_uid;
   std::set<std::string> nodes;
   for (react::Casualty& one : react_.due(loop_.monotonic().ticks_ns())) {
@@ -77,64 +133,75 @@ bool Casualties::tick() {
     std::string uid = one.uid;
     by_uid.emplace(std::move(uid), std::move(one));
   }
-  std::vector<std::pair<std::string, const react::Casualty*>> found;
+  std::vector<Victim> out;
   for (const std::string& node : nodes) {
-    world_.objects().for_each_pod_on(node,
-                                     [&](const std::string& key, const objects::LivePod& pod) {
-                                       const auto it = by_uid.find(pod.uid);
-                                       if (it == by_uid.end() || pod.finished() || pod.foreign)
-                                         return;
-                                       found.emplace_back(key, &it->second);
-                                     });
+    world_.objects().for_each_pod_on(
+        node, [&](const std::string& key, const objects::LivePod& pod) {
+          const auto it = by_uid.find(pod.uid);
+          if (it == by_uid.end() || pod.finished() || pod.foreign) return;
+          const std::string* wish = pod.body->object.meta.annotation(kOnGpuFailure);
+          if (wish != nullptr && *wish == "keep") return;
+          const react::Casualty& why = it->second;
+          out.push_back({key,
+                         {"GpuFailure", fmt::format("GPU {} of node {} failed ({}) under its pod {}",
+                                                    why.gpu, why.node, why.reason, pod.name)},
+                         "GpuFailed",
+                         true});
+        });
   }
-  affected_metric_.set(static_cast<double>(found.size()));
-  std::set<std::string> wanted;
-  std::map<std::string, std::string> of_queues;
-  for (const auto& [pod, why] : found) {
-    const objects::LivePod* live = world_.objects().pod(pod);
-    if (live == nullptr || live->terminating || world_.is_leaving(pod)) continue;
-    if (!ends(pod, *live, *why, wanted)) continue;
-    of_queues.emplace(pod, fmt::format("GPU {} of node {} failed ({}) under its pod {}", why->gpu,
-                                       why->node, why->reason, live->name));
+  return out;
+}
+
+void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
+  for (const auto& [node, notice] : leaving_) {
+    world_.objects().for_each_pod_on(
+        node, [&](const std::string& key, const objects::LivePod& pod) {
+          if (pod.finished() || pod.foreign) return;
+          if (serves(pod.owner()) && world_.gang_of(key).empty()) return;
+          const auto& tolerations = pod.body->object.spec.tolerations;
+          if (std::any_of(tolerations.begin(), tolerations.end(),
+                          [&](const auto& one) { return model::tolerates(one, notice); })) {
+            return;
+          }
+          out.push_back({key,
+                         {"NodeReclaimed", fmt::format("node {} of its pod {} is taken back ({})",
+                                                       node, pod.name, notice.key)},
+                         "NodeReclaimed",
+                         false});
+        });
   }
-  react_.keep(wanted);
-  return world_.fail(of_queues);
 }
 
 // True: its queue has to end it. Whatever is to be ended is named in wanted.
-bool Casualties::ends(const std::string& pod, const objects::LivePod& live,
-                      const react::Casualty& why, std::set<std::string>& wanted) {
-  const std::string* wish = live.body->object.meta.annotation(kOnGpuFailure);
-  if (wish != nullptr && *wish == "keep") return false;
+bool Casualties::ends(const Victim& victim, const objects::LivePod& live,
+                      std::set<std::string>& wanted) {
+  const std::string& pod = victim.pod;
   const bool queued = world_.objects().in_queue(pod) && queues_are_ours_();
   const std::string gang = queued ? std::string() : world_.gang_of(pod);
   if (live.owner().empty()) {
-    notices_.event({"v1", "Pod", live.ns, live.name, live.uid}, "Warning", "GpuFailed", "Evicting",
-                   fmt::format("GPU {} of node {} failed ({}), and nobody would make this pod "
-                               "again: delete it and create it anew",
-                               why.gpu, why.node, why.reason));
+    notices_.event({"v1", "Pod", live.ns, live.name, live.uid}, "Warning", victim.event, "Evicting",
+                   victim.why.message +
+                       ", and nobody would make this pod again: delete it and create it anew");
     return false;
   }
   std::string unit = gang.empty() ? live.ns + '/' + live.owner() : "gang " + gang;
   if (gang.empty() && !queued) unit = "pod " + pod;
   const bool fresh = wanted.insert(unit).second;
-  if (!react_.may_end(unit, loop_.monotonic().ticks_ns())) return false;
+  if (victim.bounded && !react_.may_end(unit, loop_.monotonic().ticks_ns())) return false;
   if (!fresh || world_.is_failed(pod)) return queued;  // told already
-  const std::string message =
-      fmt::format("GPU {} of node {} failed ({}) under {}", why.gpu, why.node, why.reason, pod);
-  log_.warn("a GPU failed under a pod: its workload starts over",
-            {{"pod", pod}, {"gang", gang}, {"node", why.node}, {"reason", why.reason}});
-  ended_metric_.add();
+  log_.warn("a workload loses what it runs on and starts over",
+            {{"pod", pod}, {"gang", gang}, {"why", victim.why.message}});
+  (victim.bounded ? ended_metric_ : reclaimed_metric_).add();
   if (queued) return true;
   if (gang.empty()) {
-    send_away_(pod, "GpuFailure", message);
+    send_away_(pod, victim.why.reason, victim.why.message);
   } else {
-    end_gang(gang, message);
+    end_gang(gang, victim.why);
   }
   return false;
 }
 
-void Casualties::end_gang(const std::string& gang, const std::string& message) {
+void Casualties::end_gang(const std::string& gang, const model::Loss& why) {
   const auto index = world_.builder().find_gang(gang);
   if (!index) return;
   std::vector<std::string> members;
@@ -144,7 +211,7 @@ void Casualties::end_gang(const std::string& gang, const std::string& message) {
     const objects::LivePod* live = world_.objects().pod(name);
     if (live != nullptr && !live->node.empty() && !live->owner().empty()) members.push_back(name);
   });
-  for (const std::string& pod : members) send_away_(pod, "GpuFailure", message);
+  for (const std::string& pod : members) send_away_(pod, why.reason, why.message);
 }
 
 }  // namespace berth::control

@@ -1,17 +1,26 @@
-// Carries out react/sick_gpus.h on a cluster: workloads of pods whose GPU broke start over.
+// Workloads that lose what they run on start over: a GPU broke under a pod (react/sick_gpus.h), or
+// a cloud takes the node back and says so by a taint (schedule::is_notice_taint).
 //
 // A workload of a queue is told to the World, and its queue evicts it: it holds its quota until its
 // pods are gone, and waits its turn again. Members of a gang, and single pods, are sent away; their
 // owner makes them again. So are those of queues that Kueue manages: their workload stays admitted
 // and keeps its quota for the pods that come. A pod that nobody would make again stays, with an
-// event that says so, and so does one whose annotation berth.dev/on-gpu-failure is "keep". Pods of
-// other schedulers are left alone. On the loop's thread.
+// event that says so. Pods of other schedulers are left alone.
+//
+// A GPU that broke gives a grace and leaves a pod alone whose annotation berth.dev/on-gpu-failure
+// is "keep". A notice is minutes long, and all ranks of a gang have to save together: they are told
+// in the same second, wherever they run. It is for work that ends: replicas of a service are left
+// to whoever drains the node, and pods that tolerate the taint stay.
+//
+// On the loop's thread. A tick costs the pods of nodes in trouble.
 #pragma once
 
 #include <cstdint>
 #include <functional>
+#include <map>
 #include <set>
 #include <string>
+#include <vector>
 
 #include "base/log.h"
 #include "base/loop.h"
@@ -29,29 +38,44 @@ class Casualties {
  public:
   using SendAway = std::function<bool(const std::string& pod, std::string_view reason,
                                       const std::string& message)>;
+  struct Policy {
+    react::SickGpuPolicy gpus;
+    bool heed_notices = true;
+  };
 
   Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-             MetricsRegistry& metrics, react::SickGpuPolicy policy, SendAway send_away,
+             MetricsRegistry& metrics, Policy policy, SendAway send_away,
              std::function<bool()> queues_are_ours);
 
   void agent_changed(const std::string& node, const text::Value* gpu_node);  // null: it is gone
+  // True: a notice came, and is due at once.
+  bool node_changed(const std::string& node, const text::Value* object);
   // Acts on what is due. True: queues have something to decide.
   bool tick();
   void clear();  // the lead is lost
 
  private:
-  bool ends(const std::string& pod, const objects::LivePod& live, const react::Casualty& why,
-            std::set<std::string>& wanted);
-  void end_gang(const std::string& gang, const std::string& message);
+  struct Victim {
+    std::string pod;
+    model::Loss why;
+    std::string event;  // its reason, for a pod that nobody would make again
+    bool bounded;       // counts against what may be ended in a minute
+  };
+  std::vector<Victim> on_broken_gpus();
+  void add_on_leaving_nodes(std::vector<Victim>& out) const;
+  bool ends(const Victim& victim, const objects::LivePod& live, std::set<std::string>& wanted);
+  void end_gang(const std::string& gang, const model::Loss& why);
 
   Loop& loop_;
   World& world_;
   Notices& notices_;
   const Logger& log_;
   react::SickGpus react_;
+  bool heed_notices_;
+  std::map<std::string, model::Taint> leaving_;  // nodes with a notice
   SendAway send_away_;
   std::function<bool()> queues_are_ours_;
-  Counter ended_metric_;
+  Counter ended_metric_, reclaimed_metric_;
   Gauge affected_metric_;
 };
 

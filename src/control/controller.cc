@@ -81,7 +81,7 @@ struct Controller::State {
                       const std::string& message) { binder.send_away(pod, reason, message); }),
         rejections(loop, world, writer, notices, log, metrics_in),
         casualties(
-            loop, world, notices, log, metrics_in, options.sick_gpus,
+            loop, world, notices, log, metrics_in, {options.sick_gpus, options.heed_notices},
             [this](const std::string& pod, std::string_view reason, const std::string& message) {
               return binder.send_away(pod, reason, message);
             },
@@ -208,7 +208,11 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
   const Effect effect = after ? world.put(version, resource.kind, after->root())
                               : world.remove(version, resource.kind, key.ns, key.name);
   if (resource.kind == "Node" || resource.kind == "GpuNode") room = room || effect == Effect::kNow;
-  if (resource.kind == "Node") rejections.node_changed(key.name, after ? &after->root() : nullptr);
+  if (resource.kind == "Node") {
+    rejections.node_changed(key.name, after ? &after->root() : nullptr);
+    const bool notice = casualties.node_changed(key.name, after ? &after->root() : nullptr);
+    if (notice && led && leading() && watches.synced() && casualties.tick()) want_cycle();
+  }
   if (resource.kind == "GpuNode") {
     rejections.agent_changed(key.name, after ? &after->root() : nullptr);
     casualties.agent_changed(key.name, after ? &after->root() : nullptr);

@@ -42,6 +42,7 @@ struct ControllerOptions {
   std::int64_t min_cycle_gap_ns = 5'000'000;
   std::int64_t bind_timeout_ns = 60'000'000'000;  // a gang that is partly bound so long is undone
   react::SickGpuPolicy sick_gpus;
+  bool heed_notices = true;                     // of nodes that a cloud takes back
   bool name_decisions = false;                  // for last_decision(), also where nobody logs them
   std::shared_ptr<QueueBoard> board = nullptr;  // for the webhook; null: nobody reads it
 };

@@ -195,7 +195,7 @@ bool Replay::believe(std::string_view op, const Value& v) {
   } else if (op == "room-makers") {
     world_->set_room_makers(set_of(v));
   } else if (op == "fail") {
-    world_->fail_one(pod, word_of(v, "why"));
+    world_->fail_one(pod, {word_of(v, "reason"), word_of(v, "why")});
   } else if (op == "forget") {
     world_->forget_everything();
   } else {

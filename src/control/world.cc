@@ -137,12 +137,12 @@ bool World::avoid(std::set<std::string> nodes) {
   return true;
 }
 
-bool World::fail(const std::map<std::string, std::string>& pods) {
+bool World::fail(const std::map<std::string, model::Loss>& pods) {
   std::vector<std::string> over;
   for (const auto& [pod, why] : failed_) {
     if (!pods.contains(pod)) over.push_back(pod);
   }
-  for (const std::string& pod : over) fail_one(pod, "");
+  for (const std::string& pod : over) fail_one(pod, {});
   bool fresh = false;
   for (const auto& [pod, why] : pods) {
     if (failed_.contains(pod)) continue;  // what was said first holds
@@ -152,9 +152,9 @@ bool World::fail(const std::map<std::string, std::string>& pods) {
   return fresh || !over.empty();
 }
 
-void World::fail_one(const std::string& pod, const std::string& why) {
-  note("fail", {{"pod", pod}, {"why", why}});
-  if (why.empty()) {
+void World::fail_one(const std::string& pod, const model::Loss& why) {
+  note("fail", {{"pod", pod}, {"reason", why.reason}, {"why", why.message}});
+  if (why.message.empty()) {
     failed_.erase(pod);
   } else {
     failed_[pod] = why;
@@ -163,7 +163,7 @@ void World::fail_one(const std::string& pod, const std::string& why) {
 }
 
 // The first of its pods that failed says why.
-std::string World::failure_of(const model::WorkloadSpec& spec) const {
+std::optional<model::Loss> World::loss_of(const model::WorkloadSpec& spec) const {
   for (const auto& [pod, why] : failed_) {
     const objects::LivePod* live = objects_.pod(pod);
     // One on its way out says nothing about the places that its workload was given since.
@@ -173,7 +173,7 @@ std::string World::failure_of(const model::WorkloadSpec& spec) const {
       if (std::find(set.pods.begin(), set.pods.end(), pod) != set.pods.end()) return why;
     }
   }
-  return {};
+  return std::nullopt;
 }
 
 void World::feed_pod(model::PodSpec& pod) {
@@ -400,7 +400,7 @@ void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
   for (model::WorkloadSpec& spec : inputs.queues.workloads) {
     spec.seats.clear();  // reservations say it
     if (room_makers_) spec.makes_room = room_makers_->contains(spec.ns + '/' + spec.name);
-    if (spec.admission && !failed_.empty()) spec.device_failure = failure_of(spec);
+    if (spec.admission && !failed_.empty()) spec.loss = loss_of(spec);
     const auto it = admitting_.find(spec.ns + '/' + spec.name);
     if (it == admitting_.end() || spec.admission) continue;
     spec.admission = {it->second.queue, it->second.pod_sets};
@@ -711,7 +711,9 @@ void World::begin_log() {
   }
   for (const auto& [name, until] : holds_) note("hold", {{"name", name}, {"until", until}});
   if (!avoided_.empty()) log_->note_names("avoid", avoided_);
-  for (const auto& [pod, why] : failed_) note("fail", {{"pod", pod}, {"why", why}});
+  for (const auto& [pod, why] : failed_) {
+    note("fail", {{"pod", pod}, {"reason", why.reason}, {"why", why.message}});
+  }
   if (!own_namespace_.empty()) note("protect", {{"namespace", own_namespace_}});
   for (const std::string& pod : kept_) note("keep", {{"pod", pod}});
   if (room_makers_) log_->note_names("room-makers", *room_makers_);

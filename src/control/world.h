@@ -6,7 +6,7 @@
 //   node before it is.
 // - A held gang (or pod) waits for its time: it counts as gated.
 // - An avoided node has the taint of react/rejected_pods.h, also before the API has it.
-// - A failed pod is one whose GPU broke: the workload of a queue that it is part of has to leave.
+// - A failed pod is one whose GPU broke, or whose node is taken away: the workload of a queue that it is part of has to leave.
 // - A reservation is the place of a workload whose pods do not exist yet.
 //
 // - A workload that is being admitted holds its quota before the API says so.
@@ -128,8 +128,8 @@ class World {
   bool avoid(std::set<std::string> nodes);
 
   // Pods ("ns/name") whose GPU broke, and the sentence that says so. True: the set is another one.
-  bool fail(const std::map<std::string, std::string>& pods);
-  void fail_one(const std::string& pod, const std::string& why);  // why empty: it did not
+  bool fail(const std::map<std::string, model::Loss>& pods);
+  void fail_one(const std::string& pod, const model::Loss& why);  // no message: it did not
   bool is_failed(const std::string& pod) const { return failed_.contains(pod); }
 
   // The places of a workload that was let in, of the inputs and placements of its decision.
@@ -173,7 +173,7 @@ class World {
     if (log_ != nullptr) log_->note(op, fields);
   }
   void touch_gang(const std::string& name);  // or owner, and the pod of that name
-  std::string failure_of(const model::WorkloadSpec& spec) const;
+  std::optional<model::Loss> loss_of(const model::WorkloadSpec& spec) const;
   objects::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
@@ -202,7 +202,7 @@ class World {
   std::map<std::string, model::Admission> admitting_;
   std::optional<std::set<std::string>> room_makers_;
   std::set<std::string> avoided_;                     // nodes
-  std::map<std::string, std::string> failed_;         // pods, and why
+  std::map<std::string, model::Loss> failed_;         // pods, and why
   std::set<std::string> phantoms_;                    // in the builder: places of reservations
   std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
   std::map<std::string, model::GangSpec> gangs_;      // as they were fed

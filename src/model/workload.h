@@ -73,6 +73,13 @@ struct AdmissionSpec {
 
 enum class CheckState : std::uint8_t { kAwaited, kReady, kRetry, kRejected };
 
+// What took away the ground that a workload runs on.
+struct Loss {
+  std::string reason;   // of the condition Evicted: "GpuFailure", "NodeReclaimed"
+  std::string message;  // a sentence
+  friend bool operator==(const Loss&, const Loss&) = default;
+};
+
 struct WorkloadSpec {
   std::string ns, name, uid;
   std::string queue;  // the LocalQueue, in ns
@@ -121,7 +128,7 @@ struct WorkloadSpec {
   int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
   std::vector<std::string> unhealthy_nodes;
-  std::string device_failure = {};  // a sentence: one of its GPUs broke, it has to start over
+  std::optional<Loss> loss = {};  // what it ran on is lost: it has to start over
   // Where pods of a holder that are not bound yet are to run (annotation berth.dev/seats).
   struct Seat {
     std::string pod_set, node;

@@ -71,8 +71,13 @@ bool uniform(const Inventory& inventory, const NodeRules& rules) {
 
 }  // namespace
 
+bool is_notice_taint(std::string_view key) {
+  return key == "aws-node-termination-handler/spot-itn" ||
+         key == "cloud.google.com/impending-node-termination" || key == "berth.dev/interruption";
+}
+
 bool is_parting_taint(std::string_view key) {
-  return key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted" ||
+  return is_notice_taint(key) || key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted" ||
          key == "karpenter.sh/disruption";
 }
 

@@ -33,6 +33,8 @@ struct RuleResult {
 bool is_passing_taint(std::string_view key);
 // Of those: the node is about to go.
 bool is_parting_taint(std::string_view key);
+// Of those: a cloud takes it back within minutes, whatever runs there.
+bool is_notice_taint(std::string_view key);
 
 // All rule constraints that reject the node; with lasting, only those that time does not heal: not
 // readiness, cordons, and taints that pass.

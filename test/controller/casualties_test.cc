@@ -181,5 +181,87 @@ TEST(ControllerCasualties, SwitchedOffPodsStay) {
   EXPECT_EQ(places_of(rig), before);
 }
 
+// ---- nodes that a cloud takes back ----
+
+// Three machines of four GPUs; gangs of two whole machines.
+struct NoticeRig : Rig {
+  NoticeRig() : Rig("pools: [{name: m, count: 3, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]") {
+    define("berth.dev", "v1alpha1", "GpuNode", false);
+    run(31 * kSecond);
+  }
+  static std::string wide_job(const std::string& labels = "", const std::string& spec = "") {
+    std::string yaml = gang_job("j", labels);
+    yaml.replace(yaml.find("nvidia.com/gpu: 2"), 17, "nvidia.com/gpu: 4");
+    return yaml.insert(yaml.find("schedulerName"), spec);
+  }
+  void notice(const std::string& node, const std::string& key) {
+    world.call("PATCH", "/api/v1/nodes/" + node,
+               R"({"spec":{"taints":[{"key":")" + key + R"(","effect":"NoSchedule"}]}})",
+               "application/merge-patch+json");
+  }
+};
+
+// 30 seconds are left: whoever has to save needs all of them, on the other machine too.
+TEST(ControllerCasualties, AGangIsToldOfANoticeInTheSameSecondAndStartsOverElsewhere) {
+  for (const char* key :
+       {"aws-node-termination-handler/spot-itn", "cloud.google.com/impending-node-termination"}) {
+    NoticeRig rig;
+    rig.start();
+    rig.apply(NoticeRig::wide_job());
+    ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+    const auto before = places_of(rig);
+    const std::string node = before.begin()->second.substr(0, 3);
+    rig.notice(node, key);
+    rig.run(kSecond);
+    for (const auto& [uid, place] : before) {
+      EXPECT_FALSE(places_of(rig).contains(uid)) << place << " was not told of " << key;
+    }
+    ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+    for (const auto& [uid, place] : places_of(rig)) EXPECT_FALSE(place.starts_with(node));
+    EXPECT_EQ(rig.brain->controller.summary().evicted, 2u);
+  }
+}
+
+TEST(ControllerCasualties, AWorkloadOfAQueueLeavesANodeThatIsTakenBackAndIsAdmittedAgain) {
+  NoticeRig rig;
+  rig.define_kueue();
+  std::string queues = kCasualtyQueues;
+  queues.replace(queues.find("nominalQuota: 4"), 15, "nominalQuota: 8");
+  rig.apply(queues);
+  rig.run(31 * kSecond);
+  rig.start();
+  rig.apply(NoticeRig::wide_job("kueue.x-k8s.io/queue-name: lq"));
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  rig.run(5 * kSecond);
+  const auto before = places_of(rig);
+  const std::string node = before.begin()->second.substr(0, 3);
+  rig.notice(node, "berth.dev/interruption");
+  rig.run(kSecond);
+  for (const auto& [uid, place] : before) EXPECT_FALSE(places_of(rig).contains(uid)) << place;
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 2; }));
+  for (const auto& [uid, place] : places_of(rig)) EXPECT_FALSE(place.starts_with(node));
+  EXPECT_NE(rig.get("/apis/events.k8s.io/v1/events").body.find("EvictedDueToNodeReclaimed"),
+            std::string::npos);
+}
+
+TEST(ControllerCasualties, ANoticeLeavesServicesAndThoseThatTolerateItAlone) {
+  NoticeRig rig;
+  rig.start();
+  rig.apply(NoticeRig::wide_job(
+      "", "tolerations: [{key: aws-node-termination-handler/spot-itn, operator: Exists}], "));
+  rig.apply(
+      "{apiVersion: apps/v1, kind: Deployment, metadata: {name: d, namespace: default}, spec: "
+      "{replicas: 1, selector: {matchLabels: {app: d}}, template: {metadata: {labels: {app: d}}, "
+      "spec: {schedulerName: berth, containers: [{name: c, image: i, resources: {limits: "
+      "{nvidia.com/gpu: 2}}}]}}}}");
+  ASSERT_TRUE(rig.until([&] { return places_of(rig).size() == 3; }));
+  const auto before = places_of(rig);
+  for (const char* node : {"m-0", "m-1", "m-2"}) {
+    rig.notice(node, "aws-node-termination-handler/spot-itn");
+  }
+  rig.run(60 * kSecond);
+  EXPECT_EQ(places_of(rig), before);
+}
+
 }  // namespace
 }  // namespace berth::control_test
