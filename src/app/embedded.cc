@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <map>
 
 #include "app/files.h"
@@ -103,6 +104,11 @@ std::map<std::string, std::string> offered(const sim::Fleet& fleet) {
                                             {"memory", std::to_string(memory)}};
   for (const auto& [name, count] : devices) out[name] = std::to_string(count);
   return out;
+}
+
+bool has_gpus(const sim::Fleet& fleet) {
+  return std::any_of(fleet.pools.begin(), fleet.pools.end(),
+                     [](const sim::Pool& pool) { return pool.gpus > 0 && pool.count > 0; });
 }
 
 std::string queue_group(const sim::Fleet& fleet) {
@@ -326,7 +332,8 @@ struct EmbeddedCluster::State {
     if (!kinds.ok()) return ready(kinds.error());
     apply(std::move(*kinds), [this] {
       std::vector<Manifest> rest;
-      if (options.default_queue) rest = default_queue(options.fleet);
+      // Of machines without GPUs no quota can be made for those that join with some.
+      if (options.default_queue && has_gpus(options.fleet)) rest = default_queue(options.fleet);
       rest.push_back({&webhook_configurations(), {"", "berth"}, webhook->configuration()});
       apply(std::move(rest), [this] { start_parts(); });
     });

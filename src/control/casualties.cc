@@ -51,9 +51,9 @@ std::optional<model::Taint> notice_of(const Value& node) {
     if (!schedule::is_notice_taint(text_of(taint, {"key"})) || effect == "PreferNoSchedule") {
       continue;
     }
-    return model::Taint{std::string(text_of(taint, {"key"})), std::string(text_of(taint, {"value"})),
-                        effect == "NoExecute" ? model::TaintEffect::kNoExecute
-                                              : model::TaintEffect::kNoSchedule};
+    return model::Taint{
+        std::string(text_of(taint, {"key"})), std::string(text_of(taint, {"value"})),
+        effect == "NoExecute" ? model::TaintEffect::kNoExecute : model::TaintEffect::kNoSchedule};
   }
   return std::nullopt;
 }
@@ -85,8 +85,9 @@ Casualties::Casualties(Loop& loop, World& world, Notices& notices, const Logger&
               .get()),
       reclaimed_metric_(
           metrics
-              .counter({.name = "berth_controller_reclaimed_total",
-                        .help = "Workloads that were ended because a node of theirs is taken back."})
+              .counter(
+                  {.name = "berth_controller_reclaimed_total",
+                   .help = "Workloads that were ended because a node of theirs is taken back."})
               .get()),
       affected_metric_(metrics
                            .gauge({.name = "berth_controller_pods_on_broken_gpus",
@@ -135,19 +136,19 @@ std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
   }
   std::vector<Victim> out;
   for (const std::string& node : nodes) {
-    world_.objects().for_each_pod_on(
-        node, [&](const std::string& key, const objects::LivePod& pod) {
-          const auto it = by_uid.find(pod.uid);
-          if (it == by_uid.end() || pod.finished() || pod.foreign) return;
-          const std::string* wish = pod.body->object.meta.annotation(kOnGpuFailure);
-          if (wish != nullptr && *wish == "keep") return;
-          const react::Casualty& why = it->second;
-          out.push_back({key,
-                         {"GpuFailure", fmt::format("GPU {} of node {} failed ({}) under its pod {}",
-                                                    why.gpu, why.node, why.reason, pod.name)},
-                         "GpuFailed",
-                         true});
-        });
+    world_.objects().for_each_pod_on(node, [&](const std::string& key,
+                                               const objects::LivePod& pod) {
+      const auto it = by_uid.find(pod.uid);
+      if (it == by_uid.end() || pod.finished() || pod.foreign) return;
+      const std::string* wish = pod.body->object.meta.annotation(kOnGpuFailure);
+      if (wish != nullptr && *wish == "keep") return;
+      const react::Casualty& why = it->second;
+      out.push_back({key,
+                     {"GpuFailure", fmt::format("GPU {} of node {} failed ({}) under its pod {}",
+                                                why.gpu, why.node, why.reason, pod.name)},
+                     "GpuFailed",
+                     true});
+    });
   }
   return out;
 }
@@ -176,8 +177,10 @@ void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
 bool Casualties::ends(const Victim& victim, const objects::LivePod& live,
                       std::set<std::string>& wanted) {
   const std::string& pod = victim.pod;
-  const bool queued = world_.objects().in_queue(pod) && queues_are_ours_();
-  const std::string gang = queued ? std::string() : world_.gang_of(pod);
+  std::string gang = world_.gang_of(pod);
+  const bool whole = victim.bounded || !gang.empty() || !live.owner().starts_with("Job/");
+  const bool queued = whole && world_.objects().in_queue(pod) && queues_are_ours_();
+  if (queued) gang.clear();
   if (live.owner().empty()) {
     notices_.event({"v1", "Pod", live.ns, live.name, live.uid}, "Warning", victim.event, "Evicting",
                    victim.why.message +

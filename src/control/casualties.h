@@ -9,8 +9,9 @@
 //
 // A GPU that broke gives a grace and leaves a pod alone whose annotation berth.dev/on-gpu-failure
 // is "keep". A notice is minutes long, and all ranks of a gang have to save together: they are told
-// in the same second, wherever they run. It is for work that ends: replicas of a service are left
-// to whoever drains the node, and pods that tolerate the taint stay.
+// in the same second, wherever they run. Of a Job that is no gang its pods there are, and come
+// again within its quota. It is for work that ends: replicas of a service are left to whoever
+// drains the node, and pods that tolerate the taint stay.
 //
 // On the loop's thread. A tick costs the pods of nodes in trouble.
 #pragma once

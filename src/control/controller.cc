@@ -442,7 +442,7 @@ void Controller::State::refresh() {
     const std::string pod = pod_of(note);
     const objects::LivePod* live = world.objects().pod(pod);
     if (live != nullptr && live->node.empty() && !live->foreign) {
-      notices.waits(pod, live->uid, "Invalid", note.path + ": " + note.message);
+      notices.waits(pod, live->uid, {false, "Invalid", note.path + ": " + note.message});
     }
   }
   for (const objects::Note& note : unread) {
@@ -570,15 +570,16 @@ void Controller::State::tell(const model::Decision& decision) {
   for (const model::Outcome& o : decision.outcomes) {
     if (o.verdict == model::Verdict::kPlaced) continue;
     waiting += static_cast<std::size_t>(std::max(0, o.pods - o.placed));
-    if (o.queued) continue;  // its Workload says it
     const std::string_view reason = model::name(o.reason);
     const auto one = [&](const std::string& pod) {
       const objects::LivePod* live = world.objects().pod(pod);
       if (live == nullptr || !live->node.empty() || live->terminating) return;
       if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
-      notices.waits(pod, live->uid, reason, o.message);
+      notices.waits(pod, live->uid, {o.queued, reason, o.message});
     };
-    if (!o.gang) {
+    // A Workload says why itself; a pod that stands in a queue as it is has none.
+    if (o.queued && !world.objects().in_queue(o.workload)) continue;
+    if (!o.gang || o.queued) {
       one(o.workload);
       continue;
     }

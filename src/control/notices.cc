@@ -40,19 +40,19 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
               {});
 }
 
-void Notices::waits(const std::string& pod, const std::string& uid, std::string_view reason,
-                    const std::string& message) {
+void Notices::waits(const std::string& pod, const std::string& uid, const Wait& why) {
   const std::int64_t now = loop_.monotonic().ticks_ns();
-  const std::size_t words = std::hash<std::string>()(message);
+  const std::size_t words = std::hash<std::string>()(why.message);
   const auto it = told_.find(pod);
-  if (it != told_.end() && it->second.uid == uid && it->second.reason == reason) {
+  if (it != told_.end() && it->second.uid == uid && it->second.reason == why.reason) {
     if (it->second.message == words || now - it->second.at < kSameReason) return;
   }
   if (told_.size() >= kMostTold || !conditions_.take(now, writer_.answer_ns())) return;
-  told_.insert_or_assign(pod, Told{uid, std::string(reason), words, now});
+  told_.insert_or_assign(pod, Told{uid, std::string(why.reason), words, now});
+  const std::string said = std::string(why.reason) + ": " + why.message;
   std::string body =
-      pod_condition_patch("PodScheduled", "False", "Unschedulable",
-                          std::string(reason) + ": " + message, loop_.wall().now_ns());
+      pod_condition_patch("PodScheduled", "False", why.queued ? "WaitsInQueue" : "Unschedulable",
+                          said, loop_.wall().now_ns());
   const std::size_t slash = pod.find('/');
   const kube::Key key{pod.substr(0, slash), pod.substr(slash + 1)};
   writer_.add(
@@ -64,8 +64,7 @@ void Notices::waits(const std::string& pod, const std::string& uid, std::string_
       [this, pod](kube::Answer answer) {
         if (!answer.ok()) told_.erase(pod);  // the next cycle tries again
       });
-  event({"v1", "Pod", key.ns, key.name, uid}, "Warning", "FailedScheduling", "Scheduling",
-        std::string(reason) + ": " + message);
+  event({"v1", "Pod", key.ns, key.name, uid}, "Warning", "FailedScheduling", "Scheduling", said);
 }
 
 }  // namespace berth::control

@@ -26,9 +26,12 @@ class Notices {
   // type: Normal, Warning. The same words about the same object are told once in ten minutes.
   void event(const Regarding& about, std::string_view type, std::string_view reason,
              std::string_view action, std::string_view note);
-  // Why a pod waits. False: not now, ask again later.
-  void waits(const std::string& pod, const std::string& uid, std::string_view reason,
-             const std::string& message);
+  struct Wait {
+    bool queued = false;  // for its turn: not a pod that autoscalers should make room for
+    std::string_view reason;
+    const std::string& message;
+  };
+  void waits(const std::string& pod, const std::string& uid, const Wait& why);
   void placed(const std::string& pod) { told_.erase(pod); }
   void forget(const std::string& pod) { told_.erase(pod); }
   void clear() { told_.clear(); }

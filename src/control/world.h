@@ -6,7 +6,8 @@
 //   node before it is.
 // - A held gang (or pod) waits for its time: it counts as gated.
 // - An avoided node has the taint of react/rejected_pods.h, also before the API has it.
-// - A failed pod is one whose GPU broke, or whose node is taken away: the workload of a queue that it is part of has to leave.
+// - A failed pod is one whose GPU broke, or whose node is taken away: the workload of a queue that
+// it is part of has to leave.
 // - A reservation is the place of a workload whose pods do not exist yet.
 //
 // - A workload that is being admitted holds its quota before the API says so.

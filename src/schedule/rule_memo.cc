@@ -77,8 +77,8 @@ bool is_notice_taint(std::string_view key) {
 }
 
 bool is_parting_taint(std::string_view key) {
-  return is_notice_taint(key) || key == "ToBeDeletedByClusterAutoscaler" || key == "karpenter.sh/disrupted" ||
-         key == "karpenter.sh/disruption";
+  return is_notice_taint(key) || key == "ToBeDeletedByClusterAutoscaler" ||
+         key == "karpenter.sh/disrupted" || key == "karpenter.sh/disruption";
 }
 
 bool is_passing_taint(std::string_view key) {

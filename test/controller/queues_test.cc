@@ -671,5 +671,21 @@ TEST(ControllerQueues, AnotherTeamsQueueIsDenied) {
   ASSERT_TRUE(rig.until([&] { return !rig.node_of("kai").empty(); }));
 }
 
+// A pod that stands in a queue as it is has no Workload that would say why it waits, and no
+// autoscaler is to make room for it.
+TEST(ControllerQueues, APodThatWaitsForItsTurnIsToldWhy) {
+  QueueRig rig;
+  rig.start();
+  rig.apply(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: default, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {schedulerName: berth, containers: [{name: c, "
+      "image: "
+      "i, resources: {limits: {nvidia.com/gpu: 64}}}]}}");
+  const std::string path = "/api/v1/namespaces/default/pods/p";
+  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "PodScheduled") == "False"; }));
+  EXPECT_EQ(rig.condition(path, "PodScheduled", "reason"), "WaitsInQueue");
+  EXPECT_TRUE(rig.condition(path, "PodScheduled", "message").starts_with("ExceedsMaxQuota"));
+}
+
 }  // namespace
 }  // namespace berth::control_test
