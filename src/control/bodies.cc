@@ -25,10 +25,11 @@ std::string binding_body(std::string_view ns, std::string_view name, const Assum
   out.field("name", name);
   out.field("namespace", ns);
   if (!to.uid.empty()) out.field("uid", to.uid);
-  if (!to.gpus.empty()) {
+  if (!to.gpus.empty() || !to.charged.empty()) {
     out.key("annotations");
     out.begin_object();
-    out.field("berth.dev/gpus", gpus_text(to.gpus));
+    if (!to.gpus.empty()) out.field("berth.dev/gpus", gpus_text(to.gpus));
+    if (!to.charged.empty()) out.field("berth.dev/charged-to", to.charged);
     out.end_object();
   }
   out.end_object();

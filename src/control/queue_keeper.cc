@@ -455,14 +455,15 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
                             std::move(done));
       },
-      [this, at = s.object->key, a, wait, then](kube::Answer answer) {
+      [this, at = s.object->key, a, wait, then,
+       digest = objects::seats_digest(seats)](kube::Answer answer) {
         busy_.erase("status|" + at.to_string());
         if (!answer.ok()) {
           not_before_["status|" + at.to_string()] = loop_.monotonic().ticks_ns() + kKeeperSecond;
           return then(false);
         }
         WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
-        say_admitted(a, wait, "", fresh);
+        say_admitted(a, wait, digest, fresh);
         views_.workloads.absorb(std::move(answer.body));
         write_status(at, fresh.patch(), then);
       });

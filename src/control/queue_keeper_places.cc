@@ -36,18 +36,20 @@ void QueueKeeper::restore_places(const objects::Inputs& inputs) {
       if (it != places.end()) places.erase(it);
     };
     if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
+    std::erase_if(places, [this](const KnownPlace& place) {
+      return !world_.objects().has_node(place.node);
+    });
     if (!places.empty()) world_.restore(spec, places, loop_.monotonic().ticks_ns());
   }
 }
 
 namespace {
 
-// A place has the devices for what its workload's pods ask for. Whoever names the workload's owner
-// and asks for other ones has none here.
+// A place has room for what its workload's pods ask for. Whoever asks for more of anything is placed
+// like others.
 bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
   if (pod.gpu != place.pod.gpu) return false;
   return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
-    if (asked.first.find('/') == std::string::npos) return true;
     const auto held = place.pod.requests.find(asked.first);
     return held != place.pod.requests.end() && asked.second <= held->second;
   });
@@ -79,7 +81,10 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       reservation.since = now;  // checks are to come
       continue;
     }
+    // Whatever it is called and whoever it names as its owner: only what the workload holds quota
+    // for takes a place of it.
     const auto take = [&](const std::string& key, const objects::LivePod& pod) {
+      if (!world_.is_of(key, name)) return;
       if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
       if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
       const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");

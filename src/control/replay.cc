@@ -171,7 +171,8 @@ bool Replay::believe(std::string_view op, const Value& v) {
     world_->assume(pod, {.uid = word_of(v, "uid"),
                          .node = word_of(v, "node"),
                          .gang = word_of(v, "gang"),
-                         .gpus = gpus_of(v)});
+                         .gpus = gpus_of(v),
+                         .charged = word_of(v, "charged")});
   } else if (op == "drop") {
     world_->drop(pod);
   } else if (op == "confirm") {

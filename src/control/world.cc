@@ -190,7 +190,7 @@ objects::ObjectSet::PlaceOf World::believed() const {
   return [this](const std::string& key, const objects::LivePod& pod) {
     const auto it = assumed_.find(key);
     if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
-    return objects::ObjectSet::Place{it->second.node, it->second.gpus};
+    return objects::ObjectSet::Place{it->second.node, it->second.gpus, it->second.charged};
   };
 }
 
@@ -367,6 +367,14 @@ objects::Inputs World::inputs() {
   note("inputs");
   objects::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
   objects_.inputs_taken();
+  charges_.clear();
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      for (const std::string& pod : set.pods) {
+        charges_.insert_or_assign(pod, Charge{spec.ns + '/' + spec.name, spec.charge});
+      }
+    }
+  }
   std::set<std::string> related;
   for (model::PodSpec& pod : inputs.pods) {
     const std::string key = key_of(pod);
@@ -434,12 +442,14 @@ void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
 // ---- beliefs ----
 
 void World::assume(const std::string& pod, Assumed assumed) {
+  if (assumed.charged.empty()) assumed.charged = charge_of(pod);
   if (log_ != nullptr) {
     note("assume", {{"pod", pod},
                     {"uid", assumed.uid},
                     {"node", assumed.node},
                     {"gang", assumed.gang},
-                    {"gpus", gpus_text(assumed.gpus)}});
+                    {"gpus", gpus_text(assumed.gpus)},
+                    {"charged", assumed.charged}});
   }
   const auto id = builder_->find_pod(pod);
   bool known = true;
@@ -455,6 +465,19 @@ void World::assume(const std::string& pod, Assumed assumed) {
   }
   assumed_.insert_or_assign(pod, std::move(assumed));
   if (!known) feed_again(pod);  // the node, or a device of it, has gone since
+}
+
+// Whoever wrote the annotation before must not be believed once the pod is bound.
+std::string World::charge_of(const std::string& pod) const {
+  const auto known = charges_.find(pod);
+  if (known != charges_.end() && !known->second.queue.empty()) return known->second.queue;
+  const objects::LivePod* live = objects_.pod(pod);
+  return live == nullptr || live->charged.empty() ? "" : "none";
+}
+
+bool World::is_of(const std::string& pod, const std::string& workload) const {
+  const auto known = charges_.find(pod);
+  return known != charges_.end() && known->second.workload == workload;
 }
 
 void World::feed_again(const std::string& pod) {
@@ -704,7 +727,8 @@ void World::begin_log() {
                     {"uid", where.uid},
                     {"node", where.node},
                     {"gang", where.gang},
-                    {"gpus", gpus_text(where.gpus)}});
+                    {"gpus", gpus_text(where.gpus)},
+                    {"charged", where.charged}});
   }
   for (const auto& [pod, going] : leaving_) {
     note("leave", {{"pod", pod}, {"uid", going.uid}, {"node", going.node}});

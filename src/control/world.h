@@ -24,6 +24,7 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "admit/policy.h"
@@ -45,6 +46,7 @@ struct Assumed {
   };
   std::string uid, node, gang;
   std::vector<int> gpus;
+  std::string charged = {};  // the queue that lets it in
   Stage stage = Stage::kWaiting;
   std::int64_t since = 0;
 };
@@ -100,6 +102,8 @@ class World {
   // ---- what is decided and not seen yet ----
   void assume(const std::string& pod, Assumed assumed);
   void drop(const std::string& pod);  // it did not come to be
+  // Whether the workload had the pod among those that it holds quota for, by the last inputs().
+  bool is_of(const std::string& pod, const std::string& workload) const;
   Assumed* assumed(const std::string& pod);
   const std::map<std::string, Assumed>& all_assumed() const { return assumed_; }
   // The API has the pod as it is now. True: it is bound where we put it, nothing is new.
@@ -203,6 +207,11 @@ class World {
   std::map<std::string, model::Admission> admitting_;
   std::optional<std::set<std::string>> room_makers_;
   std::set<std::string> avoided_;                     // nodes
+  struct Charge {
+    std::string workload, queue;
+  };
+  std::string charge_of(const std::string& pod) const;
+  std::unordered_map<std::string, Charge> charges_;   // by pod of a workload
   std::map<std::string, model::Loss> failed_;         // pods, and why
   std::set<std::string> phantoms_;                    // in the builder: places of reservations
   std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed

@@ -29,7 +29,9 @@ std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t s
   const std::string stem = job ? known.spec->owner.substr(4) : known.spec->name + '-' + spec.name;
   for (int i = static_cast<int>(out.size()); static_cast<int>(out.size()) < count; ++i) {
     std::string name = fmt::format("{}-{}", stem, i);
-    if (!taken.contains(known.spec->ns + '/' + name)) out.push_back(std::move(name));
+    const std::string key = known.spec->ns + '/' + name;
+    if (taken.contains(key) || index_.pod(key) != nullptr) continue;  // others have that name
+    out.push_back(std::move(name));
   }
   return out;
 }

@@ -1,5 +1,7 @@
 // Workload.status: conditions and the admission.
 #include <algorithm>
+#include <limits>
+#include <optional>
 #include <set>
 
 #include "objects/kueue_workload.h"
@@ -64,6 +66,8 @@ void read_pod_set_assignments(const Value& v, WorkloadObject& out, AdmissionSpec
     const auto count = counts.find(raw.spec.name);
     if (count == counts.end()) {
       d.error(item, "pod set " + quoted(raw.spec.name), "each pod set of spec.podSets, once");
+      raw.spec.count = raw.count.value_or(0);
+      admission.pod_sets.push_back(std::move(raw.spec));  // it is held all the same
       continue;
     }
     raw.spec.count = raw.count.value_or(count->second);
@@ -83,24 +87,45 @@ void read_pod_set_assignments(const Value& v, WorkloadObject& out, AdmissionSpec
   }
 }
 
-// After errors: an entry for each pod set, in their order. What they hold of what comes with the
-// other objects (Resolver::mend_admission).
+// After errors: an entry for each pod set, in their order. Where the status says nothing, they hold
+// what their spec says, with what comes with the other objects (Resolver::mend_admission). Where it
+// does, no later word of the spec makes it more: a set that was renamed has the entry that no other
+// set has, one that came since holds nothing, and what is left over counts with the first.
 void complete_admission(const WorkloadObject& workload, AdmissionSpec& admission) {
-  std::vector<PodSetAdmission> sets;
+  std::vector<PodSetAdmission> given = std::move(admission.pod_sets);
+  const bool said = !given.empty();
+  for (PodSetAdmission& one : given) {
+    std::erase_if(one.flavors, [](const auto& entry) { return entry.second.empty(); });
+  }
+  const auto take = [&given](const auto& wanted) -> std::optional<PodSetAdmission> {
+    const auto known = std::find_if(given.begin(), given.end(), wanted);
+    if (known == given.end()) return std::nullopt;
+    PodSetAdmission out = std::move(*known);
+    given.erase(known);
+    return out;
+  };
+  std::vector<std::optional<PodSetAdmission>> sets;
   for (const model::PodSetSpec& set : workload.spec.pod_sets) {
-    const auto known = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
-                                    [&set](const auto& one) { return one.name == set.name; });
-    if (known != admission.pod_sets.end()) {
-      std::erase_if(known->flavors, [](const auto& entry) { return entry.second.empty(); });
-      sets.push_back(std::move(*known));
-    } else {
-      PodSetAdmission one;
-      one.name = set.name;
-      one.count = set.count;
-      sets.push_back(std::move(one));
+    sets.push_back(take([&set](const auto& one) { return one.name == set.name; }));
+  }
+  admission.pod_sets.clear();
+  for (std::size_t i = 0; i < sets.size(); ++i) {
+    const model::PodSetSpec& set = workload.spec.pod_sets[i];
+    if (!sets[i]) sets[i] = take([](const auto&) { return true; });
+    PodSetAdmission one = sets[i] ? std::move(*sets[i]) : PodSetAdmission{};
+    if (one.name.empty() || !said) one.count = said ? 0 : set.count;
+    one.name = set.name;
+    admission.pod_sets.push_back(std::move(one));
+  }
+  if (admission.pod_sets.empty()) return;
+  PodSetAdmission& first = admission.pod_sets.front();
+  for (const PodSetAdmission& rest : given) {
+    for (const auto& [resource, flavor] : rest.flavors) first.flavors.emplace(resource, flavor);
+    for (const auto& [resource, amount] : rest.usage) {
+      std::int64_t& sum = first.usage[resource];
+      if (__builtin_add_overflow(sum, amount, &sum)) sum = std::numeric_limits<std::int64_t>::max();
     }
   }
-  admission.pod_sets = std::move(sets);
 }
 
 template <KueueVersion Version>
@@ -269,8 +294,12 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
     } else if (c.type == "Requeued" && !on) {
       spec.not_requeued = reason;
     } else if (c.type == kPlacedCondition && on) {
-      spec.seats.clear();
-      const std::string want = seats_in(c.message, spec.seats);
+      // Of an annotation, which whoever may write the Workload could change, the status has a
+      // digest.
+      const std::string* noted = out.meta.annotation(kSeatsAnnotation);
+      const bool elsewhere = c.message.starts_with(kSeatsDigest);
+      if (elsewhere && (noted == nullptr || c.message != seats_digest(*noted))) continue;
+      const std::string want = seats_in(elsewhere ? *noted : c.message, spec.seats);
       if (want.empty()) continue;
       spec.seats.clear();
       d.error(v, "the condition " + c.type + " with another message", want);

@@ -4,6 +4,7 @@
 #include <charconv>
 #include <set>
 
+#include "base/sha256.h"
 #include "objects/names.h"
 #include "text/json.h"
 #include "text/rfc3339.h"
@@ -287,15 +288,6 @@ constexpr Field<RawSeat> kSeatFields[] = {
     text::required(text::field<&RawSeat::node>("node")),
 };
 constexpr auto read_seat = object_of<kSeatFields>;
-void read_seats(const Value& v, W& out, Decoder& d) {
-  const std::string* text = out.meta.annotation(kSeatsAnnotation);
-  if (text == nullptr) return;
-  const std::string want = seats_in(*text, out.spec.seats);
-  if (want.empty()) return;
-  out.spec.seats.clear();
-  annotation_error(v, kSeatsAnnotation, want, d);
-}
-
 void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   constexpr std::string_view kBoost = "kueue.x-k8s.io/priority-boost";
   if (const std::string* text = out.meta.annotation(kBoost)) {
@@ -330,7 +322,6 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   if (parent != nullptr && parent->kind == "Workload" && !out.spec.allowed_flavors.empty()) {
     out.spec.variant_of = out.meta.ns + '/' + parent->name;
   }
-  read_seats(v, out, d);
   if (const std::string* times = out.meta.annotation(kPreemptionsAnnotation)) {
     for (const std::string_view part : split(*times, ",")) {
       const auto time = text::parse_rfc3339(trim(part));
@@ -359,6 +350,10 @@ std::string slices_wrong(const std::vector<TopologyAsk::Slice>& slices, int coun
     }
   }
   return {};
+}
+
+std::string seats_digest(std::string_view seats) {
+  return std::string(kSeatsDigest) + sha256_hex(seats);
 }
 
 std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out) {

@@ -62,6 +62,9 @@ void write_topology_assignment(const model::TopologyAssignment& assignment, Kueu
 
 // Adds all seats of {"main": [{"node": "n1", "gpus": [0, 1]}, ...]}: "". None: what is wanted.
 std::string seats_in(std::string_view text, std::vector<model::WorkloadSpec::Seat>& out);
+// What the condition says where the annotation has the seats.
+inline constexpr std::string_view kSeatsDigest = "sha256:";
+std::string seats_digest(std::string_view seats);
 
 // "" or what is wrong with the sizes: want <this>.
 std::string slices_wrong(const std::vector<model::TopologyAsk::Slice>& slices, int count);

@@ -16,6 +16,7 @@ LivePod read_live_pod(const Value& v) {
   live.uid = text_in(v, {"metadata", "uid"});
   live.node = text_in(v, {"spec", "nodeName"});
   live.gpus = text_in(v, {"metadata", "annotations", kGpusAnnotation});
+  live.charged = text_in(v, {"metadata", "annotations", kChargedAnnotation});
   live.phase = text_in(v, {"status", "phase"});
   live.created_ns = time_in(v, {"metadata", "creationTimestamp"});
   live.started_ns = time_in(v, {"status", "startTime"});
@@ -52,7 +53,8 @@ std::shared_ptr<PodBody> read_pod_body(const Value& v, bool ours) {
   pod.meta.created_ns = 0;
   pod.meta.deleted = false;
   std::erase_if(pod.meta.annotations, [](const auto& entry) {
-    return entry.first == kGpusAnnotation || entry.first == kLastApplied;
+    return entry.first == kGpusAnnotation || entry.first == kChargedAnnotation ||
+           entry.first == kLastApplied;
   });
   pod.phase.clear();
   model::PodSpec& spec = pod.spec;
@@ -111,6 +113,7 @@ bool same_place_in_books(const PodObject& a, const PodObject& b) {
 
 void hold_as_bound(const LivePod& before, LivePod& live) {
   live.gpus = before.gpus;
+  live.charged = before.charged;
   if (live.body == before.body) return;
   const PodObject& was = before.body->object;
   const PodObject& is = live.body->object;
@@ -145,7 +148,9 @@ PodObject live_object(const LivePod& live) {
   pod.spec.started_ns = live.started_ns;
   pod.spec.node_name = live.node;
   pod.phase = live.phase;
-  if (!live.node.empty()) indices_of(live.gpus, pod.spec.gpu_indices);
+  if (live.node.empty()) return pod;
+  indices_of(live.gpus, pod.spec.gpu_indices);
+  if (live.is_charged()) pod.spec.charged = live.charged;
   return pod;
 }
 

@@ -49,7 +49,8 @@ struct PodBody {            // what equal pods share
 struct LivePod {
   std::string ns, name, uid;
   std::string node;  // empty: not bound
-  std::string gpus;  // the annotation berth.dev/gpus
+  std::string gpus;     // the annotation berth.dev/gpus
+  std::string charged;  // berth.dev/charged-to; means something once it is bound
   std::string phase;
   std::int64_t created_ns = 0, started_ns = 0;
   bool terminating = false, ready = false;
@@ -60,6 +61,9 @@ struct LivePod {
   std::shared_ptr<const PodBody> body;
 
   bool finished() const { return phase == "Succeeded" || phase == "Failed"; }
+  bool is_charged() const {
+    return !node.empty() && !foreign && !charged.empty() && charged != "none";
+  }
   bool unread() const { return !body->valid && !node.empty() && !finished(); }  // and counts
   const std::string& owner() const { return body->object.spec.owner; }
   const std::string& group() const { return body->object.member.group; }
@@ -114,6 +118,7 @@ class ObjectSet {
   struct Place {
     std::string node;
     std::vector<int> gpus;
+    std::string charged = {};
   };
   using PlaceOf = std::function<Place(const std::string& key, const LivePod& pod)>;
   Inputs inputs(const PlaceOf& believed = {}) const;

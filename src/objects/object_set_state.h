@@ -92,6 +92,7 @@ struct ObjectSet::State {
     model::PodSpec& spec = to.pods.back().object.spec;
     spec.node_name = std::move(place.node);
     spec.gpu_indices = std::move(place.gpus);
+    spec.charged = std::move(place.charged);
     spec.gated = false;
     return true;
   }
@@ -194,6 +195,7 @@ struct ObjectSet::State {
 
   bool in_queue(const LivePod& pod) const {
     const PodObject& object = pod.body->object;
+    if (pod.is_charged() && (kueue() || has_other_queues())) return true;
     if (has_other_queues() && (!pod.group().empty() || !object.member.queue.empty())) return true;
     if (!kueue()) return false;
     if (object.meta.labels.contains(kQueueLabel)) return true;

@@ -193,6 +193,7 @@ Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   resolver.make_variants();
   resolver.other_queues();
   resolver.count_leftovers();
+  resolver.plant_other_queues();
   resolver.hold_outsiders();
   resolver.budgets();
   return resolver.finish();

@@ -62,14 +62,18 @@ std::size_t Resolver::place_for(const std::vector<std::size_t>& places, bool bou
   return at;
 }
 
-// A parent is not decided, and what it seems to hold is what its variant holds.
+// A parent is not decided, and what it seems to hold is what its variant holds. Where none does, it
+// is held by the parent: a Workload that calls itself a variant frees nothing.
 void Resolver::know_variants() {
-  NameSet parents;
-  for (const model::WorkloadSpec& workload : out_.queues.workloads) {
-    if (!workload.variant_of.empty()) parents.insert(workload.variant_of);
+  std::map<std::string, bool, std::less<>> parents;  // whether a variant holds quota
+  for (model::WorkloadSpec& workload : out_.queues.workloads) {
+    if (workload.variant_of.empty()) continue;
+    bool& holds = parents[workload.variant_of];
+    holds = holds || workload.admission.has_value();
   }
   for (model::WorkloadSpec& workload : out_.queues.workloads) {
-    if (!parents.contains(qualified(workload.ns, workload.name))) continue;
+    const auto parent = parents.find(qualified(workload.ns, workload.name));
+    if (parent == parents.end() || (workload.admission && !parent->second)) continue;
     workload.has_variants = true;
     workload.admission.reset();
     workload.admitted = false;

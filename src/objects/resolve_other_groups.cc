@@ -118,26 +118,6 @@ std::vector<PodSetSpec> sets_of(const GangSpec& gang, const std::vector<PodSpec*
   return sets;
 }
 
-// Takes from waiting the members that the minimum of a group still needs beside those that run.
-std::vector<PodSpec*> take_needed(const GangSpec& gang, const std::vector<PodSpec*>& running,
-                                  std::vector<PodSpec*>& waiting) {
-  std::map<std::string, int> lacks;  // by subgroup
-  for (const model::SubgroupSpec& sub : gang.subgroups) lacks[sub.name] = sub.min_member;
-  for (const PodSpec* pod : running) --lacks[pod->subgroup];
-  std::vector<PodSpec*> out;
-  const auto take = [&](const auto& wanted) {
-    std::erase_if(waiting, [&](PodSpec* pod) {
-      if (!wanted(*pod)) return false;
-      out.push_back(pod);
-      return true;
-    });
-  };
-  take([&](const PodSpec& pod) { return lacks[pod.subgroup]-- > 0; });
-  const std::size_t least = static_cast<std::size_t>(std::max(0, gang.min_member));
-  take([&](const PodSpec&) { return running.size() + out.size() < least; });
-  return out;
-}
-
 // Pods that run hold what they take.
 void admit_as_running(model::WorkloadSpec& spec, const std::vector<PodSpec*>& pods,
                       const std::string& queue, const std::string& flavor) {
@@ -178,6 +158,7 @@ void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<Po
     for (const auto& [resource, amount] : set.requests) system.resources.insert(resource);
   }
   const std::string target = system.cluster_queue.at(spec.queue);
+  if (options_.live) spec.charge = charge_in(system, spec.queue);
   const std::string shut = runs ? "" : shut_to(spec.ns, spec.queue, system);
   // Whom a queue does not take gets no LocalQueue either: with Kueue's label it could be used.
   if (shut.empty()) spec.queue = local_queue(spec.ns, spec.queue, system);
@@ -197,15 +178,17 @@ void Resolver::add_other_workload(model::WorkloadSpec spec, const std::vector<Po
   add_workload(std::move(spec));
 }
 
-// A pod of a group that runs, beyond its minimum: a workload of its own, behind the group. A
-// required topology is the domain that the group is in.
-void Resolver::queue_surplus(const GangSpec& gang, PodSpec& pod, const PodSpec& beside,
+// A pod that comes to a group that runs, for one that is gone or beyond its minimum: a workload of
+// its own, behind the group, and its queue has to have room for it. A required topology is the
+// domain that the group is in.
+void Resolver::queue_surplus(const GangSpec& gang, PodSpec& pod, const PodSpec* beside,
                              std::int64_t since_ns, OtherSystem& system) {
   const std::string level = topology_key(gang.required_topology, node_label_keys_);
+  const std::string at = beside == nullptr ? "" : beside->node_name;
   const auto node = std::lower_bound(
-      out_.nodes.begin(), out_.nodes.end(), beside.node_name,
+      out_.nodes.begin(), out_.nodes.end(), at,
       [](const model::NodeSpec& n, const std::string& name) { return n.name < name; });
-  if (!level.empty() && node != out_.nodes.end() && node->name == beside.node_name) {
+  if (!level.empty() && node != out_.nodes.end() && node->name == at) {
     const auto label = node->labels.find(level);
     if (label != node->labels.end()) pod.node_selector[level] = label->second;
   }
@@ -229,23 +212,33 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
     if (place == gang_places_.end()) return;
     in_.notes.add(Gathered::note(place->second.first, place->second.second, "", message));
   };
+  // Those that another queue let in count there.
+  const std::string charge = charge_in(system, gang.queue);
   std::vector<PodSpec*> running, surplus;
-  for (PodSpec* pod : pods) (pod->node_name.empty() ? surplus : running).push_back(pod);
-  const bool runs = !running.empty();
+  bool runs = false;
+  for (PodSpec* pod : pods) {
+    const bool bound = !pod->node_name.empty();
+    runs = runs || bound;
+    if (bound && !pod->charged.empty() && pod->charged != charge) continue;
+    (bound ? running : surplus).push_back(pod);
+  }
   const std::string missing = runs ? "" : lacking(gang, pods);
   if (!missing.empty()) {
     return say("it does not wait in queue " + quoted(gang.queue) + " yet: " + missing);
   }
-  std::vector<PodSpec*> taken = runs ? running : pods;
+  std::int64_t since = gang.created_ns;
+  for (const PodSpec* pod : running) since = std::max(since, pod->started_ns);
   // Whom the queue does not take brings in nobody by what runs already.
-  if (runs && shut_to(gang.ns, gang.queue, system).empty()) {
-    const std::vector<PodSpec*> needed = take_needed(gang, running, surplus);
-    taken.insert(taken.end(), needed.begin(), needed.end());
-    if (!surplus.empty()) {
-      say("it runs: " + std::to_string(taken.size()) + " of its pods hold quota of queue " +
-          quoted(gang.queue) + ", the others wait there one by one");
-    }
+  if (runs && shut_to(gang.ns, gang.queue, system).empty() && !surplus.empty()) {
+    say("it runs: " + std::to_string(running.size()) + " of its pods hold quota of queue " +
+        quoted(gang.queue) + ", the others wait there one by one");
   }
+  if (runs) {
+    const PodSpec* beside = running.empty() ? nullptr : running.front();
+    for (PodSpec* pod : surplus) queue_surplus(gang, *pod, beside, since, system);
+  }
+  const std::vector<PodSpec*>& taken = runs ? running : pods;
+  if (taken.empty()) return;
   model::WorkloadSpec spec;
   spec.ns = gang.ns;
   spec.name = gang.name;
@@ -260,13 +253,8 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
     return say("it does not wait in queue " + quoted(gang.queue) + ": its pods are of more than " +
                std::to_string(kMostPodSets) + " kinds");
   }
-  std::int64_t since = spec.created_ns;
-  for (const PodSpec* pod : running) since = std::max(since, pod->started_ns);
   add_other_workload(std::move(spec), taken, system, runs);
   if (!runs) queued_groups_.insert(key);
-  for (PodSpec* pod : surplus) {
-    if (runs) queue_surplus(gang, *pod, *running.front(), since, system);
-  }
 }
 
 void Resolver::queue_gangs() {
@@ -332,11 +320,23 @@ std::string Resolver::kueue_queue(const std::string& gang, const std::vector<Pod
   return free && default_queues_.contains(first.ns) && managed(first.ns) ? "default" : "";
 }
 
+void Resolver::queue_alone(PodSpec& pod, const std::string& queue) {
+  model::WorkloadSpec spec = workload_of(pod, queue);
+  pod.queue = queue;
+  hold(pod);
+  if (pod.gated) say_gated(pod, spec);
+  spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
+  add_workload(std::move(spec));
+}
+
 void Resolver::queue_kueue_gangs() {
   std::map<std::string, std::vector<PodSpec*>, std::less<>> members;
   for (PodSpec& pod : out_.pods) {
     const bool kueue_group = pod.labels.contains("kueue.x-k8s.io/pod-group-name");
     if (pod.gang.empty() || pod.queued || kueue_group) continue;
+    // A Workload stands for it, and holds quota for this one.
+    const std::string name = qualified(pod.ns, pod.name);
+    if (let_in_.contains(name) || counted_.contains(name)) continue;
     members[qualified(pod.ns, pod.gang)].push_back(&pod);
   }
   for (const auto& [key, pods] : members) {
@@ -352,6 +352,12 @@ void Resolver::queue_kueue_gangs() {
     };
     const auto runs = [](const PodSpec* pod) { return !pod->node_name.empty(); };
     if (std::any_of(pods.begin(), pods.end(), runs)) {
+      if (options_.live) {  // what runs counts by itself, and so does what comes to it
+        for (PodSpec* pod : pods) {
+          if (!runs(pod)) queue_alone(*pod, spec.queue);
+        }
+        continue;
+      }
       say("it runs already, and no Workload of the input says what quota it holds: it counts "
           "towards none");
       continue;
@@ -402,6 +408,8 @@ void Resolver::queue_other_pods() {
     if (!pod.gang.empty() || pod.queued || pod.labels.contains(kQueueLabel)) continue;
     OtherSystem* system = system_of(pod.queue, pod.labels.contains("kai.scheduler/queue"));
     if (system == nullptr) continue;
+    const std::string charge = charge_in(*system, pod.queue);
+    if (!pod.node_name.empty() && !pod.charged.empty() && pod.charged != charge) continue;
     model::WorkloadSpec spec = workload_of(pod, pod.queue);
     spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
     add_other_workload(std::move(spec), {&pod}, *system, !pod.node_name.empty());

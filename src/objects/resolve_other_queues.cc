@@ -192,6 +192,11 @@ void Resolver::other_queues() {
   name_other_queues();
   queue_gangs();
   queue_other_pods();
+}
+
+// Once it is known what is counted in them.
+void Resolver::plant_other_queues() {
+  if (in_.volcano_queues.empty() && in_.kai_queues.empty()) return;
   model::QueueInputs& queues = out_.queues;
   queues.flavors.push_back({.name = any_flavor_});
   const model::Amounts totals = cluster_totals(out_.nodes);

@@ -56,6 +56,7 @@ model::PodSpec as_template(const model::PodSpec& pod) {
   out.node_name.clear();
   out.gpu_indices.clear();
   out.queued = out.terminating = false;
+  out.charged.clear();
   out.started_ns = 0;
   return out;
 }
@@ -299,6 +300,9 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
   const auto label = pod.labels.find(kPodSetLabel);
   const bool names = label != pod.labels.end();
   const bool bound = !pod.node_name.empty();
+  // What another queue let in is not paid for here.
+  const bool elsewhere = bound && !pod.charged.empty() && workload.admission &&
+                         pod.charged != kueue_charge(workload);
   std::vector<std::size_t> order(workload.pod_sets.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (!names && order.size() > 1) {  // first those of its own size
@@ -319,9 +323,9 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
       if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
     }
     int& taken = taken_[{at, i}];
-    const bool fits = taken < count && asks_no_more(pod, set, workload.admission);
+    const bool fits = !elsewhere && taken < count && asks_no_more(pod, set, workload.admission);
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
-    if (!pod.terminating || (bound && node_answers(pod.node_name))) ++taken;
+    if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken;
     if (fits) counted_.insert(qualified(pod.ns, pod.name));
     return &set;
   }
@@ -358,16 +362,45 @@ bool has_devices(const model::Amounts& amounts) {
 
 }  // namespace
 
-// The LocalQueue that a pod's devices count in where no workload stands for it: the one it names,
-// or was let in from, or the first of a namespace that requires one; "": none.
-std::string Resolver::leftover_queue(const model::PodSpec& pod) const {
+// The LocalQueue that a pod's devices count in where nothing says who let it in: the one it was
+// started from, the one that it or its group names, or the first of a namespace that requires one;
+// "": none.
+std::string Resolver::leftover_local(const model::PodSpec& pod) const {
   const auto own = own_locals_.find(pod.ns);
   if (own == own_locals_.end()) return "";
-  for (const std::string_view key : {std::string_view(kQueueLabel), kLocalQueueLabel}) {
+  for (const std::string_view key : {kLocalQueueLabel, std::string_view(kQueueLabel)}) {
     const auto label = pod.labels.find(std::string(key));
     if (label != pod.labels.end() && own->second.contains(label->second)) return label->second;
   }
+  const auto group = group_queues_.find(qualified(pod.ns, pod.gang));
+  if (group != group_queues_.end() && own->second.contains(group->second)) return group->second;
   return requires_queue(pod) ? own->second.begin()->first : "";
+}
+
+std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
+  const std::size_t slash = pod.charged.find('/');
+  const std::string by = pod.charged.substr(0, slash);
+  const std::string queue = slash == std::string::npos ? "" : pod.charged.substr(slash + 1);
+  for (OtherSystem* system : {&volcano_, &kai_}) {
+    const auto known = system->cluster_queue.find(queue);
+    if (by == system->root && known != system->cluster_queue.end()) {
+      return Payer{known->second, "", system};
+    }
+  }
+  const auto own = own_locals_.find(pod.ns);
+  if (pod.charged.starts_with(kKueueCharge) && own != own_locals_.end()) {
+    for (const auto& [local, target] : own->second) {
+      if (target == queue) return Payer{target, local};
+    }
+  }
+  const auto is_it = [&](const auto& known) { return known.name == queue; };
+  if (pod.charged.starts_with(kKueueCharge) &&
+      std::any_of(out_.queues.queues.begin(), out_.queues.queues.end(), is_it)) {
+    return Payer{queue, ""};
+  }
+  const std::string local = leftover_local(pod);
+  if (local.empty()) return std::nullopt;
+  return Payer{own->second.at(local), local};
 }
 
 // Of its queue's flavors the ones of the node that it is on.
@@ -401,37 +434,48 @@ void Resolver::flavors_of_node(const std::string& name, model::WorkloadSpec& spe
 // What runs and is more than its workload holds quota for, or whose workload is gone, counts until
 // it is gone as well: quota that is given back before its GPUs are would be given twice.
 void Resolver::count_leftovers() {
-  if (!options_.live || !kueue_decides_) return;
+  if (!options_.live) return;
   for (model::PodSpec& pod : out_.pods) {
     if (pod.node_name.empty()) continue;
-    const std::string queue = leftover_queue(pod);
     const std::string name = qualified(pod.ns, pod.name);
-    if (queue.empty() || counted_.contains(name) || let_in_.contains(name)) continue;
+    if (counted_.contains(name) || let_in_.contains(name)) continue;
     if (pod.terminating && !node_answers(pod.node_name)) continue;
-    model::Amounts requests = quota_requests(pod, out_.queues.config);
-    if (!has_devices(requests)) continue;
-    pod.leftover = true;
-    model::WorkloadSpec spec = workload_of(pod, queue);
-    spec.leftover = true;
-    model::PodSetSpec set;
-    set.name = "main";
-    set.pods = {name};
-    set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
-    set.requests = std::move(requests);
-    spec.pod_sets.push_back(std::move(set));
-    spec.admission.emplace();
-    spec.admission->pod_sets.push_back({.name = "main", .count = 1});
-    spec.admitted = true;
-    spec.reserved_ns = spec.admitted_ns = std::max(pod.created_ns, pod.started_ns);
-    if (pod.terminating) {  // it is on its way: nobody need be told to leave for that room
-      spec.evicted = "Deleted";
-      spec.evicted_ns = spec.reserved_ns;
-    }
-    spec.admission->queue = own_locals_.at(pod.ns).at(queue);
-    flavors_of_node(pod.node_name, spec);
-    mend_admission(spec);
-    add_workload(std::move(spec));
+    if (const auto payer = payer_of(pod)) count_leftover(pod, *payer);
   }
+}
+
+void Resolver::count_leftover(model::PodSpec& pod, const Payer& payer) {
+  model::Amounts requests = quota_requests(pod, out_.queues.config);
+  if (!has_devices(requests)) return;
+  pod.leftover = true;
+  model::WorkloadSpec spec = workload_of(pod, payer.local);
+  spec.leftover = true;
+  spec.charge = pod.charged;
+  model::PodSetSpec set;
+  set.name = "main";
+  set.pods = {qualified(pod.ns, pod.name)};
+  set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
+  set.requests = std::move(requests);
+  spec.pod_sets.push_back(std::move(set));
+  spec.admission.emplace();
+  spec.admission->pod_sets.push_back({.name = "main", .count = 1});
+  spec.admitted = true;
+  spec.reserved_ns = spec.admitted_ns = std::max(pod.created_ns, pod.started_ns);
+  if (pod.terminating) {  // it is on its way: nobody need be told to leave for that room
+    spec.evicted = "Deleted";
+    spec.evicted_ns = spec.reserved_ns;
+  }
+  spec.admission->queue = payer.queue;
+  if (payer.system != nullptr) {
+    for (const auto& [resource, amount] : spec.pod_sets.front().requests) {
+      payer.system->resources.insert(resource);
+      spec.admission->pod_sets.front().flavors[resource] = any_flavor_;
+    }
+  } else {
+    flavors_of_node(pod.node_name, spec);
+  }
+  mend_admission(spec);
+  add_workload(std::move(spec));
 }
 
 // Pods that wait, of namespaces that require a queue, and that no workload of a queue stands for.

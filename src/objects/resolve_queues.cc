@@ -294,6 +294,17 @@ void Resolver::workloads() {
   know_variants();
 }
 
+// "": its LocalQueue is not there.
+std::string Resolver::kueue_charge(const model::WorkloadSpec& workload) const {
+  if (workload.admission && !workload.admission->queue.empty()) {
+    return std::string(kKueueCharge) + workload.admission->queue;
+  }
+  const auto own = own_locals_.find(workload.ns);
+  if (own == own_locals_.end()) return "";
+  const auto local = own->second.find(workload.queue);
+  return local == own->second.end() ? "" : std::string(kKueueCharge) + local->second;
+}
+
 void Resolver::finish_queues() {
   std::erase_if(out_.pods, [this](const model::PodSpec& pod) {
     return dropped_pods_.contains(qualified(pod.ns, pod.name));
@@ -301,6 +312,7 @@ void Resolver::finish_queues() {
   model::QueueInputs& queues = out_.queues;
   for (model::WorkloadSpec& workload : queues.workloads) {
     for (model::PodSetSpec& set : workload.pod_sets) std::sort(set.pods.begin(), set.pods.end());
+    if (options_.live && workload.charge.empty()) workload.charge = kueue_charge(workload);
   }
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
   const auto by_namespace = [](const auto& a, const auto& b) {

@@ -31,6 +31,7 @@ class Resolver {
   void make_variants();
   void other_queues();
   void count_leftovers();
+  void plant_other_queues();
   void hold_outsiders();
   void budgets();
   Inputs finish();
@@ -78,6 +79,8 @@ class Resolver {
   void meaning_of(model::TopologyAsk& ask) const;  // short names of levels
   void finish_queues();
 
+  struct OtherSystem;
+
   // What waits in them (resolve_queued.cc).
   struct PodGroupOf;                                                // pods of one Kueue pod group
   std::optional<std::string> queue_of(const JobObject& job) const;  // absent: in none
@@ -92,7 +95,15 @@ class Resolver {
   std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
-  std::string leftover_queue(const model::PodSpec& pod) const;
+  // Who pays for a pod that runs and that no workload holds quota for.
+  struct Payer {
+    std::string queue, local;           // ClusterQueue; LocalQueue, or empty
+    OtherSystem* system = nullptr;      // null: Kueue's own
+  };
+  std::optional<Payer> payer_of(const model::PodSpec& pod);
+  std::string leftover_local(const model::PodSpec& pod) const;
+  void count_leftover(model::PodSpec& pod, const Payer& payer);
+  std::string kueue_charge(const model::WorkloadSpec& workload) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();
@@ -108,6 +119,7 @@ class Resolver {
 
   // Groups of any scheduler whose pods wait in Kueue's queues (resolve_other_groups.cc).
   void queue_kueue_gangs();
+  void queue_alone(model::PodSpec& pod, const std::string& queue);  // as a workload of its own
   std::string kueue_queue(const std::string& gang, const std::vector<model::PodSpec*>& pods,
                           std::string& trouble) const;
   void check_workload_refs();
@@ -138,7 +150,10 @@ class Resolver {
   void queue_gangs();
   void queue_gang(const model::GangSpec& gang, const std::vector<model::PodSpec*>& pods,
                   OtherSystem& system);
-  void queue_surplus(const model::GangSpec& gang, model::PodSpec& pod, const model::PodSpec& beside,
+  static std::string charge_in(const OtherSystem& system, const std::string& queue) {
+    return system.root + '/' + queue;
+  }
+  void queue_surplus(const model::GangSpec& gang, model::PodSpec& pod, const model::PodSpec* beside,
                      std::int64_t since_ns, OtherSystem& system);
   void queue_other_pods();
   void add_other_workload(model::WorkloadSpec spec, const std::vector<model::PodSpec*>& pods,

@@ -263,33 +263,6 @@ TEST(LeftBooks, ThePriorityNumberOfATemplateIsNobodys) {
 
 // ---- queues of others -----------------------------------------------------------------------
 
-class OthersRig : public Rig {
- public:
-  OthersRig() : Rig("pools: [{name: m, count: 4, model: NVIDIA-H100-80GB-HBM3, gpus: 4}]") {
-    define("scheduling.run.ai", "v2", "Queue", false);
-    define("scheduling.volcano.sh", "v1beta1", "Queue", false);
-    define("scheduling.volcano.sh", "v1beta1", "PodGroup", true);
-    for (const char* team : {"red", "blue"}) {
-      apply(fmt::format(
-          "{{apiVersion: scheduling.run.ai/v2, kind: Queue, metadata: {{name: kai-{0}}}, spec: "
-          "{{resources: {{gpu: {{quota: 4, limit: 4, overQuotaWeight: 1}}}}}}}}\n---\n"
-          "{{apiVersion: scheduling.volcano.sh/v1beta1, kind: Queue, metadata: {{name: {0}}}, "
-          "spec: {{capability: {{nvidia.com/gpu: 4}}, deserved: {{nvidia.com/gpu: 4}}}}}}",
-          team));
-    }
-    run(31 * kSecond);
-    start();
-  }
-  int gpus_of_all() {
-    int sum = 0;
-    const auto list = get("/api/v1/namespaces/default/pods");
-    for (const text::Value& pod : list.root().find("items")->items()) {
-      if (pod.find("spec")->find("nodeName") != nullptr) sum += gpus_in(pod);
-    }
-    return sum;
-  }
-};
-
 TEST(LeftBooks, AGroupThatRunsDoesNotBringInMoreByItsMinimum) {
   OthersRig rig;
   rig.apply(

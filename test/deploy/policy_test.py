@@ -75,25 +75,40 @@ class Shipped(unittest.TestCase):
                  if o["kind"] == "ValidatingAdmissionPolicyBinding"}
         policies = [o for o in objects if o["kind"] == "ValidatingAdmissionPolicy"]
         self.assertEqual(bound, {o["metadata"]["name"]: ["Deny"] for o in policies})
-        self.assertEqual(len(policies), 8)
+        self.assertEqual(len(policies), 9)
         for one in policies:
             self.assertEqual(one["spec"]["failurePolicy"], "Fail")
             conditions = [c["expression"] for c in one["spec"]["matchConditions"]]
+            if one["metadata"]["name"].startswith("berth-pod-"):  # labels and annotations change by both ways in
+                self.assertEqual([rule["resources"] for rule in one["spec"]["matchConstraints"]["resourceRules"]],
+                                 [["pods", "pods/status"]])
             if one["metadata"]["name"] == "berth-pod-gpus":  # everybody's, where annotations of a placed pod change
                 self.assertEqual(len(conditions), 2)
                 self.assertIn("nodeName", conditions[0])
                 self.assertIn("annotations", conditions[1])
                 continue
             if one["metadata"]["name"] == "berth-pod-owner":  # everybody's but Kubernetes' controllers', of pods with GPUs
-                self.assertEqual(len(conditions), 3)
+                self.assertEqual(len(conditions), 4)
                 self.assertIn("nodeName", conditions[0])
                 self.assertIn("nvidia.com/", conditions[1])
                 self.assertIn("kube-system", conditions[2])
+                for field in ("labels", "annotations", "ownerReferences"):
+                    self.assertIn(field, conditions[3])
                 continue
             # Of berth's own accounts alone: nobody else's writes wait for them.
             account = one["metadata"]["name"].split("-")[1]
             self.assertEqual(conditions, [
                 f'request.userInfo.username == "system:serviceaccount:berth-system:berth-{account}"'])
+
+    def test_marks_are_those_of_the_program(self):
+        """What berth holds a bound pod to is what nobody may change of it."""
+        with open(os.path.join(DEPLOY, "..", "src", "objects", "live_pod.cc"), encoding="utf-8") as f:
+            body = re.search(r"(?s)bool is_mark\(.*?\n}\n", f.read()).group(0)
+        fence = next(o for path, o in shipped() if path == os.path.join("rbac", "pod-fence.yaml") and
+                     o["kind"] == "ValidatingAdmissionPolicy" and o["metadata"]["name"] == "berth-pod-owner")
+        held = {v["name"]: set(re.findall(r'"([^"]+)"', v["expression"])) for v in fence["spec"]["variables"]}
+        self.assertEqual(held["prefixes"] | held["marks"], set(re.findall(r'"([^"]+)"', body)))
+        self.assertTrue(all(key.endswith("/") for key in held["prefixes"]))
 
     def test_rights_are_those_of_rbac(self):
         """Which the tests on a real API server are run with."""

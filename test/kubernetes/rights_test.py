@@ -3,6 +3,7 @@
 
     rights_test.py BERTH [Rights.test_...]
 """
+import json
 import os
 import time
 
@@ -17,6 +18,12 @@ NODE = "/api/v1/nodes/node-0"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 GPU_NODES = "/apis/berth.dev/v1alpha1/gpunodes"
 GPU_NODE = {"apiVersion": "berth.dev/v1alpha1", "kind": "GpuNode"}
+# What says which workload, group and queue a pod is of.
+MARKS = ("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-total-count", "kueue.x-k8s.io/workload",
+         "kai.scheduler/queue", "kai.scheduler/subgroup-name", "scheduling.volcano.sh/group-name",
+         "scheduling.volcano.sh/group-min-member", "volcano.sh/task-spec", "scheduling.k8s.io/group-name",
+         "scheduling.x-k8s.io/pod-group", "batch.kubernetes.io/controller-uid", "job-name", "controller-uid",
+         "pod-group-name", "runai/queue")
 # Granted and not used below, and why.
 UNUSED = {
     ("", "nodes", "get"): "a node that refuses pods again and again",
@@ -355,17 +362,19 @@ class Rights(rig.Test):
                     spec["nodeName"] = node
                 r.api.post(pods, {"metadata": {"name": name, "annotations": {"gpu-fraction": "0.5"}}, "spec": spec})
 
-            def change(name, annotations):
-                return self.answer(lambda: r.api.merge(f"{pods}/{name}", {"metadata": {"annotations": annotations}}))
+            def change(name, annotations, way=""):
+                return self.answer(lambda: r.api.merge(f"{pods}/{name}{way}", {"metadata": {"annotations": annotations}}))
 
             r.wait("the policy is in force", lambda: change("runs", {"gpu-fraction": str(time.time())}) == 422)
             rows = [("runs", {"gpu-fraction": None}, 422), ("runs", {"gpu-fraction": "x"}, 422),
                     ("runs", {"berth.dev/gpus": "0,1,2,3,4,5,6,7"}, 422), ("runs", {"gpu-memory": "1"}, 422),
-                    ("runs", {"gpu-fraction-num-devices": "8"}, 422), ("runs", {"a.io/b": "c"}, 200),
-                    ("runs", {"a.io/b": None}, 200), ("waits", {"gpu-fraction": "0.6"}, 200),
-                    ("waits", {"gpu-fraction": None, "gpu-memory": "1000"}, 200)]
-            for name, annotations, status in rows:
-                self.assertEqual(change(name, annotations), status, f"{name} {annotations}")
+                    ("runs", {"gpu-fraction-num-devices": "8"}, 422), ("runs", {"berth.dev/charged-to": "kueue/q"}, 422),
+                    ("runs", {"a.io/b": "c"}, 200), ("runs", {"a.io/b": None}, 200),
+                    ("waits", {"gpu-fraction": "0.6"}, 200), ("waits", {"gpu-fraction": None, "gpu-memory": "1000"}, 200)]
+            rows = [(*row, way) for way in ("", "/status") for row in rows]
+            for name, annotations, status, way in rows:
+                with self.subTest(pod=name, annotations=annotations, way=way):
+                    self.assertEqual(change(name, annotations, way), status)
             self.figure(f"{len(rows)} changes, as they should be")
 
     def test_a_pod_with_gpus_counts_for_what_let_it_in(self):
@@ -376,32 +385,83 @@ class Rights(rig.Test):
             r.namespace("team")
             pods, owner = "/api/v1/namespaces/team/pods", {"apiVersion": "v1", "kind": "ConfigMap", "name": "o"}
             owner["uid"] = r.api.post("/api/v1/namespaces/team/configmaps", {"metadata": {"name": "o"}})["metadata"]["uid"]
-            for name, node, gpus in (("waits", None, 1), ("runs", "node-0", 1), ("plain", "node-0", 0), ("free", "node-0", 1)):
-                spec = rig.pod_spec()
-                spec["containers"][0]["resources"] = {"limits": {"nvidia.com/gpu": str(gpus)}} if gpus else {}
-                if node:
-                    spec["nodeName"] = node
+            for name in ("waits", "runs", "sidecar", "plain", "free"):
+                spec = rig.pod_spec(0 if name in ("sidecar", "plain") else 1)
+                if name == "sidecar":  # which has the GPU
+                    spec["initContainers"] = [{**rig.pod_spec()["containers"][0], "name": "s", "restartPolicy": "Always"}]
+                if name != "waits":
+                    spec["nodeName"] = "node-0"
                 meta = {"name": name, "labels": {"kueue.x-k8s.io/queue-name": "q", "a": "b"}}
                 if name != "free":
                     meta["ownerReferences"] = [dict(owner, controller=True)]
                 r.api.post(pods, {"metadata": meta, "spec": spec})
 
-            def change(name, **meta):
-                return self.answer(lambda: r.api.merge(f"{pods}/{name}", {"metadata": meta}))
+            def change(name, way="", **meta):
+                return self.answer(lambda: r.api.merge(f"{pods}/{name}{way}", {"metadata": meta}))
 
             queue = {"kueue.x-k8s.io/queue-name": None}
             r.wait("the policy is in force",
                    lambda: change("runs", labels={"kueue.x-k8s.io/queue-name": f"q{time.time()}"}) == 422)
-            rows = [("runs", {"ownerReferences": None}, 422), ("runs", {"ownerReferences": [owner]}, 422),
-                    ("runs", {"labels": {"kueue.x-k8s.io/queue-name": "other"}}, 422),
-                    ("runs", {"labels": {"kai.scheduler/queue": "k"}}, 422), ("runs", {"labels": {"job-name": "j"}}, 422),
-                    ("runs", {"annotations": {"scheduling.k8s.io/group-name": "g"}}, 422), ("runs", {"labels": {"a": "c"}}, 200),
-                    ("free", {"ownerReferences": [dict(owner, controller=True)]}, 200),
-                    ("plain", {"ownerReferences": None}, 200), ("plain", {"labels": queue}, 200),
-                    ("waits", {"labels": queue}, 200), ("waits", {"ownerReferences": None}, 200)]
-            for name, meta, status in rows:
-                self.assertEqual(change(name, **meta), status, f"{name} {meta}")
+            rows = [("runs", {kind: {key: "x"}}, 422) for kind in ("labels", "annotations") for key in MARKS]
+            rows += [("runs", {"labels": queue}, 422), ("runs", {"labels": {"a": "c"}}, 200),
+                     ("sidecar", {"labels": queue}, 422), ("sidecar", {"labels": {"a": "c"}}, 200),
+                     ("runs", {"annotations": {"kueue.x-k8s.io/retriable-in-group": "false"}}, 200),
+                     ("runs", {"labels": {"kueue.x-k8s.io/retriable-in-group": "false"}}, 422)]
+            rows = [(*row, way) for way in ("", "/status") for row in rows]
+            rows += [(name, {"ownerReferences": owners}, status, "") for name, owners, status in (
+                ("runs", None, 422), ("runs", [owner], 422), ("runs", [dict(owner, controller=True, name="p")], 422),
+                ("runs", [dict(owner, controller=True, apiVersion="batch/v1")], 422),
+                ("runs", [dict(owner, controller=True, blockOwnerDeletion=False)], 200), ("sidecar", None, 422),
+                ("free", [dict(owner, controller=True)], 422), ("free", [owner], 200), ("plain", None, 200),
+                ("plain", [dict(owner, controller=True)], 200), ("waits", None, 200))]
+            rows += [("plain", {"labels": queue}, 200, ""), ("waits", {"labels": queue}, 200, "/status")]
+            for name, meta, status, way in rows:
+                with self.subTest(pod=name, meta=meta, way=way):
+                    self.assertEqual(change(name, way, **meta), status)
+            self.kubernetes_itself_may(r, owner)
             self.figure(f"{len(rows)} changes, as they should be")
+
+    def kubernetes_itself_may(self, r, owner):
+        """A kubelet tells how pods do; a controller lets go of one and takes another on."""
+        for name in ("runs", "sidecar"):
+            r.api.call("PATCH", f"/api/v1/namespaces/team/pods/{name}/status", r.kubelets.status("Running", "False"),
+                       patch="strategic")
+        for name, owners in (("runs", None), ("free", [dict(owner, controller=True)])):
+            r.kubectl("patch", "pod", name, "--namespace", "team", "--type=merge", "--as-group=system:masters",
+                      "--as=system:serviceaccount:kube-system:generic-garbage-collector",
+                      "--patch", json.dumps({"metadata": {"ownerReferences": owners}}))
+
+    def test_the_controller_binds_and_writes_no_more(self):
+        """Pods of the system it binds nowhere, and with a Binding comes what berth writes and nothing else."""
+        with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:
+            self.apply(r)
+            zone = {"topology.kubernetes.io/zone": "z"}
+            r.nodes(1, labels=zone)
+            r.namespace("team")
+            api = rig.Api(r.cluster.write_kubeconfig("account", self.token(r, "berth-controller")))
+            for ns, name in (("team", "a"), ("team", "b"), ("kube-system", "a"), ("berth-system", "a")):
+                r.api.post(f"/api/v1/namespaces/{ns}/pods", {"metadata": {"name": name}, "spec": rig.pod_spec()})
+
+            def bind(ns, name="a", who=api, dry="", **meta):
+                return lambda: who.post(f"/api/v1/namespaces/{ns}/pods/{name}/binding{dry}", {
+                    "apiVersion": "v1", "kind": "Binding", "metadata": {"name": name, **meta},
+                    "target": {"apiVersion": "v1", "kind": "Node", "name": "node-0"}})
+
+            written = {"berth.dev/gpus": "0", "berth.dev/charged-to": "kueue/q"}
+            r.wait("bindings are fenced", lambda: self.answer(bind("kube-system", dry="?dryRun=All")) == 422)
+            self.check([
+                (422, bind("kube-system")),
+                (422, bind("team", labels={"a": "b"})),
+                (422, bind("team", labels={rig.QUEUE: "q"}, annotations=written)),
+                *[(422, bind("team", annotations={**written, key: "x"})) for key in (
+                    "a.io/b", "gpu-fraction", "berth.dev/other", "scheduling.k8s.io/group-name")],
+                (200, bind("team", annotations=written)),
+                (200, bind("team", "b")),
+                (200, bind("berth-system", annotations=written)),
+                (200, bind("kube-system", who=r.api, labels={"a": "b"})),
+            ])
+            meta = r.api.get("/api/v1/namespaces/team/pods/a")["metadata"]
+            self.assertEqual((meta["annotations"], meta["labels"]), (written, zone))
 
     def test_the_controller_cannot_do_more(self):
         with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:

@@ -1,0 +1,235 @@
+// Who pays for a pod: the queue that let it in, whatever its author writes, before or later.
+#include <fmt/format.h>
+
+#include "controller/tenant_rig.h"
+
+namespace berth::control_test {
+namespace {
+
+class ChargedRig : public TenantRig {
+ public:
+  ChargedRig() {
+    apply(
+        "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: shared, "
+        "namespace: evil}, spec: {clusterQueue: q-good}}");
+  }
+  // meta: further fields of the metadata, with a comma before them.
+  void evil_pod(const std::string& name, int gpus, const std::string& meta = "") {
+    apply(fmt::format("{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil{}}}, "
+                      "spec: {{schedulerName: berth, containers: [{{name: c, image: i, resources: "
+                      "{{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}",
+                      name, meta, gpus));
+  }
+  // Of a kind that nobody knows, for pods and Workloads that its author makes himself.
+  std::string owned_by(const std::string& map) {
+    const std::string path = "/api/v1/namespaces/evil/configmaps/" + map;
+    if (get(path).status == 404) {
+      apply("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: evil, name: " + map + "}}");
+    }
+    return fmt::format(
+        ", ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: {}, uid: {}, controller: "
+        "true}}]",
+        map, get(path).at("metadata.uid"));
+  }
+  void workload(const std::string& name, const std::string& meta, int pods, int gpus,
+                const std::string& spec = "") {
+    apply(fmt::format(
+        "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: {0}, namespace: "
+        "evil{1}}}, spec: {{queueName: lq, {4}podSets: [{{name: main, count: {2}, template: "
+        "{{spec: {{schedulerName: berth, containers: [{{name: c, image: i, resources: {{limits: "
+        "{{nvidia.com/gpu: {3}}}}}}}]}}}}}}]}}}}",
+        name, meta, pods, gpus, spec));
+  }
+  std::string workload_path(const std::string& name) {
+    return "/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/" + name;
+  }
+  bool admitted(const std::string& name) {
+    return condition(workload_path(name), "Admitted") == "True";
+  }
+  void delete_workloads() {
+    const auto list = get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      remove(workload_path(std::string(w.find("metadata")->find("name")->string())));
+    }
+  }
+  void expect_at_most(int gpus, int seconds, const std::string& when) {
+    for (int second = 0; second < seconds; ++second) {
+      run(kSecond);
+      ASSERT_LE(held("evil"), gpus) << when << ", after " << second << " s";
+    }
+  }
+  void expect_good_gets_his() {
+    job("good", "mine", 1, 4);
+    EXPECT_TRUE(until([&] { return held("good") == 4; }, 30 * kSecond));
+  }
+};
+
+TEST(Charged, APodOfTheNameOfAPlaceHasNone) {
+  ChargedRig rig;
+  for (int i = 0; i < 4; ++i) rig.evil_pod(fmt::format("j-{}", i), 1);
+  rig.job("evil", "j", 4, 1);
+  rig.expect_at_most(4, 20, "names of a Job's pods");
+  EXPECT_EQ(rig.held("evil"), 4) << "its own pods run";
+  for (int i = 0; i < 4; ++i) {
+    EXPECT_EQ(rig.get(fmt::format("/api/v1/namespaces/evil/pods/j-{}", i)).at("spec.nodeName"), "");
+  }
+}
+
+TEST(Charged, WhatIsLeftOfAJobIsPaidByTheQueueThatLetItIn) {
+  ChargedRig rig;
+  for (int round = 0; round < 3; ++round) {
+    const std::string name = fmt::format("o{}", round);
+    rig.apply(fmt::format(
+        "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, template: {{metadata: {{labels: "
+        "{{kueue.x-k8s.io/queue-name: shared}}}}, spec: {{schedulerName: berth, restartPolicy: "
+        "Never, containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: "
+        "4}}}}}}]}}}}}}}}",
+        name));
+    rig.expect_at_most(4, 10, name);
+    rig.remove(rig.job_path("evil", name) + "?propagationPolicy=Orphan");
+    rig.delete_workloads();
+  }
+  EXPECT_EQ(rig.held("evil"), 4);
+  rig.expect_good_gets_his();
+  rig.start();  // by another leader
+  rig.job("evil", "next", 1, 4);
+  rig.expect_at_most(4, 15, "after a restart");
+}
+
+TEST(Charged, AGroupIsPaidByTheQueueOfTheGroup) {
+  ChargedRig rig;
+  rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
+  rig.run(31 * kSecond);
+  for (int i = 0; i < 4; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {{name: g{0}, "
+        "namespace: evil, labels: {{kueue.x-k8s.io/queue-name: shared}}}}, spec: {{minMember: 1}}}}",
+        i));
+    rig.evil_pod(fmt::format("m{}", i), 4,
+                 fmt::format(", labels: {{scheduling.x-k8s.io/pod-group: g{}}}", i));
+    rig.expect_at_most(4, 12, fmt::format("group {}", i));
+  }
+  EXPECT_EQ(rig.held("evil"), 4) << "the first of them";
+}
+
+// A Workload stands for the group, and the group is not one more beside it.
+TEST(Charged, AGroupWhosePodsNameTheQueueIsPaidOnce) {
+  ChargedRig rig;
+  rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
+  rig.run(31 * kSecond);
+  for (int i = 0; i < 2; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {{name: h{0}, "
+        "namespace: evil}}, spec: {{minMember: 2}}}}",
+        i));
+    for (int pod = 0; pod < 2; ++pod) {
+      rig.evil_pod(fmt::format("h{}-{}", i, pod), 1,
+                   fmt::format(", labels: {{scheduling.x-k8s.io/pod-group: h{}, "
+                               "kueue.x-k8s.io/queue-name: lq}}",
+                               i));
+    }
+  }
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 60 * kSecond)) << rig.held("evil");
+}
+
+TEST(Charged, ARenamedPodSetHoldsWhatTheStatusSays) {
+  ChargedRig rig;
+  rig.workload("w", rig.owned_by("cm"), 1, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.admitted("w"); }));
+  const auto answer = rig.world.call(
+      "PATCH", rig.workload_path("w"),
+      R"([{"op":"replace","path":"/spec/podSets/0/name","value":"x"},)"
+      R"({"op":"replace","path":"/spec/podSets/0/count","value":100},)"
+      R"({"op":"replace","path":"/spec/podSets/0/template/spec/containers/0/resources",)"
+      R"("value":{"limits":{"nvidia.com/gpu":4},"requests":{"nvidia.com/gpu":4}}}])",
+      "application/json-patch+json");
+  ASSERT_EQ(answer.status, 200) << answer.body;
+  for (int i = 0; i < 4; ++i) rig.evil_pod(fmt::format("p{}", i), 4, rig.owned_by("cm"));
+  rig.expect_at_most(1, 15, "renamed");
+  rig.evil_pod("right", 1, rig.owned_by("cm"));
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 1; }, 30 * kSecond));
+  rig.expect_good_gets_his();
+}
+
+TEST(Charged, AVariantThatHoldsNothingFreesNothing) {
+  ChargedRig rig;
+  for (int i = 0; i < 3; ++i) {
+    rig.workload(fmt::format("w{}", i), rig.owned_by(fmt::format("cm{}", i)), 1, 4);
+    rig.run(8 * kSecond);
+    rig.workload(fmt::format("v{}", i),
+                 fmt::format(", annotations: {{kueue.x-k8s.io/workload-allowed-resource-flavors: "
+                             "none}}, ownerReferences: [{{apiVersion: kueue.x-k8s.io/v1beta2, kind: "
+                             "Workload, name: w{}, uid: u, controller: true}}]",
+                             i),
+                 1, 4, "active: false, ");
+    rig.run(8 * kSecond);
+  }
+  for (int i = 0; i < 3; ++i) {
+    rig.evil_pod(fmt::format("p{}", i), 4, rig.owned_by(fmt::format("cm{}", i)));
+  }
+  rig.expect_at_most(4, 20, "variants");
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(Charged, SeatsThatTheStatusDoesNotKnowAreNobodys) {
+  ChargedRig rig;
+  rig.evil_pod("first", 1, ", annotations: {sim.berth.dev/ready-seconds: '1000'}" +
+                               rig.owned_by("cm"));
+  rig.workload("w", rig.owned_by("cm"), 1, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 1; }));
+  std::string seats;
+  for (int node = 0; node < 4; ++node) {
+    for (int gpu = 0; gpu < 4; ++gpu) {
+      seats += fmt::format(R"({}{{\"node\":\"m-{}\",\"gpus\":[{}]}})", seats.empty() ? "" : ",",
+                           node, gpu);
+    }
+  }
+  rig.annotate(rig.workload_path("w"), R"({"berth.dev/seats":"{\"main\":[)" + seats + R"(]}"})");
+  rig.start();
+  for (int i = 0; i < 15; ++i) rig.evil_pod(fmt::format("p{}", i), 1, rig.owned_by("cm"));
+  rig.expect_at_most(1, 10, "seats");
+  rig.expect_good_gets_his();
+}
+
+// ---- Volcano's groups -----------------------------------------------------------------------
+
+constexpr const char* kGroup =
+    "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, namespace: "
+    "default}, spec: {minMember: 2, queue: red}}";
+constexpr const char* kGroupPath =
+    "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g";
+constexpr const char* kMember = "annotations: {scheduling.k8s.io/group-name: g}";
+
+TEST(Charged, WhoComesToAGroupThatRunsNeedsRoomInItsQueue) {
+  OthersRig rig;
+  rig.apply(kGroup);
+  for (int i = 0; i < 2; ++i) rig.pod(fmt::format("m{}", i), 1, "", kMember);
+  ASSERT_TRUE(rig.until([&] { return rig.gpus_of_all() == 2; }));
+  rig.delete_pod("m1");
+  rig.run(5 * kSecond);
+  rig.pod("large", 4, "", kMember);
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.gpus_of_all(), 1);
+  rig.pod("m2", 1, "", kMember);
+  EXPECT_TRUE(rig.until([&] { return rig.gpus_of_all() == 2; }, 30 * kSecond));
+  rig.start();
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.gpus_of_all(), 2) << "also by another leader";
+}
+
+TEST(Charged, WhatRunsOfAGroupThatIsDeletedCountsInItsQueue) {
+  OthersRig rig;
+  for (int round = 0; round < 3; ++round) {
+    rig.apply(kGroup);
+    for (int i = 0; i < 2; ++i) rig.pod(fmt::format("m{}-{}", round, i), 2, "", kMember);
+    rig.run(12 * kSecond);
+    EXPECT_EQ(rig.gpus_of_all(), 4) << round;
+    rig.remove(kGroupPath);
+    if (round == 1) rig.start();
+    rig.run(5 * kSecond);
+  }
+}
+
+}  // namespace
+}  // namespace berth::control_test
