@@ -77,7 +77,8 @@ std::string sha256_hex(std::string_view text) {
   for (std::size_t at = 0; at < tail.size(); at += 64) stir(state, rest + at, constants);
   std::string out;
   for (const std::uint32_t word : state) {
-    for (int shift = 28; shift >= 0; shift -= 4) out.push_back("0123456789abcdef"[word >> shift & 15]);
+    for (int shift = 28; shift >= 0; shift -= 4)
+      out.push_back("0123456789abcdef"[word >> shift & 15]);
   }
   return out;
 }

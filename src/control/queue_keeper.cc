@@ -16,6 +16,7 @@ using text::Value;
 namespace {
 
 constexpr std::int64_t kKeeperSecond = 1'000'000'000;
+constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
 constexpr std::string_view kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
 
@@ -473,14 +474,30 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
 std::string QueueKeeper::seats_to_write(const Subject& s) const {
   std::vector<KnownPlace> places;
   bool to_come = false;
-  for (const Reservation::Place& place : world_.reservations().at(s.name).places) {
+  const auto reserved = world_.reservations().find(s.name);
+  if (reserved == world_.reservations().end()) return "";
+  for (const Reservation::Place& place : reserved->second.places) {
     to_come = to_come || world_.objects().pod(s.spec.ns + '/' + place.pod.name) == nullptr;
     places.push_back({place.pod_set, place.pod.name, place.pod.node_name, place.pod.gpu_indices});
   }
   return to_come ? seats_text(places) : std::string();
 }
 
+// It was made for something that is gone and left it behind (deleted with its dependents orphaned),
+// and no pod of it runs: nothing will come for its quota.
+bool QueueKeeper::is_orphan(const Subject& s) {
+  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  if (s.job || (owners != nullptr && owners->size() > 0)) return false;
+  if (text_at(s.object->root(), {"metadata", "labels", kJobUidLabel}).empty()) return false;
+  return std::all_of(s.spec.pod_sets.begin(), s.spec.pod_sets.end(),
+                     [](const model::PodSetSpec& set) { return set.pods.empty(); });
+}
+
 void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
+  if (is_orphan(s)) {
+    status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
+    return write_status(s.object->key, status.patch(), {});
+  }
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
     start(status, inputs_->queues.config.wait_for_pods_ready);

@@ -70,6 +70,7 @@ class QueueKeeper {
   void make_object_of_pods(const model::WorkloadSpec& spec);
   void create(const model::WorkloadSpec& spec, const std::string& name, std::string body);
   void keep_status(Subject& s);
+  static bool is_orphan(const Subject& s);
   void keep_holder(Subject& s, WorkloadStatus& status);
   void keep_waiting(Subject& s, WorkloadStatus& status);
   void admit(Subject& s, WorkloadStatus& status);

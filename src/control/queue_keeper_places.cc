@@ -36,17 +36,16 @@ void QueueKeeper::restore_places(const objects::Inputs& inputs) {
       if (it != places.end()) places.erase(it);
     };
     if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
-    std::erase_if(places, [this](const KnownPlace& place) {
-      return !world_.objects().has_node(place.node);
-    });
+    std::erase_if(
+        places, [this](const KnownPlace& place) { return !world_.objects().has_node(place.node); });
     if (!places.empty()) world_.restore(spec, places, loop_.monotonic().ticks_ns());
   }
 }
 
 namespace {
 
-// A place has room for what its workload's pods ask for. Whoever asks for more of anything is placed
-// like others.
+// A place has room for what its workload's pods ask for. Whoever asks for more of anything is
+// placed like others.
 bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
   if (pod.gpu != place.pod.gpu) return false;
   return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {

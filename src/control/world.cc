@@ -553,6 +553,7 @@ bool World::let_go(const std::string& pod) {
 
 void World::protect(const std::string& ns) {
   own_namespace_ = ns;
+  objects_.set_own_namespace(ns);
   note("protect", {{"namespace", ns}});
   objects_.touch_all();
   objects_.touch_queues();
@@ -622,6 +623,19 @@ std::optional<std::int64_t> World::held_until(const std::string& name) const {
   return it == holds_.end() ? std::nullopt : std::optional(it->second);
 }
 
+namespace {
+
+// Pods that ask for no devices are placed as they come: a place that is kept for one would cost its
+// author nothing, and others a slot.
+bool wants_devices(const model::PodSetSpec& set) {
+  return set.pod->gpu.kind != model::GpuDemandSpec::Kind::kNone ||
+         std::any_of(set.requests.begin(), set.requests.end(), [](const auto& entry) {
+           return entry.second > 0 && entry.first.find('/') != std::string::npos;
+         });
+}
+
+}  // namespace
+
 void World::reserve(const model::WorkloadSpec& spec,
                     const std::vector<const model::Placement*>& placements, std::int64_t now) {
   const std::string name = spec.ns + '/' + spec.name;
@@ -636,10 +650,11 @@ void World::reserve(const model::WorkloadSpec& spec,
       const bool listed = std::find(one.pods.begin(), one.pods.end(), p->pod) != one.pods.end();
       if (listed || p->pod.starts_with(name + '-' + one.name + '-')) set = &one;
     }
+    if (!wants_devices(*set)) continue;
     out.places.push_back(
         place_in(spec, *set, {set->name, p->pod.substr(p->pod.find('/') + 1), p->node, p->gpus}));
   }
-  reservations_.insert_or_assign(name, std::move(out));
+  if (!out.places.empty()) reservations_.insert_or_assign(name, std::move(out));
 }
 
 void World::restore(const model::WorkloadSpec& spec, const std::vector<KnownPlace>& places,

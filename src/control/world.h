@@ -206,7 +206,7 @@ class World {
   std::map<std::string, Reservation> reservations_;
   std::map<std::string, model::Admission> admitting_;
   std::optional<std::set<std::string>> room_makers_;
-  std::set<std::string> avoided_;                     // nodes
+  std::set<std::string> avoided_;  // nodes
   struct Charge {
     std::string workload, queue;
   };

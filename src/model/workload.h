@@ -82,10 +82,10 @@ struct Loss {
 
 struct WorkloadSpec {
   std::string ns, name, uid;
-  std::string queue;  // the LocalQueue, in ns
+  std::string queue;        // the LocalQueue, in ns
   std::string charge = {};  // who pays for its pods: "kueue/cq", "volcano/q"; live alone
-  std::string owner;  // "Job/train", or empty
-  int priority = 0;   // effective: class and boost
+  std::string owner;        // "Job/train", or empty
+  int priority = 0;         // effective: class and boost
   std::int64_t created_ns = 0;
   bool active = true;
   bool leftover =

@@ -62,6 +62,7 @@ TEST(Kept, WhatMayHoldSecretsIsLeftOut) {
 TEST(Kept, AnnotationsThatDecideStay) {
   for (const char* key : {"autoscaling.x-k8s.io/consume-provisioning-request",
                           "batch.kubernetes.io/job-completion-index",
+                          "berth.dev/charged-to",
                           "berth.dev/gang",
                           "berth.dev/gpu-memory-min",
                           "berth.dev/gpu-model",

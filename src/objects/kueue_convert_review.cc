@@ -17,7 +17,8 @@ constexpr std::string_view kReviewApi = "apiextensions.k8s.io/v1";
 constexpr std::string_view kVersionsHere = "kueue.x-k8s.io/v1beta1 or kueue.x-k8s.io/v1beta2";
 // A template of pods may nest as deep as the API server takes it; readers stop at this.
 constexpr int kReviewDepth = 1'000;
-constexpr std::size_t kMostReviewNodes = 4'000'000;  // a value has eight bytes of text, and more
+constexpr std::size_t kMostReviewNodes =
+    2'000'000;  // values of real objects have 20 bytes of text, and more
 
 std::string_view review_text(const Value& object, std::string_view key) {
   const Value* found = object.find(key);

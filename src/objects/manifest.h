@@ -60,6 +60,7 @@ struct ManifestOptions {
   // Of a cluster that lives: pods that do not exist yet are made by others, so Jobs make none here,
   // and those that exist are of a queue only by their labels, which Kueue's webhook has set.
   bool live = false;
+  std::string own_namespace = "berth-system";  // what runs there waits in no queue unasked
 };
 
 struct Note {

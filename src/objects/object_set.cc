@@ -34,7 +34,7 @@ Inputs ObjectSet::inputs(const PlaceOf& believed) const {
   for (const Shelf* shelf : state_->shelves.all()) shelf->give(all);
   state_->give_pods(believed, all);
   state_->give_complaints(all);
-  return resolve(std::move(all), {.live = true});
+  return resolve(std::move(all), state_->live_options());
 }
 
 std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
@@ -75,7 +75,7 @@ Inputs ObjectSet::queue_inputs(const PlaceOf& believed, bool whole) const {
     }
   }
   if (!idle) state_->give_pods(believed, all);
-  return resolve(std::move(all), {.live = true});
+  return resolve(std::move(all), state_->live_options());
 }
 
 std::map<std::string, int> ObjectSet::waiting_behind() const {
@@ -143,13 +143,16 @@ bool ObjectSet::has_node(std::string_view name) const {
   return state_->shelves.nodes.objects.contains("|/" + std::string(name));
 }
 
+void ObjectSet::set_own_namespace(const std::string& ns) { state_->options.own_namespace = ns; }
 bool ObjectSet::has_queues() const { return state_->has_queues(); }
 bool ObjectSet::has_cluster_queues() const { return state_->kueue(); }
 bool ObjectSet::in_queue(std::string_view key) const {
   const auto it = state_->pods.find(key);
   return it != state_->pods.end() && state_->in_queue(it->second);
 }
-QueueDemands ObjectSet::queue_demands() const { return demands_of(of_demands(state_->shelves)); }
+QueueDemands ObjectSet::queue_demands() const {
+  return demands_of(of_demands(state_->shelves), state_->live_options());
+}
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
 std::map<std::string, std::size_t> ObjectSet::unread() const {

@@ -31,6 +31,7 @@ namespace berth::objects {
 struct ObjectSetOptions {
   std::vector<std::string> scheduler_names = {};  // whose unbound pods count; empty: everybody's
   std::uint64_t seed = 0;                         // of the hashes that find equal pods
+  std::string own_namespace = "berth-system";
 };
 
 // What a change means to whoever decides.
@@ -48,7 +49,7 @@ struct PodBody {            // what equal pods share
 
 struct LivePod {
   std::string ns, name, uid;
-  std::string node;  // empty: not bound
+  std::string node;     // empty: not bound
   std::string gpus;     // the annotation berth.dev/gpus
   std::string charged;  // berth.dev/charged-to; means something once it is bound
   std::string phase;
@@ -113,6 +114,8 @@ class ObjectSet {
   Effect put(std::string_view version, std::string_view kind, const text::Value& object);
   Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
                 std::string_view name);
+
+  void set_own_namespace(const std::string& ns);
 
   // A pod that counts as bound although the API does not show it yet; node empty: it does not.
   struct Place {

@@ -77,6 +77,10 @@ struct ObjectSet::State {
     return body;
   }
 
+  ManifestOptions live_options() const {
+    return {.live = true, .own_namespace = options.own_namespace};
+  }
+
   Found<PodObject> found_pod(const LivePod& live) const {
     return {{.source = "cluster"}, "Pod " + live.ns + '/' + live.name, live_object(live)};
   }
@@ -365,38 +369,12 @@ struct ObjectSet::State {
     const bool invalid = one.counts.invalid_objects > 0;
     if (unread.put(kind, key, std::move(one.unread), invalid)) ++revision;
     before_change(kind, key, name, one);
-    if (shelf == &shelves.groups) hold_as_started(key, one);
     if (!shelf->take(key, one)) return Effect::kNone;
     ++revision;
     after_change(kind, key, name);
     if (shelf == &shelves.workloads) enter_lane(key, v);
     if (kind == "GpuNode" && gpu_facts_same) return Effect::kLater;
     return changed(version, kind, ns, name);
-  }
-
-  // While members of a group run, its minimum does not rise and its queue stays: by them it brings
-  // in further members without quota of their own, and its members count in its queue.
-  void hold_as_started(const std::string& key, Gathered& one) {
-    const auto known = shelves.groups.objects.find(key);
-    if (one.groups.empty() || known == shelves.groups.objects.end()) return;
-    const GroupObject& was = known->second->object;
-    GroupObject& is = one.groups.front().object;
-    const auto of = members.find(qualified(is.meta.ns, is.meta.name));
-    if (was.meta.uid != is.meta.uid || of == members.end()) return;
-    const bool runs = std::any_of(of->second.begin(), of->second.end(), [&](const auto& pod) {
-      const auto it = pods.find(pod);
-      return it != pods.end() && !it->second.node.empty() && !it->second.finished();
-    });
-    if (!runs) return;
-    is.gang.queue = was.gang.queue;
-    is.kai = was.kai;
-    is.gang.min_member = std::min(is.gang.min_member, was.gang.min_member);
-    for (model::SubgroupSpec& sub : is.gang.subgroups) {
-      const auto old = std::find_if(was.gang.subgroups.begin(), was.gang.subgroups.end(),
-                                    [&](const auto& s) { return s.name == sub.name; });
-      sub.min_member =
-          old == was.gang.subgroups.end() ? 0 : std::min(sub.min_member, old->min_member);
-    }
   }
 
   void enter_lane(const std::string& key, const Value& v) {
@@ -508,7 +486,7 @@ struct ObjectSet::State {
   void resolve_nodes(ObjectChanges& out) {
     Gathered some;
     for (const std::string& name : dirty_nodes) add_node(name, some);
-    Inputs inputs = resolve(std::move(some), {.live = true});
+    Inputs inputs = resolve(std::move(some), live_options());
     Names there;
     for (const model::NodeSpec& node : inputs.nodes) there.insert(node.name);
     for (const std::string& name : dirty_nodes) {
@@ -635,7 +613,7 @@ struct ObjectSet::State {
     for (const std::string& key : taken) dirty_pods.erase(key);
     out.more = !dirty_pods.empty();
     if (batch.empty() && dirty_gangs.empty()) return;
-    Inputs inputs = resolve(gather(batch, dirty_gangs, believed), {.live = true});
+    Inputs inputs = resolve(gather(batch, dirty_gangs, believed), live_options());
     dirty_gangs.clear();
     Names there;
     for (const model::PodSpec& pod : inputs.pods) there.insert(qualified(pod.ns, pod.name));

@@ -110,6 +110,8 @@ void Resolver::indexes() {
 void Resolver::groups() {
   for (Found<GroupObject>& group : in_.groups) {
     model::GangSpec& gang = group.object.gang;
+    // In a cluster that lives its author may write the number: the class says it.
+    if (options_.live) gang.priority.reset();
     if (!gang.priority && !group.object.priority_class.empty()) {
       const auto priority = priorities_.find(group.object.priority_class);
       if (!priority) {

@@ -301,8 +301,8 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
   const bool names = label != pod.labels.end();
   const bool bound = !pod.node_name.empty();
   // What another queue let in is not paid for here.
-  const bool elsewhere = bound && !pod.charged.empty() && workload.admission &&
-                         pod.charged != kueue_charge(workload);
+  const bool elsewhere =
+      bound && !pod.charged.empty() && workload.admission && pod.charged != kueue_charge(workload);
   std::vector<std::size_t> order(workload.pod_sets.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   if (!names && order.size() > 1) {  // first those of its own size
@@ -327,10 +327,27 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
     if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken;
     if (fits) counted_.insert(qualified(pod.ns, pod.name));
+    if (fits && bound) count_actual(pod, at, i);
     return &set;
   }
   const bool somewhere = bound && !workload.pod_sets.empty();
   return somewhere ? &workload.pod_sets.front() : nullptr;
+}
+
+// CPU and memory may be more than was asked for: sidecars and defaults come later. What its pods
+// have counts then.
+void Resolver::count_actual(const model::PodSpec& pod, std::size_t at, std::size_t set) {
+  if (!options_.live) return;
+  model::Amounts& sum = actual_[{at, set}];
+  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
+    if (resource.find('/') != std::string::npos) continue;
+    std::int64_t& so_far = sum[resource];
+    if (__builtin_add_overflow(so_far, amount, &so_far)) so_far = kMaxAmount;
+    model::AdmissionSpec& admission = *out_.queues.workloads[at].admission;
+    if (set >= admission.pod_sets.size()) continue;
+    const auto used = admission.pod_sets[set].usage.find(resource);
+    if (used != admission.pod_sets[set].usage.end()) used->second = std::max(used->second, so_far);
+  }
 }
 
 // Of several workloads (slices of an elastic Job) the one that holds quota has the pods, as many of

@@ -67,7 +67,7 @@ void Resolver::queues() {
 bool Resolver::managed(const std::string& ns) const {
   if (required_namespaces_.contains(ns)) return true;
   if (!managed_namespaces_) {
-    return ns != "kube-system" && ns != "kueue-system" && ns != "berth-system";
+    return ns != "kube-system" && ns != "kueue-system" && ns != options_.own_namespace;
   }
   const auto known = out_.queues.namespaces.find(ns);
   return text::matches(*managed_namespaces_,
@@ -104,8 +104,8 @@ QueueDemands Resolver::demands() const {
   return out;
 }
 
-QueueDemands demands_of(Gathered&& gathered) {
-  Resolver resolver(gathered, {.live = true});
+QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options) {
+  Resolver resolver(gathered, options);
   resolver.queues();
   return resolver.demands();
 }
@@ -148,12 +148,24 @@ std::size_t Resolver::add_workload(model::WorkloadSpec spec) {
   return out_.queues.workloads.size() - 1;
 }
 
+int Resolver::template_priority(const WorkloadObject& object) const {
+  int most = std::numeric_limits<int>::min();
+  for (const PodObject& pod : object.templates) {
+    const auto known = priorities_.find(pod.spec.priority_class);
+    most = std::max(most, known ? known->value : 0);
+  }
+  return object.templates.empty() ? 0 : most;
+}
+
 // Its priority; false when it is refused.
 bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec) {
   const WorkloadObject& object = found.object;
   const model::QueueConfig& config = out_.queues.config;
-  if (object.priority) {
+  if (object.priority && (!options_.live || object.priority_class.empty())) {
     spec.priority = *object.priority;
+    // In a cluster that lives its author may write the number: it is what the classes of its pods
+    // allow.
+    if (options_.live) spec.priority = std::min(spec.priority, template_priority(object));
   } else if (!object.priority_class.empty()) {
     std::optional<int> value = workload_class(object.priority_class);
     if (object.pod_class) {
@@ -166,13 +178,13 @@ bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::Worklo
           (object.pod_class ? "PriorityClass of the input: add priorityclasses"
                             : "WorkloadPriorityClass of the input: add workloadpriorityclasses") +
           " to what kubectl gets";
-      if (!spec.admission) {
+      if (!spec.admission && !object.priority) {
         in_.refuse(found, "spec", message);
         return false;
       }
       in_.warn(found, "spec", message + "; it holds quota, so priority 0 is assumed");
     }
-    spec.priority = value.value_or(0);
+    spec.priority = value.value_or(std::min(object.priority.value_or(0), 0));
   }
   if (config.gate("PriorityBoost", false)) spec.priority = boosted(spec.priority, object.boost);
   if (!config.gate("AdmissionGatedBy", true)) spec.held_by.clear();

@@ -584,8 +584,9 @@ TEST(Kindred, SeatsOfAnAnnotationNeedTheStatusToSayThatTheyAreThose) {
     const std::string status =
         "conditions: [{type: berth.dev/Placed, status: 'True', reason: Placed, message: '" +
         message + "'}]";
-    const Inputs in = read(kQueues + workload_body("annotations: {berth.dev/seats: '" + seats + "'}",
-                                                   "", message.empty() ? "" : status));
+    const Inputs in =
+        read(kQueues + workload_body("annotations: {berth.dev/seats: '" + seats + "'}", "",
+                                     message.empty() ? "" : status));
     EXPECT_TRUE(in.invalid.empty()) << all(in.invalid);
     return in.queues.workloads.at(0).seats.size();
   };

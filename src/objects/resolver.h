@@ -72,6 +72,7 @@ class Resolver {
   // Under a name of its own; its place in out_.queues.workloads.
   std::size_t add_workload(model::WorkloadSpec spec);
   bool settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec);
+  int template_priority(const WorkloadObject& object) const;  // the highest class of its pods
   void check_slices();
   void settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec);
   // Of a holder that cannot be read in full: what it does not say of its queue and amounts.
@@ -97,14 +98,15 @@ class Resolver {
   void attach_started(model::PodSpec& pod, const std::string& workload);
   // Who pays for a pod that runs and that no workload holds quota for.
   struct Payer {
-    std::string queue, local;           // ClusterQueue; LocalQueue, or empty
-    OtherSystem* system = nullptr;      // null: Kueue's own
+    std::string queue, local;       // ClusterQueue; LocalQueue, or empty
+    OtherSystem* system = nullptr;  // null: Kueue's own
   };
   std::optional<Payer> payer_of(const model::PodSpec& pod);
   std::string leftover_local(const model::PodSpec& pod) const;
   void count_leftover(model::PodSpec& pod, const Payer& payer);
   std::string kueue_charge(const model::WorkloadSpec& workload) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
+  void count_actual(const model::PodSpec& pod, std::size_t workload, std::size_t set);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();
   void hold(model::PodSpec& pod);  // until its workload starts
@@ -209,9 +211,11 @@ class Resolver {
   // By namespace: pods of pending workloads, made from Jobs and Workloads.
   std::map<std::string, std::size_t, std::less<>> waiting_pods_;
   std::map<std::pair<std::size_t, std::size_t>, int> taken_;  // by workload and set: its pods
+  std::map<std::pair<std::size_t, std::size_t>, model::Amounts>
+      actual_;  // what those that run have
 };
 
-QueueDemands demands_of(Gathered&& gathered);
+QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options);
 
 std::string qualified(const std::string& ns, const std::string& name);
 

@@ -19,13 +19,15 @@ std::string voice_of(const RejectedPod& pod) {
 }  // namespace
 
 bool speaks_against_node(std::string_view reason) {
-  return reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" ||
-         reason == "AdmissionFailed" || reason == "ResourceAllocationFailed" ||
-         reason.starts_with("OutOf");
+  // Out of CPU or memory says nothing about its GPUs: somebody else's pods came in between.
+  const bool devices = reason.starts_with("OutOf") && reason.find('/') != std::string_view::npos;
+  return devices || reason == "UnexpectedAdmissionError" || reason == "TopologyAffinityError" ||
+         reason == "AdmissionFailed" || reason == "ResourceAllocationFailed";
 }
 
 bool rejection_reason(std::string_view reason) {
-  return speaks_against_node(reason) || reason == "NodeAffinity" || reason == "NodeShutdown";
+  return speaks_against_node(reason) || reason.starts_with("OutOf") || reason == "NodeAffinity" ||
+         reason == "NodeShutdown";
 }
 
 std::int64_t RejectedPods::span(int level) const {

@@ -15,10 +15,11 @@ class ChargedRig : public TenantRig {
   }
   // meta: further fields of the metadata, with a comma before them.
   void evil_pod(const std::string& name, int gpus, const std::string& meta = "") {
-    apply(fmt::format("{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil{}}}, "
-                      "spec: {{schedulerName: berth, containers: [{{name: c, image: i, resources: "
-                      "{{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}",
-                      name, meta, gpus));
+    apply(
+        fmt::format("{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil{}}}, "
+                    "spec: {{schedulerName: berth, containers: [{{name: c, image: i, resources: "
+                    "{{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}",
+                    name, meta, gpus));
   }
   // Of a kind that nobody knows, for pods and Workloads that its author makes himself.
   std::string owned_by(const std::string& map) {
@@ -81,7 +82,8 @@ TEST(Charged, WhatIsLeftOfAJobIsPaidByTheQueueThatLetItIn) {
     const std::string name = fmt::format("o{}", round);
     rig.apply(fmt::format(
         "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {}, namespace: evil, labels: "
-        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, template: {{metadata: {{labels: "
+        "{{kueue.x-k8s.io/queue-name: lq}}}}, spec: {{suspend: true, template: {{metadata: "
+        "{{labels: "
         "{{kueue.x-k8s.io/queue-name: shared}}}}, spec: {{schedulerName: berth, restartPolicy: "
         "Never, containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: "
         "4}}}}}}]}}}}}}}}",
@@ -104,7 +106,8 @@ TEST(Charged, AGroupIsPaidByTheQueueOfTheGroup) {
   for (int i = 0; i < 4; ++i) {
     rig.apply(fmt::format(
         "{{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {{name: g{0}, "
-        "namespace: evil, labels: {{kueue.x-k8s.io/queue-name: shared}}}}, spec: {{minMember: 1}}}}",
+        "namespace: evil, labels: {{kueue.x-k8s.io/queue-name: shared}}}}, spec: {{minMember: "
+        "1}}}}",
         i));
     rig.evil_pod(fmt::format("m{}", i), 4,
                  fmt::format(", labels: {{scheduling.x-k8s.io/pod-group: g{}}}", i));
@@ -129,6 +132,7 @@ TEST(Charged, AGroupWhosePodsNameTheQueueIsPaidOnce) {
                                "kueue.x-k8s.io/queue-name: lq}}",
                                i));
     }
+    rig.run(6 * kSecond);
   }
   EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 60 * kSecond)) << rig.held("evil");
 }
@@ -157,12 +161,13 @@ TEST(Charged, AVariantThatHoldsNothingFreesNothing) {
   for (int i = 0; i < 3; ++i) {
     rig.workload(fmt::format("w{}", i), rig.owned_by(fmt::format("cm{}", i)), 1, 4);
     rig.run(8 * kSecond);
-    rig.workload(fmt::format("v{}", i),
-                 fmt::format(", annotations: {{kueue.x-k8s.io/workload-allowed-resource-flavors: "
-                             "none}}, ownerReferences: [{{apiVersion: kueue.x-k8s.io/v1beta2, kind: "
-                             "Workload, name: w{}, uid: u, controller: true}}]",
-                             i),
-                 1, 4, "active: false, ");
+    rig.workload(
+        fmt::format("v{}", i),
+        fmt::format(", annotations: {{kueue.x-k8s.io/workload-allowed-resource-flavors: "
+                    "none}}, ownerReferences: [{{apiVersion: kueue.x-k8s.io/v1beta2, kind: "
+                    "Workload, name: w{}, uid: {}, controller: true}}]",
+                    i, rig.get(rig.workload_path(fmt::format("w{}", i))).at("metadata.uid")),
+        1, 4, "active: false, ");
     rig.run(8 * kSecond);
   }
   for (int i = 0; i < 3; ++i) {
@@ -174,8 +179,8 @@ TEST(Charged, AVariantThatHoldsNothingFreesNothing) {
 
 TEST(Charged, SeatsThatTheStatusDoesNotKnowAreNobodys) {
   ChargedRig rig;
-  rig.evil_pod("first", 1, ", annotations: {sim.berth.dev/ready-seconds: '1000'}" +
-                               rig.owned_by("cm"));
+  rig.evil_pod("first", 1,
+               ", annotations: {sim.berth.dev/ready-seconds: '1000'}" + rig.owned_by("cm"));
   rig.workload("w", rig.owned_by("cm"), 1, 1);
   ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 1; }));
   std::string seats;
@@ -192,13 +197,82 @@ TEST(Charged, SeatsThatTheStatusDoesNotKnowAreNobodys) {
   rig.expect_good_gets_his();
 }
 
+TEST(Charged, QuotaOfWhatIsGoneComesBack) {
+  ChargedRig rig;
+  rig.job("evil", "j", 1, 4);
+  rig.evil_pod("p", 4, ", labels: {kueue.x-k8s.io/queue-name: lq}");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  for (int round = 0; round < 2; ++round) {
+    rig.remove(rig.job_path("evil", "j") + "?propagationPolicy=Orphan");
+    const auto list = rig.get("/api/v1/namespaces/evil/pods");
+    for (const text::Value& pod : list.root().find("items")->items()) {
+      if (pod.find("spec")->find("nodeName") == nullptr) continue;
+      rig.remove("/api/v1/namespaces/evil/pods/" +
+                 std::string(pod.find("metadata")->find("name")->string()) +
+                 "?propagationPolicy=Orphan");
+    }
+    rig.job("evil", "j", 1, 4);
+    ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 0; }, 60 * kSecond));
+    ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 60 * kSecond)) << round;
+  }
+}
+
+// A number is what whoever writes it likes; a class is the cluster's.
+TEST(Charged, PrioritiesAreOfClasses) {
+  ChargedRig rig;
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-good",
+                  R"({"spec":{"preemption":{"withinClusterQueue":"LowerPriority"}}})");
+  rig.expect_good_gets_his();
+  rig.job("evil", "j", 1, 4, ", labels: {kueue.x-k8s.io/queue-name: shared}");
+  rig.run(10 * kSecond);
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  ASSERT_EQ(list.root().find("items")->size(), 1u);
+  const std::string name(
+      list.root().find("items")->items()[0].find("metadata")->find("name")->string());
+  rig.world.merge(rig.workload_path(name), R"({"spec":{"priority":2000000000}})");
+  rig.run(20 * kSecond);
+  EXPECT_EQ(rig.held("good"), 4);
+  EXPECT_EQ(rig.held("evil"), 0);
+}
+
+// They cost their author nothing, and would take every slot of the cluster.
+TEST(Charged, PlacesOfPodsThatAskForNothingAreNotKept) {
+  ChargedRig rig;
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: wide, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}, annotations: {kueue.x-k8s.io/job-min-parallelism: '1'}}, "
+      "spec: {suspend: true, parallelism: 10000, managedBy: evil.example/x, template: {spec: "
+      "{schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: i}]}}}}");
+  rig.run(10 * kSecond);
+  rig.expect_good_gets_his();
+}
+
+TEST(Charged, APodThatIsLargerThanItsPlaceIsPlacedLikeOthers) {
+  ChargedRig rig;
+  for (int i = 0; i < 4; ++i) {
+    rig.workload(fmt::format("w{}", i), rig.owned_by(fmt::format("cm{}", i)), 1, 1);
+  }
+  ASSERT_TRUE(rig.until([&] { return rig.admitted("w3"); }));
+  for (int i = 0; i < 4; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, namespace: evil{}}}, spec: "
+        "{{schedulerName: berth, containers: [{{name: c, image: i, resources: {{limits: "
+        "{{nvidia.com/gpu: 1}}, requests: {{cpu: 60}}}}}}]}}}}",
+        i, rig.owned_by(fmt::format("cm{}", i))));
+  }
+  rig.run(30 * kSecond);
+  const auto list = rig.get("/api/v1/namespaces/evil/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    EXPECT_NE(pod.find("status")->find("phase")->string(), "Failed");
+  }
+  EXPECT_EQ(rig.get("/api/v1/nodes").body.find("berth.dev/rejecting"), std::string::npos);
+}
+
 // ---- Volcano's groups -----------------------------------------------------------------------
 
 constexpr const char* kGroup =
     "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {name: g, namespace: "
     "default}, spec: {minMember: 2, queue: red}}";
-constexpr const char* kGroupPath =
-    "/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/g";
 constexpr const char* kMember = "annotations: {scheduling.k8s.io/group-name: g}";
 
 TEST(Charged, WhoComesToAGroupThatRunsNeedsRoomInItsQueue) {
@@ -221,11 +295,18 @@ TEST(Charged, WhoComesToAGroupThatRunsNeedsRoomInItsQueue) {
 TEST(Charged, WhatRunsOfAGroupThatIsDeletedCountsInItsQueue) {
   OthersRig rig;
   for (int round = 0; round < 3; ++round) {
-    rig.apply(kGroup);
-    for (int i = 0; i < 2; ++i) rig.pod(fmt::format("m{}-{}", round, i), 2, "", kMember);
+    const std::string name = fmt::format("s{}", round);
+    rig.apply(
+        "{apiVersion: scheduling.volcano.sh/v1beta1, kind: PodGroup, metadata: {namespace: "
+        "default, name: " +
+        name + "}, spec: {minMember: 2, queue: red}}");
+    for (int i = 0; i < 2; ++i) {
+      rig.pod(fmt::format("m{}-{}", round, i), 2, "",
+              "annotations: {scheduling.k8s.io/group-name: " + name + "}");
+    }
     rig.run(12 * kSecond);
     EXPECT_EQ(rig.gpus_of_all(), 4) << round;
-    rig.remove(kGroupPath);
+    rig.remove("/apis/scheduling.volcano.sh/v1beta1/namespaces/default/podgroups/" + name);
     if (round == 1) rig.start();
     rig.run(5 * kSecond);
   }

@@ -279,7 +279,8 @@ TEST(LeftBooks, AGroupThatRunsDoesNotBringInMoreByItsMinimum) {
   rig.world.merge(group, R"({"spec":{"queue":"blue"}})");
   rig.pod("next", 4, "", "annotations: {scheduling.volcano.sh/queue-name: red}");
   rig.run(15 * kSecond);
-  EXPECT_EQ(rig.gpus_of_all(), 1) << "what runs counts in the queue that let it in";
+  EXPECT_EQ(rig.gpus_of_all(), 5) << "one of the others in blue; in red what runs still counts";
+  EXPECT_EQ(rig.node_of("next"), "");
 }
 
 TEST(LeftBooks, APodThatRunsCountsInTheQueueThatLetItIn) {

@@ -176,8 +176,12 @@ Result<Body> parse_body(std::string_view bytes, bool yaml, const text::Limits& l
     if (json.ok()) return Body{std::move(json).value(), {}};
   }
   if (yaml) {
+    // A value of YAML costs four times one of JSON, and the server's loop waits for it. Clients
+    // send large objects as JSON.
     text::YamlOptions options;
     options.limits = limits;
+    options.limits.max_nodes = std::min(limits.max_nodes, kMostYamlNodes);
+    options.max_alias_nodes = std::min(options.max_alias_nodes, kMostYamlNodes);
     BERTH_TRY(auto documents, text::parse_yaml(bytes, options));
     if (documents.size() != 1) return invalid("the body is not one YAML document");
     return Body{std::move(documents.front()), {}};

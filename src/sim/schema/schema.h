@@ -104,6 +104,7 @@ struct Body {
 };
 // JSON, where a duplicate key is reported rather than refused. yaml: the same from YAML (duplicate
 // keys are refused there).
+inline constexpr std::size_t kMostYamlNodes = 60'000;
 Result<Body> parse_body(std::string_view bytes, bool yaml = false, const text::Limits& limits = {});
 
 // ---- reading an object into its kind -------------------------------------------------------
