@@ -106,7 +106,7 @@ std::map<std::string, std::string> offered(const sim::Fleet& fleet) {
   return out;
 }
 
-bool has_gpus(const sim::Fleet& fleet) {
+bool fleet_has_gpus(const sim::Fleet& fleet) {
   return std::any_of(fleet.pools.begin(), fleet.pools.end(),
                      [](const sim::Pool& pool) { return pool.gpus > 0 && pool.count > 0; });
 }
@@ -333,7 +333,8 @@ struct EmbeddedCluster::State {
     apply(std::move(*kinds), [this] {
       std::vector<Manifest> rest;
       // Of machines without GPUs no quota can be made for those that join with some.
-      if (options.default_queue && has_gpus(options.fleet)) rest = default_queue(options.fleet);
+      if (options.default_queue && fleet_has_gpus(options.fleet))
+        rest = default_queue(options.fleet);
       rest.push_back({&webhook_configurations(), {"", "berth"}, webhook->configuration()});
       apply(std::move(rest), [this] { start_parts(); });
     });

@@ -38,6 +38,16 @@ std::string pod_changes(const text::Value& spec, std::vector<int>& priorities) {
   return out;
 }
 
+// In a cluster that lives a number counts for as much as its class.
+std::string class_of_workload(const text::Value& spec, std::vector<int>& priorities) {
+  if (spec.find("priorityClassRef") != nullptr || spec.find("podSets") == nullptr) return "";
+  const int value = static_cast<int>(spec.find("priority")->as_int64().value_or(0));
+  priorities.push_back(value);
+  return fmt::format(
+      R"("priorityClassRef":{{"group":"scheduling.k8s.io","kind":"PriorityClass","name":"{}"}})",
+      priority_class_name(value));
+}
+
 // Kueue's Configuration is a file; a cluster has it in a ConfigMap.
 Prepared configuration(const Object& object) {
   Prepared out;
@@ -110,7 +120,9 @@ Result<Prepared> prepare(const Object& object) {
   std::string patch = R"({"status":null,"metadata":{"creationTimestamp":null,"uid":null,)"
                       R"("resourceVersion":null,"ownerReferences":null})";
   if (const text::Value* spec = root.find("spec"); spec != nullptr) {
-    if (object.kind == "Pod") {
+    if (object.kind == "Workload" && spec->find("priority") != nullptr) {
+      patch += R"(,"spec":{)" + class_of_workload(*spec, out.priorities) + "}";
+    } else if (object.kind == "Pod") {
       patch += R"(,"spec":{)" + pod_changes(*spec, out.priorities) + "}";
     } else if (object.kind == "Job") {
       const text::Value* pod = spec->find("template");
