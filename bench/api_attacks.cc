@@ -225,6 +225,13 @@ void add_objects(std::vector<Attack>& all) {
                    rig.begin();
                    rig.call("PUT", std::string(kMaps) + "/a", body);
                  }});
+  all.push_back({"YAML of many anchors", 100'000, [](Rig& rig, int n) {
+                   std::string body =
+                       "apiVersion: v1\nkind: ConfigMap\nmetadata: {name: a}\ndata:\n";
+                   for (int i = 0; i < n; ++i) body += fmt::format(" k{0}: &a{0} x\n", i);
+                   rig.begin();
+                   rig.call("POST", kMaps, body, "application/yaml");
+                 }});
   all.push_back({"a text of many bytes", 1'000'000, [](Rig& rig, int n) {
                    const std::string text(static_cast<std::size_t>(n), 'x');
                    rig.begin();

@@ -6,6 +6,7 @@
 #include <map>
 #include <set>
 #include <tuple>
+#include <unordered_map>
 #include <utility>
 
 #include "control/binder.h"
@@ -134,6 +135,7 @@ struct Controller::State {
   void lose_lead();
   bool manages_queues() const;
   bool queues_due() const;  // by the clock alone
+  void know_members(const objects::Inputs& inputs);
   void carry_out(const model::Decision& decision);
   void tell(const model::Decision& decision);
   void note_groups(const model::Decision& decision);
@@ -177,6 +179,7 @@ struct Controller::State {
   std::uint64_t last_digest = 0;
   LastDecision last_decision;
   std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
+  std::unordered_map<std::string, std::vector<std::string>> queue_members;  // by waiting workload
   std::map<std::string, std::int64_t> partial_since;
   std::set<std::string> dirty_groups;  // ns/name
   // Gangs and workloads of queues that wait: reason and message.
@@ -493,6 +496,7 @@ void Controller::State::cycle() {
       if (live == nullptr || !live->node.empty()) continue;
       binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
     }
+    know_members(*inputs);
     queue_outcomes.clear();
     for (const model::Outcome& o : more.outcomes) queue_outcomes.push_back(o);
     std::move(more.placements.begin(), more.placements.end(),
@@ -519,6 +523,19 @@ void Controller::State::cycle() {
     want_cycle();
   }
   duration_metric.observe(static_cast<double>(last_took) * 1e-9);
+}
+
+// Pods that stand in a queue as they are: those of a Job that waits are not made yet.
+void Controller::State::know_members(const objects::Inputs& inputs) {
+  queue_members.clear();
+  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (spec.admitted) continue;
+    for (const model::PodSetSpec& set : spec.pod_sets) {
+      if (set.pods.empty()) continue;
+      auto& pods = queue_members[spec.ns + '/' + spec.name];
+      pods.insert(pods.end(), set.pods.begin(), set.pods.end());
+    }
+  }
 }
 
 void Controller::State::carry_out(const model::Decision& decision) {
@@ -577,9 +594,13 @@ void Controller::State::tell(const model::Decision& decision) {
       if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
       notices.waits(pod, live->uid, {o.queued, reason, o.message});
     };
-    // A Workload says why itself; a pod that stands in a queue as it is has none.
-    if (o.queued && !world.objects().in_queue(o.workload)) continue;
-    if (!o.gang || o.queued) {
+    if (o.queued) {
+      if (const auto known = queue_members.find(o.workload); known != queue_members.end()) {
+        for (const std::string& pod : known->second) one(pod);
+      }
+      continue;
+    }
+    if (!o.gang) {
       one(o.workload);
       continue;
     }

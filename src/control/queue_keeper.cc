@@ -334,13 +334,11 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
   world_.end_reservation(s.name);
   notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                  "Evicting", e.message);
-  std::string mark;
   if (preempted && world_.queue_policy().max_evictions_per_hour > 0) {
-    mark = annotation_patch(objects::kPreemptionsAnnotation,
-                            preemptions_annotation(s.object->root(), loop_.wall().now_ns()));
-  } else if (deactivates(e)) {
-    mark = R"({"spec":{"active":false}})";
+    status.set(objects::kPreemptionsCondition, true, "Preempted",
+               preemption_times(s.spec.preemptions_ns, loop_.wall().now_ns()));
   }
+  const std::string mark = deactivates(e) ? R"({"spec":{"active":false}})" : "";
   write_status(s.object->key, status.patch(), [this, at = s.object->key, mark](bool ok) {
     if (ok && !mark.empty()) patch_workload(at, mark);
   });

@@ -302,18 +302,13 @@ std::string seats_text(const std::vector<KnownPlace>& places) {
   return std::move(out).take();
 }
 
-std::string preemptions_annotation(const Value& workload, std::int64_t now_ns) {
+std::string preemption_times(const std::vector<std::int64_t>& before, std::int64_t now_ns) {
   constexpr std::int64_t kSecondNs = 1'000'000'000;
   constexpr std::int64_t kHourNs = 3600 * kSecondNs;
-  constexpr std::size_t kMost = 64;
+  constexpr std::size_t kMost = objects::kMostPreemptions;
   std::vector<std::int64_t> times;
-  const Value* before =
-      objects::find_in(workload, {"metadata", "annotations", objects::kPreemptionsAnnotation});
-  if (before != nullptr) {
-    for (const std::string_view part : objects::split(before->string(), ",")) {
-      const auto time = text::parse_rfc3339(objects::trim(part));
-      if (time.ok() && now_ns - *time < kHourNs) times.push_back(*time);
-    }
+  for (const std::int64_t time : before) {
+    if (now_ns - time < kHourNs) times.push_back(time);
   }
   times.push_back(now_ns / kSecondNs * kSecondNs);
   if (times.size() > kMost) {

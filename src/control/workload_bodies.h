@@ -89,8 +89,8 @@ std::string_view waiting_reason(model::Reason reason);
 // berth.dev/Placed, or the annotation berth.dev/seats where it is longer than a message may be.
 inline constexpr std::size_t kMostConditionMessage = 32'768;
 std::string seats_text(const std::vector<KnownPlace>& places);
-// The value of berth.dev/preemptions after one more: times of the past hour, at most 64.
-std::string preemptions_annotation(const text::Value& workload, std::int64_t now_ns);
+// The message of berth.dev/Preemptions after one more: times of the past hour, at most 64.
+std::string preemption_times(const std::vector<std::int64_t>& before, std::int64_t now_ns);
 // One annotation of an object, as a merge patch.
 std::string annotation_patch(std::string_view key, std::string_view value);
 // The workload does not come back by itself: spec.active becomes false.

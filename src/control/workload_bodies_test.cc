@@ -48,14 +48,12 @@ TEST(WorkloadBodies, ChecksAreAskedAgainAfterAnEviction) {
   EXPECT_NE(patch.find(R"("name":"d","state":"Pending")"), std::string::npos) << patch;
 }
 
-TEST(WorkloadBodies, AnnotationsBesideTheStatus) {
+TEST(WorkloadBodies, SeatsTimesAndAnnotations) {
   EXPECT_EQ(
       seats_text({{"main", "p0", "n1", {0, 1}}, {"main", "p1", "n2", {}}, {"w", "p2", "n1", {}}}),
       R"({"main":[{"node":"n1","gpus":[0,1]},{"node":"n2"}],"w":[{"node":"n1"}]})");
-  const text::Document before =
-      document_of(R"({"metadata":{"annotations":{"berth.dev/preemptions":)"
-                  R"("2025-11-16T10:00:00Z,2025-11-16T11:30:00Z,nonsense"}}})");
-  EXPECT_EQ(preemptions_annotation(before.root(), kNoon),
+  constexpr std::int64_t kMinute = 60'000'000'000;
+  EXPECT_EQ(preemption_times({kNoon - 120 * kMinute, kNoon - 30 * kMinute}, kNoon),
             "2025-11-16T11:30:00Z,2025-11-16T12:00:00Z");
   EXPECT_EQ(annotation_patch("a/b", "x\"y"), R"({"metadata":{"annotations":{"a/b":"x\"y"}}})");
 }

@@ -117,7 +117,7 @@ struct WorkloadSpec {
   std::int64_t evicted_ns = 0;
   std::string preempted;  // the reason of condition Preempted while it is True
   // Who preempted it last (a UID, or "ns/name" where it has none), and when it was in the past hour
-  // (annotation berth.dev/preemptions).
+  // (condition berth.dev/Preemptions).
   std::string preempted_by = {};
   std::vector<std::int64_t> preemptions_ns = {};
   std::string not_requeued;  // the reason of condition Requeued while it is False

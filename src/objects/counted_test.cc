@@ -270,7 +270,6 @@ constexpr const char* kReserved = "{type: QuotaReserved, status: 'True'}";
 TEST(Counted, WhoHoldsQuotaGoesOnHoldingIt) {
   const std::string holders[] = {
       holder_yaml("annotations: {kueue.x-k8s.io/priority-boost: x}", kUsage, "", kReserved),
-      holder_yaml("annotations: {berth.dev/preemptions: x}", kUsage, "", kReserved),
       holder_yaml("labels: {a: 5}", kUsage, "", kReserved),
       holder_yaml("", kUsage, "topologyRequest: {required: rack, preferred: rack}", kReserved),
       holder_yaml("", kUsage, "minCount: 9", kReserved),

@@ -68,7 +68,6 @@ TEST(Kept, AnnotationsThatDecideStay) {
                           "berth.dev/gpu-model",
                           "berth.dev/gpus",
                           "berth.dev/on-gpu-failure",
-                          "berth.dev/preemptions",
                           "berth.dev/seats",
                           "berth.dev/topology-required",
                           "cluster-autoscaler.kubernetes.io/consume-provisioning-request",

@@ -293,6 +293,13 @@ void take_conditions(const Value& v, WorkloadObject& out, Decoder& d) {
       spec.preempted_by = uid_in(c.message);
     } else if (c.type == "Requeued" && !on) {
       spec.not_requeued = reason;
+    } else if (c.type == kPreemptionsCondition && on) {
+      for (const std::string_view part : split(c.message, ",")) {
+        const auto time = text::parse_rfc3339(trim(part));
+        if (time.ok() && spec.preemptions_ns.size() < kMostPreemptions) {
+          spec.preemptions_ns.push_back(*time);
+        }
+      }
     } else if (c.type == kPlacedCondition && on) {
       // Of an annotation, which whoever may write the Workload could change, the status has a
       // digest.

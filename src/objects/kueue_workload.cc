@@ -322,15 +322,6 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
   if (parent != nullptr && parent->kind == "Workload" && !out.spec.allowed_flavors.empty()) {
     out.spec.variant_of = out.meta.ns + '/' + parent->name;
   }
-  if (const std::string* times = out.meta.annotation(kPreemptionsAnnotation)) {
-    for (const std::string_view part : split(*times, ",")) {
-      const auto time = text::parse_rfc3339(trim(part));
-      if (!time.ok() || out.spec.preemptions_ns.size() >= kMostPreemptions) {
-        return annotation_error(v, kPreemptionsAnnotation, "at most 64 times, with commas", d);
-      }
-      out.spec.preemptions_ns.push_back(*time);
-    }
-  }
 }
 
 std::string owner_of(const Meta& meta) {

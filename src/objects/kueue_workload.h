@@ -8,9 +8,9 @@
 // every pod set once, negative usage. Annotations: priority-boost, admission-gated-by,
 // workload-slice-replacement-for (a larger slice of an elastic job),
 // workload-allowed-resource-flavors (with a Workload as controller: a variant of it),
-// berth.dev/seats (where the pods of a holder are to run; also the condition berth.dev/Placed),
-// berth.dev/preemptions (when it was preempted in the past hour). A workload holds quota where
-// status.admission is given and the condition QuotaReserved is not False.
+// berth.dev/seats (where the pods of a holder are to run; also the condition berth.dev/Placed). A
+// workload holds quota where status.admission is given and the condition QuotaReserved is not
+// False.
 #pragma once
 
 #include <optional>
@@ -33,7 +33,8 @@ inline constexpr std::string_view kSeatsAnnotation = "berth.dev/seats";
 // The same as a condition of its status, with the list as its message: it is written together with
 // the admission. It goes before the annotation, which stands where the list is too long for it.
 inline constexpr std::string_view kPlacedCondition = "berth.dev/Placed";
-inline constexpr std::string_view kPreemptionsAnnotation = "berth.dev/preemptions";
+// When it was preempted in the past hour, as its message: times with commas.
+inline constexpr std::string_view kPreemptionsCondition = "berth.dev/Preemptions";
 inline constexpr std::size_t kMostPreemptions = 64;
 
 struct WorkloadObject {

@@ -600,7 +600,6 @@ TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
     return all(read(kQueues + workload_body("annotations: {" + annotation + "}")).invalid);
   };
   EXPECT_EQ(with("kueue.x-k8s.io/workload-slice-replacement-for: other"), "");
-  EXPECT_NE(with("berth.dev/preemptions: yesterday").find("at most 64 times"), std::string::npos);
   EXPECT_NE(with("kueue.x-k8s.io/workload-allowed-resource-flavors: ','").find("names of flavors"),
             std::string::npos);
   for (const char* layers :

@@ -312,5 +312,20 @@ TEST(Charged, WhatRunsOfAGroupThatIsDeletedCountsInItsQueue) {
   }
 }
 
+// Neither Volcano nor KAI has an object that would say it.
+TEST(Charged, WhoWaitsInAQueueOfOthersIsToldWhy) {
+  OthersRig rig;
+  rig.apply(kGroup);
+  for (int i = 0; i < 2; ++i) rig.pod(fmt::format("m{}", i), 4, "", kMember);
+  rig.pod("alone", 8, "", "labels: {kai.scheduler/queue: kai-red}");
+  for (const char* name : {"m0", "m1", "alone"}) {
+    const std::string path = std::string("/api/v1/namespaces/default/pods/") + name;
+    EXPECT_TRUE(
+        rig.until([&] { return rig.condition(path, "PodScheduled", "reason") == "WaitsInQueue"; },
+                  30 * kSecond))
+        << name;
+  }
+}
+
 }  // namespace
 }  // namespace berth::control_test
