@@ -163,14 +163,15 @@ class Rights(rig.Test):
         return of_pod, by_hand
 
     def fences_stand(self, r, of_agent):
-        """The server takes a moment before it asks new policies: one refusal of each."""
+        """The server takes a moment before it asks new policies: one refusal of each. Dry: what came through before that
+        would be there, and a change that changes nothing is never refused."""
         label = {"metadata": {"labels": {"node-restriction.kubernetes.io/x": "1"}}}
         event = self.event("berth-agent", {"kind": "Pod", "name": "x", "namespace": "default", "apiVersion": "v1"})
         r.wait("the fence stands", lambda: self.answer(lambda: of_agent.merge(
-            "/api/v1/nodes/node-1", {"metadata": {"labels": {"nvidia.com/x": "1"}}})) == 422)
-        r.wait("fields are fenced", lambda: self.answer(lambda: of_agent.merge("/api/v1/nodes/node-0", label)) == 422)
+            "/api/v1/nodes/node-1?dryRun=All", {"metadata": {"labels": {"nvidia.com/x": "1"}}})) == 422)
+        r.wait("fields are fenced", lambda: self.answer(
+            lambda: of_agent.merge("/api/v1/nodes/node-0?dryRun=All", label)) == 422)
         r.wait("events are fenced", lambda: self.answer(lambda: of_agent.post(EVENTS, event)) == 422)
-        # Dry, so that it is not there when it is made below.
         r.wait("GpuNodes are fenced", lambda: self.answer(lambda: of_agent.post(
             GPU_NODES + "?dryRun=All", {**GPU_NODE, "metadata": {"name": "node-0"}, "spec": {"reservedGpus": [0]}})) == 422)
 
