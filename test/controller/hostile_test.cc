@@ -104,7 +104,16 @@ class Mallory {
   Mallory(Rig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void act() {
-    switch (random_.below(10)) {
+    switch (random_.below(12)) {
+      case 10:
+        tamper();
+        break;
+      case 11:
+        if (jobs_ > 0) {
+          rig_.remove(fmt::format("{}/j{}?propagationPolicy={}", jobs(), random_.below(jobs_),
+                                  pick({"Orphan", "Background"})));
+        }
+        break;
       case 0:
         for (std::uint64_t n = 3 + random_.below(10); n > 0; --n) post_pod("");
         break;
@@ -136,6 +145,17 @@ class Mallory {
  private:
   static std::string jobs() { return "/apis/batch/v1/namespaces/mallory/jobs"; }
   static std::string pods() { return "/api/v1/namespaces/mallory/pods"; }
+  static std::string workloads() {
+    return "/apis/kueue.x-k8s.io/v1beta2/namespaces/mallory/workloads";
+  }
+  // One of a list, by its path; "": there is none.
+  std::string any_of(const std::string& collection) {
+    const auto list = rig_.get(collection);
+    const auto items = list.root().find("items")->items();
+    if (items.empty()) return "";
+    const text::Value& one = items[random_.below(items.size())];
+    return collection + '/' + std::string(one.find("metadata")->find("name")->string());
+  }
   std::string node() { return "m-" + std::to_string(random_.below(4)); }
   std::string pick(std::initializer_list<const char*> all) {
     return *(all.begin() + random_.below(all.size()));
@@ -183,6 +203,10 @@ class Mallory {
   void post_pod(const std::string& where, std::uint64_t gpus = 1) {
     if (where.empty()) gpus = random_.below(6);
     if (!where.empty()) put_.insert(made_);
+    // Or the name that a pod of his next Job would have.
+    const bool as_of_job = where.empty() && random_.below(4) == 0;
+    const std::string name = as_of_job ? fmt::format("j{}-{}", jobs_, random_.below(4))
+                                       : fmt::format("m{}", made_);
     std::string more;
     if (random_.below(4) == 0) more += R"(,"ownerReferences":)" + owner();
     if (random_.below(4) == 0) more += R"(,"finalizers":["mallory.example/keep"])";
@@ -195,10 +219,11 @@ class Mallory {
     rig_.world.post(
         pods(),
         fmt::format(
-            R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"m{}","annotations":{},)"
+            R"({{"apiVersion":"v1","kind":"Pod","metadata":{{"name":"{}","annotations":{},)"
             R"("labels":{}{}}},"spec":{{{}{}"schedulerName":"berth","containers":[{{)"
             R"("name":"c","image":"i","resources":{{"limits":{{"nvidia.com/gpu":{}}}}}}}]}}}})",
-            made_++, where.empty() ? annotations() : "{}", labels(), more, where, spec, gpus));
+            name, where.empty() ? annotations() : "{}", labels(), more, where, spec, gpus));
+    if (name.starts_with('m')) ++made_;
   }
   void post_job() {
     rig_.world.post(
@@ -225,14 +250,46 @@ class Mallory {
                     R"("value":{"limits":{"nvidia.com/gpu":"4"}}}])",
                     "application/json-patch+json");
   }
+  // The Workload that was made for something of his says other things, or is gone.
+  void tamper() {
+    const std::string path = any_of(workloads());
+    if (path.empty()) return;
+    const auto answer = rig_.get(path);
+    switch (random_.below(5)) {
+      case 0:
+        rig_.world.call("PATCH", path,
+                        R"([{"op":"replace","path":"/spec/podSets/0/name","value":"x"},)"
+                        R"({"op":"replace","path":"/spec/podSets/0/count","value":50}])",
+                        "application/json-patch+json");
+        break;
+      case 1:
+        rig_.world.merge(path, R"({"spec":{"priority":2000000000}})");
+        break;
+      case 2:
+        rig_.world.merge(path, R"({"metadata":{"annotations":{"berth.dev/seats":)"
+                               R"("{\"main\":[{\"node\":\"m-0\",\"gpus\":[0,1,2,3]},)"
+                               R"({\"node\":\"m-1\",\"gpus\":[0,1,2,3]}]}"}}})");
+        break;
+      case 3:
+        rig_.world.post(
+            workloads(),
+            fmt::format(
+                R"({{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{{"name":)"
+                R"("v{}","annotations":{{"kueue.x-k8s.io/workload-allowed-resource-flavors":"f"}},)"
+                R"("ownerReferences":[{{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload",)"
+                R"("name":"{}","uid":"{}","controller":true}}]}},"spec":{{"active":false,)"
+                R"("queueName":"mallory","podSets":[{{"name":"main","count":1,"template":{{"spec":)"
+                R"({{"containers":[{{"name":"c","image":"i"}}]}}}}}}]}}}})",
+                variants_++, answer.at("metadata.name"), answer.at("metadata.uid")));
+        break;
+      default:
+        rig_.remove(path);
+    }
+  }
   // A pod of his, of a Job or not, that forgets whose it is, or is somebody else's.
   void stray() {
-    const auto list = rig_.get(pods());
-    const auto items = list.root().find("items")->items();
-    if (items.empty()) return;
-    const text::Value& pod = items[random_.below(items.size())];
-    const std::string path =
-        pods() + '/' + std::string(pod.find("metadata")->find("name")->string());
+    const std::string path = any_of(pods());
+    if (path.empty()) return;
     switch (random_.below(4)) {
       case 0:
         rig_.world.merge(path, R"({"metadata":{"ownerReferences":null,"labels":null}})");
@@ -256,7 +313,7 @@ class Mallory {
 
   Rig& rig_;
   Random random_;
-  std::uint64_t made_ = 0, jobs_ = 0;
+  std::uint64_t made_ = 0, jobs_ = 0, variants_ = 0;
   std::set<std::uint64_t> put_;  // on a node by himself
 };
 
@@ -326,6 +383,8 @@ QuietDay quiet_day(std::optional<std::uint64_t> hostile_seed) {
   QuietDay day;
   std::map<std::string, std::int64_t> posted;
   for (int second = 0; second < 48; second += 2) {
+    // Now and then another leader takes over, with what the API says alone.
+    if (hostile_seed && *hostile_seed % 3 == 0 && second == 22) rig.start();
     for (int n = 0; n < 2 && mallory && second < 40; ++n) mallory->act();
     if (second % kQuietEvery == 0 && posted.size() < kQuietJobs) {
       const int number = static_cast<int>(posted.size());
