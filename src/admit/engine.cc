@@ -58,7 +58,9 @@ Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
   if (queue.inactive != Inactive::kNo) return Hold::kQueueInactive;
   if (!spec.incomplete.empty()) return Hold::kIncomplete;
   if (w.requeue_at_ns > now_ns) return Hold::kBackoff;
-  if (!spec.not_requeued.empty() && w.requeue_at_ns == 0) return Hold::kNotRequeued;
+  // Who deactivated it has activated it again.
+  const bool back = spec.active && spec.not_requeued.starts_with("Deactivated");
+  if (!spec.not_requeued.empty() && !back && w.requeue_at_ns == 0) return Hold::kNotRequeued;
   return Hold::kNone;
 }
 

@@ -192,21 +192,19 @@ bool Casualties::ends(const Victim& victim, const objects::LivePod& live,
   const bool fresh = wanted.insert(unit).second;
   if (victim.bounded && !react_.may_end(unit, loop_.monotonic().ticks_ns())) return false;
   if (!fresh || world_.is_failed(pod)) return queued;  // told already
+  bool told = queued;
+  if (!queued && gang.empty()) told = send_away_(pod, victim.why.reason, victim.why.message);
+  if (!queued && !gang.empty()) told = end_gang(gang, victim.why);
+  if (!told) return queued;  // the server refuses it for now
   log_.warn("a workload loses what it runs on and starts over",
             {{"pod", pod}, {"gang", gang}, {"why", victim.why.message}});
   (victim.bounded ? ended_metric_ : reclaimed_metric_).add();
-  if (queued) return true;
-  if (gang.empty()) {
-    send_away_(pod, victim.why.reason, victim.why.message);
-  } else {
-    end_gang(gang, victim.why);
-  }
-  return false;
+  return queued;
 }
 
-void Casualties::end_gang(const std::string& gang, const model::Loss& why) {
+bool Casualties::end_gang(const std::string& gang, const model::Loss& why) {
   const auto index = world_.builder().find_gang(gang);
-  if (!index) return;
+  if (!index) return false;
   std::vector<std::string> members;
   const model::ClusterState& state = world_.builder().state();
   state.for_each_in_gang(*index, [&](model::PodId id) {
@@ -214,7 +212,9 @@ void Casualties::end_gang(const std::string& gang, const model::Loss& why) {
     const objects::LivePod* live = world_.objects().pod(name);
     if (live != nullptr && !live->node.empty() && !live->owner().empty()) members.push_back(name);
   });
-  for (const std::string& pod : members) send_away_(pod, why.reason, why.message);
+  bool any = false;
+  for (const std::string& pod : members) any |= send_away_(pod, why.reason, why.message);
+  return any;
 }
 
 }  // namespace berth::control

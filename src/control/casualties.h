@@ -65,7 +65,7 @@ class Casualties {
   std::vector<Victim> on_broken_gpus();
   void add_on_leaving_nodes(std::vector<Victim>& out) const;
   bool ends(const Victim& victim, const objects::LivePod& live, std::set<std::string>& wanted);
-  void end_gang(const std::string& gang, const model::Loss& why);
+  bool end_gang(const std::string& gang, const model::Loss& why);  // false: nobody was told
 
   Loop& loop_;
   World& world_;

@@ -618,11 +618,22 @@ void Controller::State::tell(const model::Decision& decision) {
 // A gang of which some members run and the others find no place: after a while those that run make
 // way, unless nobody would make them again.
 void Controller::State::undo_partial_gangs(const model::Decision& decision) {
-  std::set<std::string> partial;
+  std::set<std::string> partial, waiting_gangs;
   const model::ClusterState& state = world.builder().state();
   for (const model::Outcome& o : decision.outcomes) {
-    if (!o.gang || o.queued || o.verdict == model::Verdict::kPlaced) continue;
-    const auto index = world.builder().find_gang(o.workload);
+    if (o.verdict == model::Verdict::kPlaced) continue;
+    if (o.gang && !o.queued) waiting_gangs.insert(o.workload);
+    const auto members = o.queued ? queue_members.find(o.workload) : queue_members.end();
+    if (members == queue_members.end()) continue;
+    for (const std::string& pod : members->second) {  // one that came to a group that runs
+      const objects::LivePod* live = world.objects().pod(pod);
+      if (live != nullptr && !live->group().empty()) {
+        waiting_gangs.insert(live->ns + '/' + live->group());
+      }
+    }
+  }
+  for (const std::string& name : waiting_gangs) {
+    const auto index = world.builder().find_gang(name);
     if (!index) continue;
     std::vector<std::string> bound;
     state.for_each_in_gang(*index, [&](model::PodId id) {
@@ -632,18 +643,17 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
     });
     const int min_member = state.gang(*index).min_member;
     if (bound.empty() || static_cast<int>(bound.size()) >= min_member) continue;
-    partial.insert(o.workload);
-    const auto [since, fresh] = partial_since.emplace(o.workload, now());
+    partial.insert(name);
+    const auto [since, fresh] = partial_since.emplace(name, now());
     if (fresh || now() - since->second < options.bind_timeout_ns) continue;
     log.warn("a gang is partly bound for too long: it starts over",
-             {{"gang", o.workload}, {"bound", bound.size()}, {"min", min_member}});
+             {{"gang", name}, {"bound", bound.size()}, {"min", min_member}});
     since->second = now();
-    binder.back_off(o.workload);
+    binder.back_off(name);
     for (const std::string& pod : bound) {
       const objects::LivePod* live = world.objects().pod(pod);
       if (live == nullptr || live->owner().empty()) continue;
-      binder.send_away(pod, "GangIncomplete",
-                       "its gang " + o.workload + " does not fit as a whole");
+      binder.send_away(pod, "GangIncomplete", "its gang " + name + " does not fit as a whole");
     }
   }
   std::erase_if(partial_since, [&](const auto& entry) { return !partial.contains(entry.first); });

@@ -16,6 +16,8 @@ using text::Value;
 namespace {
 
 constexpr std::int64_t kKeeperSecond = 1'000'000'000;
+constexpr std::int64_t kOrphanFor = 60 * kKeeperSecond;  // owners may come late
+constexpr std::string_view kOriginLabel = "kueue.x-k8s.io/multikueue-origin";
 constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
 constexpr std::string_view kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
@@ -484,6 +486,8 @@ std::string QueueKeeper::seats_to_write(const Subject& s) const {
 // It was made for something that is gone and left it behind (deleted with its dependents orphaned),
 // and no pod of it runs: nothing will come for its quota.
 bool QueueKeeper::is_orphan(const Subject& s) {
+  // MultiKueue makes the copies of its workers before what they are for.
+  if (!text_at(s.object->root(), {"metadata", "labels", kOriginLabel}).empty()) return false;
   const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
   if (s.job || (owners != nullptr && owners->size() > 0)) return false;
   if (text_at(s.object->root(), {"metadata", "labels", kJobUidLabel}).empty()) return false;
@@ -492,7 +496,11 @@ bool QueueKeeper::is_orphan(const Subject& s) {
 }
 
 void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
-  if (is_orphan(s)) {
+  if (!is_orphan(s)) {
+    orphan_since_.erase(s.name);
+  } else if (const std::int64_t now = loop_.monotonic().ticks_ns();
+             now - orphan_since_.emplace(s.name, now).first->second >= kOrphanFor) {
+    orphan_since_.erase(s.name);
     status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
     return write_status(s.object->key, status.patch(), {});
   }

@@ -107,11 +107,12 @@ class QueueKeeper {
   Notices& notices_;
   Views views_;
   SendAway send_away_;
-  const objects::Inputs* inputs_ = nullptr;         // of the running keep()
-  std::set<std::string> busy_;                      // writes under way, by kind and key
-  std::map<std::string, std::int64_t> not_before_;  // by the same: back-off
-  std::map<std::string, std::int64_t> told_at_;     // queue statuses
-  std::map<std::string, Wait> waits_;               // by workload
+  const objects::Inputs* inputs_ = nullptr;           // of the running keep()
+  std::map<std::string, std::int64_t> orphan_since_;  // holders that nothing seems to come for
+  std::set<std::string> busy_;                        // writes under way, by kind and key
+  std::map<std::string, std::int64_t> not_before_;    // by the same: back-off
+  std::map<std::string, std::int64_t> told_at_;       // queue statuses
+  std::map<std::string, Wait> waits_;                 // by workload
   Pace wait_statuses_{50, 200}, queue_statuses_{50, 200};
   std::uint64_t round_ = 0;                      // keep()s so far
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota

@@ -44,13 +44,22 @@ void QueueKeeper::restore_places(const objects::Inputs& inputs) {
 
 namespace {
 
-// A place has room for what its workload's pods ask for. Whoever asks for more of anything is
-// placed like others.
+// A place has the devices for what its workload's pods ask for. Whoever names the workload's owner
+// and asks for other ones has none here.
 bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
   if (pod.gpu != place.pod.gpu) return false;
   return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
+    if (asked.first.find('/') == std::string::npos) return true;
     const auto held = place.pod.requests.find(asked.first);
     return held != place.pod.requests.end() && asked.second <= held->second;
+  });
+}
+
+// Sidecars, defaults and overheads come after the place was chosen.
+bool is_larger(const Reservation::Place& place, const model::PodSpec& pod) {
+  return std::any_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
+    const auto held = place.pod.requests.find(asked.first);
+    return asked.second > (held == place.pod.requests.end() ? 0 : held->second);
   });
 }
 
@@ -100,6 +109,8 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       }
       if (best == nullptr) return;
       world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
+      // It may not fit there any more: the place is given up for it, and it is placed like others.
+      if (is_larger(*best, pod.body->object.spec)) return;
       out.emplace_back(key, Assumed{.uid = pod.uid,
                                     .node = best->pod.node_name,
                                     .gang = name,

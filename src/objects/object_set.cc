@@ -38,7 +38,10 @@ Inputs ObjectSet::inputs(const PlaceOf& believed) const {
 }
 
 std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
-  auto out = std::make_unique<ObjectSet>(ObjectSetOptions{.seed = state_->options.seed});
+  auto out =
+      std::make_unique<ObjectSet>(ObjectSetOptions{.scheduler_names = {},
+                                                   .seed = state_->options.seed,
+                                                   .own_namespace = state_->options.own_namespace});
   State& to = *out->state_;
   to.shelves = state_->shelves;
   to.workload_owners = state_->workload_owners;

@@ -111,17 +111,18 @@ void Resolver::groups() {
   for (Found<GroupObject>& group : in_.groups) {
     model::GangSpec& gang = group.object.gang;
     // In a cluster that lives its author may write the number: the class says it.
+    const bool numbered = gang.priority.has_value();
     if (options_.live) gang.priority.reset();
     if (!gang.priority && !group.object.priority_class.empty()) {
       const auto priority = priorities_.find(group.object.priority_class);
-      if (!priority) {
+      if (!priority && !numbered) {
         in_.refuse(group, "spec.priorityClassName",
                    "found " + quoted(group.object.priority_class) +
                        ", want a PriorityClass of the input: add priorityclasses to what kubectl "
                        "gets");
         continue;
       }
-      gang.priority = priority->value;
+      if (priority) gang.priority = priority->value;  // else it is gone since: its pods say it
     }
     const std::string key = qualified(gang.ns, gang.name);
     gangs_.emplace(key, gang);

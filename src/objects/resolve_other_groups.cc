@@ -198,7 +198,7 @@ void Resolver::queue_surplus(const GangSpec& gang, PodSpec& pod, const PodSpec* 
   spec.uid = pod.uid;
   spec.queue = gang.queue;
   spec.owner = "Pod/" + pod.name;
-  spec.created_ns = std::max(pod.created_ns, since_ns);
+  spec.created_ns = since_ns == 0 ? pod.created_ns : since_ns;
   spec.priority = gang.priority.value_or(pod.priority);
   spec.pod_sets = sets_of(GangSpec(), {&pod}, out_.queues.config);
   add_other_workload(std::move(spec), {&pod}, system, false);
@@ -235,7 +235,10 @@ void Resolver::queue_gang(const GangSpec& gang, const std::vector<PodSpec*>& pod
   }
   if (runs) {
     const PodSpec* beside = running.empty() ? nullptr : running.front();
-    for (PodSpec* pod : surplus) queue_surplus(gang, *pod, beside, since, system);
+    int needed = gang.min_member - static_cast<int>(running.size());
+    for (PodSpec* pod : surplus) {  // for those that it cannot do without it has waited already
+      queue_surplus(gang, *pod, beside, needed-- > 0 ? gang.created_ns : since, system);
+    }
   }
   const std::vector<PodSpec*>& taken = runs ? running : pods;
   if (taken.empty()) return;
@@ -337,6 +340,7 @@ void Resolver::queue_kueue_gangs() {
     // A Workload stands for it, and holds quota for this one.
     const std::string name = qualified(pod.ns, pod.name);
     if (let_in_.contains(name) || counted_.contains(name)) continue;
+    if (options_.live && take_room_of_group(pod, pod.gang)) continue;
     members[qualified(pod.ns, pod.gang)].push_back(&pod);
   }
   for (const auto& [key, pods] : members) {
@@ -351,7 +355,7 @@ void Resolver::queue_kueue_gangs() {
       in_.notes.add(Gathered::note(place.first, place.second, "", message));
     };
     const auto runs = [](const PodSpec* pod) { return !pod->node_name.empty(); };
-    if (std::any_of(pods.begin(), pods.end(), runs)) {
+    if (group_holders_.contains(key) || std::any_of(pods.begin(), pods.end(), runs)) {
       if (options_.live) {  // what runs counts by itself, and so does what comes to it
         for (PodSpec* pod : pods) {
           if (!runs(pod)) queue_alone(*pod, spec.queue);

@@ -284,12 +284,17 @@ bool same_devices(const model::Amounts& a, const model::Amounts& b) {
 
 }  // namespace
 
-// Whether its node is there to end it. On one that is lost a pod may be leaving for ever.
-bool Resolver::node_answers(const std::string& name) const {
+const model::NodeSpec* Resolver::node_known(const std::string& name) const {
   const auto node = std::lower_bound(
       out_.nodes.begin(), out_.nodes.end(), name,
       [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
-  return node != out_.nodes.end() && node->name == name && node->ready;
+  return node != out_.nodes.end() && node->name == name ? &*node : nullptr;
+}
+
+// Whether its node is there to end it. On one that is lost a pod may be leaving for ever.
+bool Resolver::node_answers(const std::string& name) const {
+  const model::NodeSpec* node = node_known(name);
+  return node != nullptr && node->ready;
 }
 
 // The set that the pod is of: the one it names, else the only one, else the first with room for it.
@@ -343,10 +348,11 @@ void Resolver::count_actual(const model::PodSpec& pod, std::size_t at, std::size
     if (resource.find('/') != std::string::npos) continue;
     std::int64_t& so_far = sum[resource];
     if (__builtin_add_overflow(so_far, amount, &so_far)) so_far = kMaxAmount;
-    model::AdmissionSpec& admission = *out_.queues.workloads[at].admission;
-    if (set >= admission.pod_sets.size()) continue;
-    const auto used = admission.pod_sets[set].usage.find(resource);
-    if (used != admission.pod_sets[set].usage.end()) used->second = std::max(used->second, so_far);
+    for (model::PodSetAdmission& held : out_.queues.workloads[at].admission->pod_sets) {
+      if (held.name != out_.queues.workloads[at].pod_sets[set].name) continue;
+      const auto used = held.usage.find(resource);
+      if (used != held.usage.end()) used->second = std::max(used->second, so_far);
+    }
   }
 }
 
@@ -359,6 +365,11 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     return;
   }
   const std::size_t at = place_for(places, bound);
+  if (options_.live && out_.queues.workloads[at].admission) {
+    if (!pod.gang.empty()) group_holders_.emplace(qualified(pod.ns, pod.gang), at);
+    const auto group = pod.labels.find(std::string(kGroupName));
+    if (group != pod.labels.end()) group_holders_.emplace(qualified(pod.ns, group->second), at);
+  }
   model::PodSetSpec* set = take_room(pod, at);
   const std::string name = qualified(pod.ns, pod.name);
   const model::WorkloadSpec& workload = out_.queues.workloads[at];
@@ -400,7 +411,9 @@ std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
   const std::string queue = slash == std::string::npos ? "" : pod.charged.substr(slash + 1);
   for (OtherSystem* system : {&volcano_, &kai_}) {
     const auto known = system->cluster_queue.find(queue);
-    if (by == system->root && known != system->cluster_queue.end()) {
+    // Whose author wrote it may not use what his namespace may not.
+    if (by == system->root && known != system->cluster_queue.end() &&
+        shut_to(pod.ns, queue, *system).empty()) {
       return Payer{known->second, "", system};
     }
   }
@@ -409,11 +422,6 @@ std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
     for (const auto& [local, target] : own->second) {
       if (target == queue) return Payer{target, local};
     }
-  }
-  const auto is_it = [&](const auto& known) { return known.name == queue; };
-  if (pod.charged.starts_with(kKueueCharge) &&
-      std::any_of(out_.queues.queues.begin(), out_.queues.queues.end(), is_it)) {
-    return Payer{queue, ""};
   }
   const std::string local = leftover_local(pod);
   if (local.empty()) return std::nullopt;
@@ -457,6 +465,7 @@ void Resolver::count_leftovers() {
     const std::string name = qualified(pod.ns, pod.name);
     if (counted_.contains(name) || let_in_.contains(name)) continue;
     if (pod.terminating && !node_answers(pod.node_name)) continue;
+    if (!node_known(pod.node_name)) continue;  // nobody runs it
     if (const auto payer = payer_of(pod)) count_leftover(pod, *payer);
   }
 }
@@ -658,6 +667,22 @@ std::vector<std::size_t> Resolver::of_owner(const std::vector<std::size_t>& plac
   return out;
 }
 
+// A pod that comes for one that is gone, to a group whose Workload holds quota: it has that one's
+// room. False: there is none.
+bool Resolver::take_room_of_group(model::PodSpec& pod, const std::string& group) {
+  const auto holder = group_holders_.find(qualified(pod.ns, group));
+  if (holder == group_holders_.end() || !pod.node_name.empty() || pod.queued) return false;
+  const model::WorkloadSpec& workload = out_.queues.workloads[holder->second];
+  if (!workload.admitted) return false;
+  model::PodSetSpec* set = take_room(pod, holder->second);
+  if (set == nullptr) return false;
+  const std::string name = qualified(pod.ns, pod.name);
+  set->pods.push_back(name);
+  let_in_.insert(name);
+  if (kueue_gated_.contains(name)) pod.gated = false;
+  return true;
+}
+
 // What runs and has no owner that a workload stands for is of the one that it was started by, which
 // its annotation says, where that holds quota.
 void Resolver::attach_started(model::PodSpec& pod, const std::string& workload) {
@@ -728,7 +753,10 @@ void Resolver::attach_pods() {
 }
 
 void Resolver::queued_pods() {
-  if (kueue_decides_) attach_pods();
+  if (kueue_decides_) {
+    attach_pods();
+    keep_priorities();
+  }
   std::map<std::string, PodGroupOf, std::less<>> groups;
   if (kueue_decides_) queue_kueue_gangs();
   for (const Found<PodObject>& found : in_.pods) {
@@ -747,6 +775,8 @@ void Resolver::queued_pods() {
     if (!kueue_decides_) {
       const bool starts = pod != nullptr && pod->node_name.empty() && !pod->gated;
       if (starts) say_no_queues(found);
+    } else if (!name.empty() && pod != nullptr && take_room_of_group(*pod, name)) {
+      continue;
     } else if (!name.empty() && (pod != nullptr || found.object.finished())) {
       PodGroupOf& group = groups[qualified(meta.ns, name)];
       group.ns = meta.ns;

@@ -148,13 +148,35 @@ std::size_t Resolver::add_workload(model::WorkloadSpec spec) {
   return out_.queues.workloads.size() - 1;
 }
 
-int Resolver::template_priority(const WorkloadObject& object) const {
+// The highest that the classes of its pods allow; gone: one of them is not there any more.
+int Resolver::template_priority(const WorkloadObject& object, bool& gone) const {
   int most = std::numeric_limits<int>::min();
   for (const PodObject& pod : object.templates) {
     const auto known = priorities_.find(pod.spec.priority_class);
+    gone = gone || !known;
     most = std::max(most, known ? known->value : 0);
   }
   return object.templates.empty() ? 0 : most;
+}
+
+// Whose class is gone keeps the priority that his pods were made with.
+void Resolver::keep_priorities() {
+  if (classless_.empty()) return;
+  std::map<std::string, int, std::less<>> bound;
+  for (const model::PodSpec& pod : out_.pods) {
+    if (!pod.node_name.empty()) bound.emplace(qualified(pod.ns, pod.name), pod.priority);
+  }
+  for (model::WorkloadSpec& workload : out_.queues.workloads) {
+    const auto number = classless_.find(qualified(workload.ns, workload.name));
+    if (number == classless_.end() || !workload.admission) continue;
+    for (const model::PodSetSpec& set : workload.pod_sets) {
+      for (const std::string& name : set.pods) {
+        const auto pod = bound.find(name);
+        if (pod == bound.end()) continue;
+        workload.priority = std::max(workload.priority, std::min(number->second, pod->second));
+      }
+    }
+  }
 }
 
 // Its priority; false when it is refused.
@@ -165,7 +187,11 @@ bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::Worklo
     spec.priority = *object.priority;
     // In a cluster that lives its author may write the number: it is what the classes of its pods
     // allow.
-    if (options_.live) spec.priority = std::min(spec.priority, template_priority(object));
+    if (options_.live) {
+      bool gone = false;
+      spec.priority = std::min(spec.priority, template_priority(object, gone));
+      if (gone) classless_.emplace(qualified(spec.ns, spec.name), *object.priority);
+    }
   } else if (!object.priority_class.empty()) {
     std::optional<int> value = workload_class(object.priority_class);
     if (object.pod_class) {
@@ -174,7 +200,7 @@ bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::Worklo
     }
     if (!value) {
       const std::string message =
-          "found class " + quoted(object.priority_class) + " and no priority, want a " +
+          "found class " + quoted(object.priority_class) + ", want a " +
           (object.pod_class ? "PriorityClass of the input: add priorityclasses"
                             : "WorkloadPriorityClass of the input: add workloadpriorityclasses") +
           " to what kubectl gets";
@@ -182,9 +208,12 @@ bool Resolver::settle_workload(const Found<WorkloadObject>& found, model::Worklo
         in_.refuse(found, "spec", message);
         return false;
       }
-      in_.warn(found, "spec", message + "; it holds quota, so priority 0 is assumed");
+      in_.warn(found, "spec", message + "; until then its pods say its priority, or it is 0");
     }
     spec.priority = value.value_or(std::min(object.priority.value_or(0), 0));
+    if (!value && object.priority) {
+      classless_.emplace(qualified(spec.ns, spec.name), *object.priority);
+    }
   }
   if (config.gate("PriorityBoost", false)) spec.priority = boosted(spec.priority, object.boost);
   if (!config.gate("AdmissionGatedBy", true)) spec.held_by.clear();

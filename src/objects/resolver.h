@@ -72,7 +72,8 @@ class Resolver {
   // Under a name of its own; its place in out_.queues.workloads.
   std::size_t add_workload(model::WorkloadSpec spec);
   bool settle_workload(const Found<WorkloadObject>& found, model::WorkloadSpec& spec);
-  int template_priority(const WorkloadObject& object) const;  // the highest class of its pods
+  int template_priority(const WorkloadObject& object, bool& gone) const;
+  void keep_priorities();
   void check_slices();
   void settle_templates(Found<WorkloadObject>& found, model::WorkloadSpec& spec);
   // Of a holder that cannot be read in full: what it does not say of its queue and amounts.
@@ -91,11 +92,13 @@ class Resolver {
   void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                     const std::optional<model::AdmissionSpec>& admission) const;
+  const model::NodeSpec* node_known(const std::string& name) const;  // null: it is not there
   bool node_answers(const std::string& name) const;
   void flavors_of_node(const std::string& node, model::WorkloadSpec& spec) const;
   std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
+  bool take_room_of_group(model::PodSpec& pod, const std::string& group);
   // Who pays for a pod that runs and that no workload holds quota for.
   struct Payer {
     std::string queue, local;       // ClusterQueue; LocalQueue, or empty
@@ -203,8 +206,10 @@ class Resolver {
   NameSet let_in_;               // pods whose workload holds quota
   // By namespace and LocalQueue, of Kueue's own: its ClusterQueue.
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> own_locals_;
-  std::map<std::string, std::size_t, std::less<>> holder_at_;  // by ns/name; for attach_started
-  std::map<std::size_t, NameSet> owner_uids_;                  // by workload; none: not known
+  std::map<std::string, std::size_t, std::less<>> holder_at_;      // by ns/name; for attach_started
+  std::map<std::size_t, NameSet> owner_uids_;                      // by workload; none: not known
+  std::map<std::string, std::size_t, std::less<>> group_holders_;  // by ns/group: who has quota
+  std::map<std::string, int, std::less<>> classless_;  // by ns/name of workloads: their number
   NameSet counted_;       // pods that run within what their workload holds
   NameSet kueue_gated_;   // pods that only Kueue's gates hold
   NameSet dropped_pods_;  // ns/name

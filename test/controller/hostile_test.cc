@@ -205,8 +205,8 @@ class Mallory {
     if (!where.empty()) put_.insert(made_);
     // Or the name that a pod of his next Job would have.
     const bool as_of_job = where.empty() && random_.below(4) == 0;
-    const std::string name = as_of_job ? fmt::format("j{}-{}", jobs_, random_.below(4))
-                                       : fmt::format("m{}", made_);
+    const std::string name =
+        as_of_job ? fmt::format("j{}-{}", jobs_, random_.below(4)) : fmt::format("m{}", made_);
     std::string more;
     if (random_.below(4) == 0) more += R"(,"ownerReferences":)" + owner();
     if (random_.below(4) == 0) more += R"(,"finalizers":["mallory.example/keep"])";
