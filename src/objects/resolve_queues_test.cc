@@ -168,7 +168,7 @@ TEST(Queues, UnknownClasses) {
       "priorityClassRef: {group: kueue.x-k8s.io, kind: WorkloadPriorityClass, "
       "name: none},";
   invalid(workload_body("uid: u", ref),
-          "Workload ml/w: spec: found class \"none\" and no priority, want a WorkloadPriorityClass "
+          "Workload ml/w: spec: found class \"none\", want a WorkloadPriorityClass "
           "of the input: add workloadpriorityclasses to what kubectl gets");
   invalid(workload_body("uid: u",
                         "priorityClassRef: {group: scheduling.k8s.io, kind: PriorityClass, "
@@ -176,7 +176,8 @@ TEST(Queues, UnknownClasses) {
           "add priorityclasses to what kubectl gets");
   const Inputs in = read(kQueues + workload_body("uid: u", ref, kHolds));
   EXPECT_EQ(only_one(in).priority, 0);
-  EXPECT_NE(all(in.warnings).find("it holds quota, so priority 0 is assumed"), std::string::npos);
+  EXPECT_NE(all(in.warnings).find("until then its pods say its priority, or it is 0"),
+            std::string::npos);
 }
 
 TEST(Queues, WorkloadObjects) {
