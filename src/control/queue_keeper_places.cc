@@ -97,20 +97,29 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
       const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
       const Reservation::Place* best = nullptr;
+      const Reservation::Place* other = nullptr;  // not for what it asks
       for (const Reservation::Place& place : reservation.places) {
-        if (!place.taken_by.empty() || !is_for(place, pod.body->object.spec)) continue;
+        if (place.taken_by == key) return;  // once
+        if (!place.taken_by.empty()) continue;
+        const bool set =
+            label == pod.body->object.meta.labels.end() || label->second == place.pod_set;
+        if (!is_for(place, pod.body->object.spec)) {
+          if (other == nullptr && set) other = &place;
+          continue;
+        }
         if (place.pod.name == pod.name) {
           best = &place;
           break;
         }
-        const bool set =
-            label == pod.body->object.meta.labels.end() || label->second == place.pod_set;
         if (best == nullptr && set) best = &place;
       }
+      // It has the quota of a place in any case. Where it does not fit there, or may not any more,
+      // the place is given up for it, and it is placed like others.
+      const bool fits = best != nullptr && !is_larger(*best, pod.body->object.spec);
+      if (best == nullptr) best = other;
       if (best == nullptr) return;
       world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
-      // It may not fit there any more: the place is given up for it, and it is placed like others.
-      if (is_larger(*best, pod.body->object.spec)) return;
+      if (!fits) return;
       out.emplace_back(key, Assumed{.uid = pod.uid,
                                     .node = best->pod.node_name,
                                     .gang = name,
