@@ -332,7 +332,8 @@ void Resolver::queue_alone(PodSpec& pod, const std::string& queue) {
   add_workload(std::move(spec));
 }
 
-void Resolver::queue_kueue_gangs() {
+// By ns/group: those that no Workload holds quota for.
+std::map<std::string, std::vector<PodSpec*>, std::less<>> Resolver::unpaid_members() {
   std::map<std::string, std::vector<PodSpec*>, std::less<>> members;
   for (PodSpec& pod : out_.pods) {
     const bool kueue_group = pod.labels.contains("kueue.x-k8s.io/pod-group-name");
@@ -343,7 +344,11 @@ void Resolver::queue_kueue_gangs() {
     if (options_.live && take_room_of_group(pod, pod.gang)) continue;
     members[qualified(pod.ns, pod.gang)].push_back(&pod);
   }
-  for (const auto& [key, pods] : members) {
+  return members;
+}
+
+void Resolver::queue_kueue_gangs() {
+  for (const auto& [key, pods] : unpaid_members()) {
     const auto at = gangs_.find(key);
     if (at == gangs_.end() || !managed(at->second.ns)) continue;
     const GangSpec& gang = at->second;

@@ -124,6 +124,7 @@ class Resolver {
 
   // Groups of any scheduler whose pods wait in Kueue's queues (resolve_other_groups.cc).
   void queue_kueue_gangs();
+  std::map<std::string, std::vector<model::PodSpec*>, std::less<>> unpaid_members();
   void queue_alone(model::PodSpec& pod, const std::string& queue);  // as a workload of its own
   std::string kueue_queue(const std::string& gang, const std::vector<model::PodSpec*>& pods,
                           std::string& trouble) const;
