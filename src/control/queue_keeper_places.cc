@@ -63,6 +63,33 @@ bool is_larger(const Reservation::Place& place, const model::PodSpec& pod) {
   });
 }
 
+struct Chosen {
+  const Reservation::Place* place = nullptr;  // null: it has one, or there is none
+  bool fits = false;
+};
+
+// A pod of the workload has the quota of a place in any case. Where it does not fit there, or may
+// not any more, the place is given up for it, and it is placed like others.
+Chosen choose_place(const Reservation& reservation, const std::string& key,
+                    const objects::PodObject& pod) {
+  const auto label = pod.meta.labels.find("kueue.x-k8s.io/podset");
+  const Reservation::Place* best = nullptr;
+  const Reservation::Place* other = nullptr;  // not for what it asks
+  for (const Reservation::Place& place : reservation.places) {
+    if (place.taken_by == key) return {};  // once
+    if (!place.taken_by.empty()) continue;
+    const bool set = label == pod.meta.labels.end() || label->second == place.pod_set;
+    if (!is_for(place, pod.spec)) {
+      if (other == nullptr && set) other = &place;
+      continue;
+    }
+    if (place.pod.ns + '/' + place.pod.name == key) return {&place, !is_larger(place, pod.spec)};
+    if (best == nullptr && set) best = &place;
+  }
+  if (best == nullptr) return {other, false};
+  return {best, !is_larger(*best, pod.spec)};
+}
+
 }  // namespace
 
 std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
@@ -95,28 +122,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       if (!world_.is_of(key, name)) return;
       if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
       if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
-      const auto label = pod.body->object.meta.labels.find("kueue.x-k8s.io/podset");
-      const Reservation::Place* best = nullptr;
-      const Reservation::Place* other = nullptr;  // not for what it asks
-      for (const Reservation::Place& place : reservation.places) {
-        if (place.taken_by == key) return;  // once
-        if (!place.taken_by.empty()) continue;
-        const bool set =
-            label == pod.body->object.meta.labels.end() || label->second == place.pod_set;
-        if (!is_for(place, pod.body->object.spec)) {
-          if (other == nullptr && set) other = &place;
-          continue;
-        }
-        if (place.pod.name == pod.name) {
-          best = &place;
-          break;
-        }
-        if (best == nullptr && set) best = &place;
-      }
-      // It has the quota of a place in any case. Where it does not fit there, or may not any more,
-      // the place is given up for it, and it is placed like others.
-      const bool fits = best != nullptr && !is_larger(*best, pod.body->object.spec);
-      if (best == nullptr) best = other;
+      const auto [best, fits] = choose_place(reservation, key, pod.body->object);
       if (best == nullptr) return;
       world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
       if (!fits) return;
