@@ -93,7 +93,7 @@ void NodeGround::take_in_pods(Known& known) {
   std::vector<const model::PodSpec*> there;
   std::set<std::string_view> seen;
   const auto take = [&](const model::PodSpec& pod) {
-    if (pod.leftover && !known.spec->leftover) return;  // each is held once
+    if (!may_have(known, pod.ns + '/' + pod.name)) return;
     if (!pod.node_name.empty() && seen.insert(pod.name).second) there.push_back(&pod);
   };
   for (const auto& set : known.spec->pod_sets) {
@@ -108,6 +108,7 @@ void NodeGround::take_in_pods(Known& known) {
   }
   known.pods.resize(1);
   const auto hold = [&](std::string name, PodId id) {
+    has_.emplace(name, &known);
     known.names.push_back(std::move(name));
     known.pods[0].push_back(id);
     known.made = "held";
@@ -193,6 +194,7 @@ void NodeGround::inherit(WorkloadId fresh, WorkloadId old) {
   Known& to = known_.at(fresh);
   to.inherited = std::exchange(from.held, {});
   to.inherited_names = std::exchange(from.names, {});
+  for (const auto& name : to.inherited_names) has_.insert_or_assign(name, &to);
   from.pods.clear();
   from.made.clear();
   from.domains.clear();

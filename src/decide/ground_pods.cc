@@ -18,11 +18,9 @@ std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t s
                                                int count) const {
   const model::PodSetSpec& spec = known.spec->pod_sets[set];
   std::vector<std::string> out;
-  std::set<std::string_view> taken;  // by the slice before
-  if (const Known* old = old_of(known)) taken.insert(old->names.begin(), old->names.end());
   for (const auto& name : spec.pods) {
-    if (taken.contains(name)) continue;
-    if (static_cast<int>(out.size()) < count) out.push_back(name.substr(name.find('/') + 1));
+    if (static_cast<int>(out.size()) >= count) break;
+    if (may_have(known, name)) out.push_back(name.substr(name.find('/') + 1));
   }
   // A Job's pods are named after it; those of other workloads after the pod set too.
   const bool job = known.spec->owner.starts_with("Job/");
@@ -30,7 +28,7 @@ std::vector<std::string> NodeGround::pod_names(const Known& known, std::size_t s
   for (int i = static_cast<int>(out.size()); static_cast<int>(out.size()) < count; ++i) {
     std::string name = fmt::format("{}-{}", stem, i);
     const std::string key = known.spec->ns + '/' + name;
-    if (taken.contains(key) || index_.pod(key) != nullptr) continue;  // others have that name
+    if (!may_have(known, key) || index_.pod(key) != nullptr) continue;  // others have that name
     out.push_back(std::move(name));
   }
   return out;
@@ -84,6 +82,7 @@ void NodeGround::make_pods(WorkloadId id, const Assignment& assignment) {
     for (const std::string& name : pod_names(known, i, choice.count)) {
       const model::PodSpec pod = pod_for(known, i, name, choice);
       known.names.push_back(pod.ns + '/' + pod.name);
+      has_.emplace(known.names.back(), &known);
       known.pods[i].push_back(builder_.upsert_pod(pod));
     }
   }
@@ -103,10 +102,26 @@ void NodeGround::drop_pods(Known& known) {
     pod.gpu_indices.clear();
     builder_.upsert_pod(pod);
   }
+  give_up(known, known.names);
   known.names.clear();
   known.pods.clear();
   known.made.clear();
   overlay_.reset();
+}
+
+// No other has it; and what runs after its workload let it go is held by what was left of that.
+bool NodeGround::may_have(const Known& known, const std::string& name) const {
+  const auto it = has_.find(name);
+  if (it != has_.end() && it->second != &known) return false;
+  const model::PodSpec* pod = index_.pod(name);
+  return pod == nullptr || !pod->leftover || known.spec->leftover;
+}
+
+void NodeGround::give_up(const Known& known, const std::vector<std::string>& names) {
+  for (const auto& name : names) {
+    const auto it = has_.find(name);
+    if (it != has_.end() && it->second == &known) has_.erase(it);
+  }
 }
 
 }  // namespace berth::decide

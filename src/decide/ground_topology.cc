@@ -160,7 +160,12 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
 }
 
 void NodeGround::forget(WorkloadId id) {
-  known_.erase(id);
+  const auto it = known_.find(id);
+  if (it != known_.end()) {
+    give_up(it->second, it->second.names);
+    give_up(it->second, it->second.inherited_names);
+    known_.erase(it);
+  }
   refusals_.erase(id);
 }
 

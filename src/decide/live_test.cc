@@ -185,6 +185,45 @@ TEST(LiveQueues, SeatsKeepTheirRoomAndPodsGetThem) {
   EXPECT_EQ(run.decision.placements[0].gang, "d/train");
 }
 
+// Anybody may write a second Workload of his own Job: its pods are the first one's.
+TEST(LiveQueues, APodOfTwoWorkloadsIsHeldByOne) {
+  World world;
+  world.nodes = {cpu_node("n1", 8), cpu_node("n2", 8)};
+  add_queue(world);
+  world.queues.workloads = {queued("a", 1, 4, 0), queued("b", 1, 4, 0), queued("urgent", 1, 8, 10)};
+  for (std::size_t i : {0u, 1u}) {
+    admit_in(world.queues.workloads[i]);
+    world.queues.workloads[i].owner = "Job/a";
+    world.queues.workloads[i].pod_sets[0].pods = {"d/a-0"};
+  }
+  world.pods = {cpu_pod("a-0", 4, 0, "n1")};
+  world.pods[0].owner = "Job/a";
+  EXPECT_EQ(world.decide_live().decision.evictions.size(), 2u);
+
+  for (auto& workload : world.queues.workloads) workload.seats = {{"main", "n2", {}}};
+  world.queues.workloads[0].evicted = "Preempted";
+  world.pods[0].node_name.clear();
+  EXPECT_NO_FATAL_FAILURE(world.decide_live());
+}
+
+// Nor do two that wait get one pod.
+TEST(LiveQueues, APodOfTwoThatWaitIsPlacedOnce) {
+  World world;
+  world.nodes = {cpu_node("n1", 8), cpu_node("n2", 8)};
+  add_queue(world);
+  world.queues.workloads = {queued("a", 1, 4, 0), queued("b", 1, 4, 0)};
+  world.pods = {cpu_pod("a-0", 4, 0)};
+  world.pods[0].queued = true;
+  for (auto& workload : world.queues.workloads) {
+    workload.owner = "Job/a";
+    workload.pod_sets[0].pods = {"d/a-0"};
+  }
+  const auto run = world.decide_live();
+  int placed = 0;
+  for (const auto& placement : run.decision.placements) placed += placement.pod == "d/a-0" ? 1 : 0;
+  EXPECT_EQ(placed, 1);
+}
+
 TEST(LiveQueues, TimeAloneIsAReasonToDecideAgain) {
   World world;
   add_queue(world);

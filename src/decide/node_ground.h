@@ -13,6 +13,7 @@
 #include <set>
 #include <span>
 #include <string>
+#include <unordered_map>
 #include <vector>
 
 #include "admit/ground.h"
@@ -154,6 +155,8 @@ class NodeGround : public admit::Ground {
   model::PodSpec pod_for(const Known& known, std::size_t set, const std::string& name,
                          const admit::Choice& choice) const;
   void drop_pods(Known& known);
+  bool may_have(const Known& known, const std::string& name) const;
+  void give_up(const Known& known, const std::vector<std::string>& names);
   void record(const Known& known, std::span<const schedule::Reservation::Step> steps);
   model::ClusterState& overlay();
   const model::NodeSet& nodes_in(const std::vector<std::string>& levels,
@@ -169,6 +172,8 @@ class NodeGround : public admit::Ground {
   std::vector<std::string> resources_;  // of topologies, sorted
   std::vector<Tree> trees_;
   std::map<admit::WorkloadId, Known> known_;
+  // Whose each pod is, by ns/name: whatever two workloads say, one holds it or is placed with it.
+  std::unordered_map<std::string, const Known*> has_;
   std::map<admit::WorkloadId, model::Outcome> refusals_;
   std::map<std::vector<std::string>, model::NodeSet> sets_;  // by level keys and values
   // Forms, and what they were given, that the empty nodes take.
