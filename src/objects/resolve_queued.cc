@@ -35,6 +35,22 @@ model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
   return &sets.emplace_back(std::move(set));
 }
 
+// It has quota, and its pods are a group's: those of a Job or of another maker are that one's,
+// whatever group they name.
+bool stands_for_group(const model::WorkloadSpec& workload) {
+  const std::string& owner = workload.owner;
+  const bool of_pods = owner.empty() || owner.starts_with("Pod/") || owner.starts_with("PodGroup/");
+  return of_pods && workload.admission.has_value();
+}
+
+std::vector<std::string> groups_of(const model::PodSpec& pod) {  // ns/group
+  std::vector<std::string> out;
+  if (!pod.gang.empty()) out.push_back(qualified(pod.ns, pod.gang));
+  const auto label = pod.labels.find(std::string(kGroupName));
+  if (label != pod.labels.end()) out.push_back(qualified(pod.ns, label->second));
+  return out;
+}
+
 }  // namespace
 
 model::WorkloadSpec workload_of(const model::PodSpec& pod, const std::string& queue) {
@@ -365,10 +381,8 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     return;
   }
   const std::size_t at = place_for(places, bound);
-  if (options_.live && out_.queues.workloads[at].admission) {
-    if (!pod.gang.empty()) group_holders_.emplace(qualified(pod.ns, pod.gang), at);
-    const auto group = pod.labels.find(std::string(kGroupName));
-    if (group != pod.labels.end()) group_holders_.emplace(qualified(pod.ns, group->second), at);
+  if (options_.live && stands_for_group(out_.queues.workloads[at])) {
+    for (const std::string& group : groups_of(pod)) group_holders_.emplace(group, at);
   }
   model::PodSetSpec* set = take_room(pod, at);
   const std::string name = qualified(pod.ns, pod.name);
@@ -598,6 +612,7 @@ void Resolver::attach_pods() {
     makers.emplace(qualified(meta.ns, "Job/" + meta.name),
                    qualified(meta.ns, owner->kind + '/' + owner->name));
   }
+  std::vector<model::PodSpec*> strays;  // run, and no workload says that they are its own
   for (const bool bound : {true, false}) {
     for (model::PodSpec& pod : out_.pods) {
       if (bound == pod.node_name.empty()) continue;
@@ -621,10 +636,22 @@ void Resolver::attach_pods() {
           continue;
         }
       }
-      if (bound && options_.live && says != told.end() && !says->second.workload.empty()) {
+      if (!bound || !options_.live) continue;
+      if (says != told.end() && !says->second.workload.empty()) {
         attach_started(pod, says->second.workload);
+      } else {
+        strays.push_back(&pod);
       }
     }
+    for (model::PodSpec* pod : std::exchange(strays, {})) attach_replacement(*pod);
+  }
+}
+
+// What came to a group for a member that was gone, and runs, has the room that it was let into.
+void Resolver::attach_replacement(model::PodSpec& pod) {
+  for (const std::string& group : groups_of(pod)) {
+    const auto holder = group_holders_.find(group);
+    if (holder != group_holders_.end()) return attach(pod, {holder->second});
   }
 }
 

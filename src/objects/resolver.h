@@ -98,6 +98,7 @@ class Resolver {
   std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
+  void attach_replacement(model::PodSpec& pod);
   bool take_room_of_group(model::PodSpec& pod, const std::string& group);
   // Who pays for a pod that runs and that no workload holds quota for.
   struct Payer {

@@ -294,7 +294,34 @@ TEST(Charged, AMemberThatIsReplacedHasTheRoomOfTheOneBefore) {
     rig.remove("/api/v1/namespaces/evil/pods/large");
     rig.evil_pod("x-2", 2, meta);
     EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 30 * kSecond)) << kueue_group;
+    for (int i = 3; i < 6; ++i) rig.evil_pod(fmt::format("x-{}", i), 2, meta);
+    rig.run(10 * kSecond);
+    EXPECT_EQ(rig.held("evil"), 4) << "one room, one replacement";
   }
+}
+
+// A Job's room is for the Job's pods: what names the group of one of them is not one of those.
+TEST(Charged, AGroupThatAPodOfAJobNamesHasNoRoomInTheJob) {
+  ChargedRig rig;
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {parallelism: 2, completions: 2, template: "
+      "{metadata: {labels: {kueue.x-k8s.io/pod-group-name: g}}, spec: {schedulerName: berth, "
+      "restartPolicy: Never, containers: [{name: c, image: i, resources: {limits: "
+      "{nvidia.com/gpu: 2}}}]}}}}");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  const auto list = rig.get("/api/v1/namespaces/evil/pods");
+  const auto first = list.root().find("items")->items()[0].find("metadata")->find("name");
+  rig.world.merge("/apis/batch/v1/namespaces/evil/jobs/j", R"({"spec":{"parallelism":1}})");
+  for (int i = 0; i < 4; ++i) {
+    rig.evil_pod(fmt::format("g-{}", i), 2,
+                 ", labels: {kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: g}, "
+                 "annotations: {kueue.x-k8s.io/pod-group-total-count: '1'}");
+  }
+  rig.remove("/api/v1/namespaces/evil/pods/" + std::string(first->string()));
+  rig.run(20 * kSecond);
+  EXPECT_LE(rig.held("evil"), 4);
+  rig.expect_good_gets_his();
 }
 
 TEST(Charged, NobodyWritesWhoPaysForHim) {
