@@ -21,50 +21,6 @@ std::string key_of(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; 
 
 }  // namespace
 
-namespace {
-
-Reservation::Place place_in(const model::WorkloadSpec& spec, const model::PodSetSpec& set,
-                            const KnownPlace& known) {
-  Reservation::Place place;
-  place.pod = *set.pod;
-  place.pod.ns = spec.ns;
-  place.pod.name = known.pod;
-  place.pod.uid.clear();
-  place.pod.node_name = known.node;
-  place.pod.gpu_indices = known.gpus;
-  place.pod.owner = spec.owner;
-  place.pod.queued = true;
-  place.pod.gated = false;
-  place.pod.gang.clear();
-  place.pod.subgroup.clear();
-  place.pod_set = set.name;
-  place.taken_by = known.taken_by;
-  return place;
-}
-
-std::string places_line(const std::string& workload, const std::vector<KnownPlace>& places) {
-  text::JsonWriter out;
-  out.begin_object();
-  out.field("op", "places");
-  out.field("workload", workload);
-  out.key("places");
-  out.begin_array();
-  for (const KnownPlace& place : places) {
-    out.begin_object();
-    out.field("set", place.pod_set);
-    out.field("pod", place.pod);
-    out.field("node", place.node);
-    out.field("gpus", gpus_text(place.gpus));
-    out.field("taken", place.taken_by);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  return std::move(out).take();
-}
-
-}  // namespace
-
 World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
              admit::Policy queue_policy)
     : scheduler_names_(std::move(scheduler_names)),
@@ -244,38 +200,6 @@ void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::No
   feed_places();
 }
 
-// Whether the pod exists and is bound, or believed to be.
-bool World::has_place(const std::string& pod) const {
-  const objects::LivePod* live = objects_.pod(pod);
-  return live != nullptr && (!live->node.empty() || assumed_.contains(pod));
-}
-
-// Places of reservations, so that nobody else takes them.
-void World::feed_places() {
-  if (reservations_.empty() && phantoms_.empty()) return;
-  std::set<std::string> wanted;
-  for (const auto& [name, reservation] : reservations_) {
-    for (const Reservation::Place& place : reservation.places) {
-      const std::string key = key_of(place.pod);
-      if (!place.taken_by.empty() || has_place(key)) continue;
-      model::PodSpec held = place.pod;
-      // A pod that is there is gated as yet and known by its name.
-      if (objects_.pod(key) != nullptr) held.name += " (its place)";
-      const std::string known_as = key_of(held);
-      wanted.insert(known_as);
-      if (phantoms_.insert(known_as).second) builder_->upsert_pod(held);
-    }
-  }
-  for (auto it = phantoms_.begin(); it != phantoms_.end();) {
-    if (wanted.contains(*it)) {
-      ++it;
-      continue;
-    }
-    if (objects_.pod(*it) == nullptr) builder_->remove_pod(*it);
-    it = phantoms_.erase(it);
-  }
-}
-
 model::Decision World::decide(std::int64_t now_ns) {
   feed_places();
   if (!learned_) {
@@ -417,26 +341,7 @@ void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
   }
   for (model::NodeSpec& node : inputs.nodes) overlay(node);
   std::erase_if(inputs.pods, [this](model::PodSpec& pod) { return !overlay(pod); });
-  std::map<std::string, const model::PodSpec*, std::less<>> waits_for_gate;
-  for (const auto& [name, reservation] : reservations_) {
-    for (const Reservation::Place& place : reservation.places) {
-      const std::string key = key_of(place.pod);
-      if (!place.taken_by.empty() || has_place(key)) continue;
-      if (objects_.pod(key) == nullptr) {
-        inputs.pods.push_back(place.pod);
-      } else {
-        waits_for_gate[key] = &place.pod;
-      }
-    }
-  }
-  if (waits_for_gate.empty()) return;
-  for (model::PodSpec& pod : inputs.pods) {
-    const auto it = waits_for_gate.find(key_of(pod));
-    if (it == waits_for_gate.end() || !pod.node_name.empty()) continue;
-    pod.node_name = it->second->node_name;
-    pod.gpu_indices = it->second->gpu_indices;
-    pod.gated = false;
-  }
+  believe_places(inputs);
 }
 
 // ---- beliefs ----
@@ -623,67 +528,6 @@ std::optional<std::int64_t> World::held_until(const std::string& name) const {
   return it == holds_.end() ? std::nullopt : std::optional(it->second);
 }
 
-namespace {
-
-// Pods that ask for no devices are placed as they come: a place that is kept for one would cost its
-// author nothing, and others a slot.
-bool wants_devices(const model::PodSetSpec& set) {
-  return set.pod->gpu.kind != model::GpuDemandSpec::Kind::kNone ||
-         std::any_of(set.requests.begin(), set.requests.end(), [](const auto& entry) {
-           return entry.second > 0 && entry.first.find('/') != std::string::npos;
-         });
-}
-
-}  // namespace
-
-void World::reserve(const model::WorkloadSpec& spec,
-                    const std::vector<const model::Placement*>& placements, std::int64_t now) {
-  const std::string name = spec.ns + '/' + spec.name;
-  note("reserve", {{"workload", name}});
-  Reservation out;
-  out.workload = name;
-  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
-  out.since = now;
-  for (const model::Placement* p : placements) {
-    const model::PodSetSpec* set = &spec.pod_sets.front();
-    for (const model::PodSetSpec& one : spec.pod_sets) {
-      const bool listed = std::find(one.pods.begin(), one.pods.end(), p->pod) != one.pods.end();
-      if (listed || p->pod.starts_with(name + '-' + one.name + '-')) set = &one;
-    }
-    if (!wants_devices(*set)) continue;
-    out.places.push_back(
-        place_in(spec, *set, {set->name, p->pod.substr(p->pod.find('/') + 1), p->node, p->gpus}));
-  }
-  if (!out.places.empty()) reservations_.insert_or_assign(name, std::move(out));
-}
-
-void World::restore(const model::WorkloadSpec& spec, const std::vector<KnownPlace>& places,
-                    std::int64_t now) {
-  const std::string name = spec.ns + '/' + spec.name;
-  if (log_ != nullptr) log_->line(places_line(name, places));
-  Reservation out;
-  out.workload = name;
-  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
-  out.since = now;
-  for (const KnownPlace& known : places) {
-    for (const model::PodSetSpec& set : spec.pod_sets) {
-      if (set.name == known.pod_set) out.places.push_back(place_in(spec, set, known));
-    }
-  }
-  reservations_.insert_or_assign(name, std::move(out));
-}
-
-void World::end_reservation(const std::string& workload) {
-  if (reservations_.erase(workload) > 0) note("end-reservation", {{"workload", workload}});
-}
-
-void World::take_place(const std::string& workload, std::size_t place, const std::string& pod) {
-  const auto it = reservations_.find(workload);
-  if (it == reservations_.end() || place >= it->second.places.size()) return;
-  note("take", {{"workload", workload}, {"place", static_cast<std::int64_t>(place)}, {"pod", pod}});
-  it->second.places[place].taken_by = pod;
-}
-
 void World::admitting(const std::string& workload, const model::Admission& admission) {
   note("admitting", {{"workload", workload}});
   admitting_[workload] = admission;
@@ -691,11 +535,6 @@ void World::admitting(const std::string& workload, const model::Admission& admis
 
 void World::admitted(const std::string& workload) {
   if (admitting_.erase(workload) > 0) note("admitted", {{"workload", workload}});
-}
-
-Reservation* World::reservation(const std::string& workload) {
-  const auto it = reservations_.find(workload);
-  return it == reservations_.end() ? nullptr : &it->second;
 }
 
 std::string World::gang_of(const std::string& pod) const {

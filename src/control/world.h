@@ -56,6 +56,8 @@ struct Reservation {
     model::PodSpec pod;  // with its node and devices
     std::string pod_set;
     std::string taken_by;  // the pod that came for it: "ns/name"
+
+    std::string key() const { return pod.ns + '/' + pod.name; }
   };
   std::string workload;  // "ns/name"
   std::string owner;     // "ns/Job/x", or empty
@@ -183,7 +185,9 @@ class World {
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
-  bool has_place(const std::string& pod) const;
+  bool is_kept(const Reservation& of, const Reservation::Place& place) const;
+  model::PodSpec stand_in(const Reservation::Place& place) const;
+  void believe_places(objects::Inputs& inputs) const;
   void feed_places();
   void feed_again(const std::string& pod);  // as it is and as it is believed
 

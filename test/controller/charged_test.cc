@@ -76,6 +76,26 @@ TEST(Charged, APodOfTheNameOfAPlaceHasNone) {
   }
 }
 
+// Nor is the place anybody's because of it: the workload's own pod is still to come.
+TEST(Charged, APlaceIsKeptWhateverSitsSomewhereUnderItsName) {
+  ChargedRig rig;
+  for (const char* node : {"m-2", "m-3"}) {
+    rig.world.merge(std::string("/api/v1/nodes/") + node, R"({"spec":{"unschedulable":true}})");
+  }
+  rig.workload("w", rig.owned_by("m"), 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.admitted("w"); }));
+  rig.apply(
+      "{apiVersion: v1, kind: Pod, metadata: {name: w-main-0, namespace: evil}, spec: "
+      "{schedulerName: berth, nodeName: m-3, containers: [{name: c, image: i}]}}");
+  rig.run(5 * kSecond);
+  rig.job("good", "mine", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("good") == 4; }));
+  rig.evil_pod("real", 4, rig.owned_by("m"));
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 30 * kSecond));
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.held("good"), 4) << "and runs";
+}
+
 TEST(Charged, WhatIsLeftOfAJobIsPaidByTheQueueThatLetItIn) {
   ChargedRig rig;
   for (int round = 0; round < 3; ++round) {
