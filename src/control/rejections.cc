@@ -147,10 +147,13 @@ std::string Rejections::pod_refused(const std::string& name, const Value& pod, b
     for (const Value& owner : owners->items()) {
       const Value* controls = owner.find("controller");
       if (controls == nullptr || !controls->as_bool()) continue;
-      const std::string_view kind = word_in(owner, {"kind"});
-      out.owner = fmt::format("{}/{}/{}", ns, kind, word_in(owner, {"name"}));
-      out.replaced_beside =
-          kind == "ReplicaSet" || kind == "Job" || kind == "ReplicationController";
+      const objects::Owner by{.api_version = std::string(word_in(owner, {"apiVersion"})),
+                              .kind = std::string(word_in(owner, {"kind"})),
+                              .name = std::string(word_in(owner, {"name"})),
+                              .uid = {}};
+      out.owner = ns + '/' + by.text();
+      out.replaced_beside = by.is("apps", "ReplicaSet") || by.is("batch", "Job") ||
+                            by.is("", "ReplicationController");
     }
   }
   // The clock of a node is trusted only for what happened before we looked.

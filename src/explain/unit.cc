@@ -16,9 +16,11 @@ using model::PodSpec;
 
 std::string qualified_name(const PodSpec& pod) { return pod.ns + '/' + pod.name; }
 
-// "Job/train": the part after the kind.
+// Of "Job/train" and "Job.batch.volcano.sh/train" (objects::Owner::text).
 std::string_view owner_name(std::string_view owner) { return owner.substr(owner.find('/') + 1); }
-std::string_view owner_kind(std::string_view owner) { return owner.substr(0, owner.find('/')); }
+std::string_view owner_kind(std::string_view owner) {
+  return owner.substr(0, owner.find_first_of("./"));
+}
 
 const text::Value* value_at(const text::Value& root, std::initializer_list<const char*> keys) {
   const text::Value* at = &root;
@@ -109,12 +111,23 @@ class UnitFinder {
   }
 
   void find_owned(std::string_view kind) {
-    const std::string owner = std::string(kind) + '/' + subject_.name;
-    for (const PodSpec& pod : inputs_.pods) {
-      if (pod.owner == owner && named(pod.ns, subject_.name)) take_pod(pod, kind, "");
-    }
-    for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
-      if (spec.owner == owner && named(spec.ns, subject_.name)) take_queued(spec, kind);
+    // Kubernetes' own first: of another group where there is none.
+    const std::string own = std::string(kind) + '/' + subject_.name;
+    const std::size_t before = units_.size();
+    for (const bool any_group : {false, true}) {
+      const auto is = [&](const std::string& ns, const std::string& owner) {
+        const bool same = any_group
+                              ? owner_kind(owner) == kind && owner_name(owner) == subject_.name
+                              : owner == own;
+        return same && named(ns, subject_.name);
+      };
+      for (const PodSpec& pod : inputs_.pods) {
+        if (is(pod.ns, pod.owner)) take_pod(pod, kind, "");
+      }
+      for (const model::WorkloadSpec& spec : inputs_.queues.workloads) {
+        if (is(spec.ns, spec.owner)) take_queued(spec, kind);
+      }
+      if (units_.size() > before) return;
     }
   }
 
@@ -319,7 +332,7 @@ class UnitFinder {
     const std::string owner = unit.queued != nullptr     ? unit.queued->owner
                               : unit.sample() != nullptr ? unit.sample()->owner
                                                          : "";
-    const bool job = owner.starts_with("Job/");
+    const bool job = owner_kind(owner) == "Job";
     bool described = false;
     if (job) {
       if (auto raw = source_->find("Job", unit.ns, owner_name(owner))) {

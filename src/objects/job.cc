@@ -113,8 +113,12 @@ std::vector<PodObject> missing_pods(const JobObject& job,
     PodObject pod = job.pod;
     pod.meta.name = pod.spec.name = std::move(name);
     pod.meta.created_ns = pod.spec.created_ns = job.meta.created_ns;
-    pod.meta.owners = {{"Job", job.meta.name, job.meta.uid, true}};
-    pod.spec.owner = "Job/" + job.meta.name;
+    pod.meta.owners = {{.api_version = "batch/v1",
+                        .kind = "Job",
+                        .name = job.meta.name,
+                        .uid = job.meta.uid,
+                        .controller = true}};
+    pod.spec.owner = pod.meta.owners.front().text();
     pod.spec.labels["job-name"] = job.meta.name;
     pod.spec.labels["batch.kubernetes.io/job-name"] = job.meta.name;
     if (job.indexed) pod.spec.labels[std::string(kIndexKey)] = number;

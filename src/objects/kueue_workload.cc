@@ -327,7 +327,7 @@ void read_workload_annotations(const Value& v, W& out, Decoder& d) {
 std::string owner_of(const Meta& meta) {
   const Owner* owner = meta.controller();
   if (owner == nullptr && meta.owners.size() == 1) owner = &meta.owners.front();
-  return owner == nullptr ? "" : owner->kind + '/' + owner->name;
+  return owner == nullptr ? "" : owner->text();
 }
 
 }  // namespace

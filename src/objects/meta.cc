@@ -9,7 +9,7 @@ namespace berth::objects {
 namespace {
 
 constexpr text::Field<Owner> kOwnerFields[] = {
-    text::skip<Owner>("apiVersion"),
+    text::field<&Owner::api_version>("apiVersion"),
     text::skip<Owner>("blockOwnerDeletion"),
     text::field<&Owner::controller>("controller"),
     text::required(text::field<&Owner::kind>("kind")),
@@ -65,6 +65,35 @@ const text::Value& at_annotation(const text::Value& object, std::string_view key
 const std::string* Meta::annotation(std::string_view key) const {
   const auto it = annotations.find(key);
   return it == annotations.end() ? nullptr : &it->second;
+}
+
+std::string_view Owner::group() const {
+  const std::size_t slash = api_version.find('/');
+  return slash == std::string::npos ? "" : std::string_view(api_version).substr(0, slash);
+}
+
+bool Owner::is(std::string_view of_group, std::string_view of_kind) const {
+  return kind == of_kind && (api_version.empty() || group() == of_group);
+}
+
+std::string Owner::text() const {
+  constexpr std::pair<std::string_view, std::string_view> kOfKubernetes[] = {
+      {"", "Pod"},
+      {"batch", "Job"},
+      {"batch", "CronJob"},
+      {"apps", "ReplicaSet"},
+      {"apps", "Deployment"},
+      {"apps", "StatefulSet"},
+      {"apps", "DaemonSet"},
+      {"", "ReplicationController"}};
+  for (const auto& [own, known] : kOfKubernetes) {
+    if (kind == known && !is(own, known)) return kind + '.' + std::string(group()) + '/' + name;
+  }
+  return kind + '/' + name;
+}
+
+bool is_uid_of(const Owner& owner, const Meta& object) {
+  return owner.uid.empty() || object.uid.empty() || owner.uid == object.uid;
 }
 
 const Owner* Meta::controller() const {

@@ -10,8 +10,15 @@
 namespace berth::objects {
 
 struct Owner {
-  std::string kind, name, uid;
+  std::string api_version, kind, name, uid;
   bool controller = false;
+
+  std::string_view group() const;  // "batch" of batch/v1, "" of v1
+  // Of that group; one without an API version is of any.
+  bool is(std::string_view of_group, std::string_view of_kind) const;
+  // "Job/train". A kind that is called as one of Kubernetes' own has its group with it, so that two
+  // of one name are two: "Job.batch.volcano.sh/train".
+  std::string text() const;
   friend bool operator==(const Owner&, const Owner&) = default;
 };
 
@@ -25,6 +32,10 @@ struct Meta {
   const std::string* annotation(std::string_view key) const;
   const Owner* controller() const;  // the owner that controls it, or nullptr
 };
+
+// Whether the owner's UID is the object's, where both have one: others of that name came before it
+// or will come after it.
+bool is_uid_of(const Owner& owner, const Meta& object);
 
 void decode(const text::Value& v, Meta& out, text::Decoder& d);
 

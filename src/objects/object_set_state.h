@@ -251,7 +251,7 @@ struct ObjectSet::State {
   void owners_of_workload(const Found<WorkloadObject>& found, int by) {
     const WorkloadObject& object = found.object;
     for (const Owner& owner : object.meta.owners) {
-      const std::string key = qualified(object.spec.ns, owner.kind + '/' + owner.name);
+      const std::string key = qualified(object.spec.ns, owner.text());
       int& count = workload_owners[key];
       count += by;
       if (count <= 0) workload_owners.erase(key);
@@ -447,7 +447,7 @@ struct ObjectSet::State {
   // nothing, and its object goes the way of its pod.
   bool left_for_good(const WorkloadObject& workload) const {
     const std::vector<Owner>& owners = workload.meta.owners;
-    if (workload.spec.evicted.empty() || owners.size() != 1 || owners.front().kind != "Pod") {
+    if (workload.spec.evicted.empty() || owners.size() != 1 || !owners.front().is("", "Pod")) {
       return false;
     }
     const auto pod = pods.find(qualified(workload.spec.ns, owners.front().name));

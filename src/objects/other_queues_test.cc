@@ -411,7 +411,7 @@ TEST(VolcanoJobs, PodsAndGang) {
   EXPECT_EQ(in.gangs[0].queue, "q");
   EXPECT_EQ(in.gangs[0].subgroups.at(1).min_member, 1);
   EXPECT_EQ(in.pods[0].gang, "j");
-  EXPECT_EQ(in.pods[0].owner, "Job/j");
+  EXPECT_EQ(in.pods[0].owner, "Job.batch.volcano.sh/j");
   EXPECT_EQ(in.counts.job_pods, 3u);
   EXPECT_EQ(read_clean(volcano_job(kTasks)).gangs.at(0).min_member, 3) << "all by default";
   EXPECT_TRUE(read_clean(volcano_job(kTasks, "state: {phase: Completed}")).pods.empty());
@@ -432,6 +432,27 @@ TEST(VolcanoJobs, ExistingPods) {
   ASSERT_EQ(in.gangs.size(), 1u);
   EXPECT_EQ(in.gangs[0].name, "j-uid");
   for (const auto& pod : in.pods) EXPECT_EQ(pod.gang, "j-uid") << pod.name;
+}
+
+// A Job of Kubernetes of the same name has its own pods, and neither is of one that was before it.
+TEST(VolcanoJobs, AreNotTheJobsOfKubernetes) {
+  const auto pod = [](const std::string& name, const std::string& api, const std::string& uid) {
+    return "---\n{apiVersion: v1, kind: Pod, metadata: {name: " + name +
+           ", namespace: ml, ownerReferences: [{apiVersion: " + api +
+           ", kind: Job, name: j, controller: true, uid: " + uid +
+           "}]}, spec: {nodeName: n1, containers: [{name: c}]}}\n";
+  };
+  const Inputs in = read_clean(
+      gpu_node("n1", 8) + volcano_job(kTasks) +
+      "---\n{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: ml, uid: u2, "
+      "annotations: {}}, spec: {parallelism: 2, template: {spec: {restartPolicy: Never, "
+      "containers: "
+      "[{name: c}]}}}}\n" +
+      pod("j-ps-0", "batch.volcano.sh/v1alpha1", "v") + pod("j-old", "batch/v1", "u1"));
+  std::map<std::string, int> owners;
+  for (const auto& each : in.pods) owners[each.owner + ' ' + each.gang]++;
+  EXPECT_EQ(owners, (std::map<std::string, int>{{"Job/j ", 3}, {"Job.batch.volcano.sh/j j", 3}}))
+      << "two to come and the one that is left of the Job before";
 }
 
 TEST(VolcanoJobs, WaitInTheirQueue) {

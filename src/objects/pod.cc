@@ -36,9 +36,9 @@ constexpr text::Field<PodTop> kTemplateFields[] = {
     text::required(text::field<&PodTop::spec>("spec")),
 };
 
-bool service_owner(std::string_view kind) {
-  return kind == "ReplicaSet" || kind == "StatefulSet" || kind == "Deployment" ||
-         kind == "ReplicationController";
+bool service_owner(const Owner& owner) {
+  return owner.is("apps", "ReplicaSet") || owner.is("apps", "StatefulSet") ||
+         owner.is("apps", "Deployment") || owner.is("", "ReplicationController");
 }
 
 void take_ports(const Value& v, const RawPodSpec& raw, const Container& c, model::PodSpec& out,
@@ -101,8 +101,8 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   spec.started_ns = top.started_ns;
   spec.terminating = out.meta.deleted;
   if (const Owner* owner = out.meta.controller()) {
-    spec.owner = owner->kind + '/' + owner->name;
-    spec.service = service_owner(owner->kind);
+    spec.owner = owner->text();
+    spec.service = service_owner(*owner);
   }
   spec.node_name = std::move(raw.node_name);
   spec.node_selector = std::move(raw.node_selector);

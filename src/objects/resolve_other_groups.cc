@@ -14,6 +14,8 @@ using model::PodSetSpec;
 using model::PodSpec;
 using model::TopologyAsk;
 
+constexpr std::string_view kVolcanoJobs = "batch.volcano.sh";  // the group of its Jobs
+
 // What a group lacks of its minimum, or "".
 std::string lacking(const GangSpec& gang, const std::vector<PodSpec*>& pods) {
   const auto text = [](const std::string& what, std::size_t has, int wants) {
@@ -484,8 +486,12 @@ void Resolver::expand_task(const Found<VolcanoJob>& job, std::size_t at, const s
   const std::string path = "spec.tasks[" + std::to_string(at) + "].template.";
   pod.member.group = gang;
   pod.member.subgroup = task.name;
-  pod.meta.owners = {{"Job", job.object.meta.name, job.object.meta.uid, true}};
-  pod.spec.owner = "Job/" + job.object.meta.name;
+  pod.meta.owners = {{.api_version = "batch.volcano.sh/v1alpha1",
+                      .kind = "Job",
+                      .name = job.object.meta.name,
+                      .uid = job.object.meta.uid,
+                      .controller = true}};
+  pod.spec.owner = pod.meta.owners.front().text();
   pod.spec.created_ns = job.object.meta.created_ns;
   pod.spec.labels["volcano.sh/job-name"] = job.object.meta.name;
   pod.spec.labels["volcano.sh/task-spec"] = task.name;
@@ -513,7 +519,7 @@ void Resolver::volcano_jobs() {
   for (Found<PodObject>& pod : in_.pods) {
     names[pod.object.meta.ns].insert(pod.object.meta.name);
     const Owner* owner = pod.object.meta.controller();
-    if (owner == nullptr || owner->kind != "Job") continue;
+    if (owner == nullptr || !owner->is(kVolcanoJobs, "Job")) continue;
     owned[qualified(pod.object.meta.ns, owner->name)].push_back(&pod.object);
   }
   for (const PodSpec& pod : out_.pods) names[pod.ns].insert(pod.name);  // of other Jobs
@@ -521,7 +527,7 @@ void Resolver::volcano_jobs() {
   for (const Found<GroupObject>& group : in_.groups) {
     const Meta& meta = group.object.meta;
     for (const Owner& owner : meta.owners) {
-      if (owner.kind == "Job") groups.emplace(qualified(meta.ns, owner.name), meta.name);
+      if (owner.is(kVolcanoJobs, "Job")) groups.emplace(qualified(meta.ns, owner.name), meta.name);
     }
   }
   for (const Found<VolcanoJob>& job : in_.volcano_jobs) {
@@ -538,6 +544,9 @@ void Resolver::volcano_jobs() {
     }
     const std::string key = qualified(object.meta.ns, object.meta.name);
     const auto group = groups.find(key);
+    std::erase_if(owned[key], [&](const PodObject* pod) {
+      return !is_uid_of(*pod->meta.controller(), object.meta);
+    });
     const std::string gang =
         volcano_gang(job, group == groups.end() ? "" : group->second, owned[key]);
     for (std::size_t i = 0; !gang.empty() && i < object.tasks.size(); ++i) {

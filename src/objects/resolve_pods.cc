@@ -259,12 +259,15 @@ void Resolver::jobs() {
   for (Found<PodObject>& pod : in_.pods) {
     names[pod.object.meta.ns].insert(pod.object.meta.name);
     const Owner* owner = pod.object.meta.controller();
-    if (owner == nullptr || owner->kind != "Job") continue;
+    if (owner == nullptr || !owner->is("batch", "Job")) continue;
     owned[qualified(pod.object.meta.ns, owner->name)].push_back(&pod.object);
   }
   for (Found<JobObject>& job : in_.jobs) {
-    expand(job, owned[qualified(job.object.meta.ns, job.object.meta.name)],
-           names[job.object.meta.ns]);
+    std::vector<PodObject*>& pods = owned[qualified(job.object.meta.ns, job.object.meta.name)];
+    std::erase_if(pods, [&](const PodObject* pod) {
+      return !is_uid_of(*pod->meta.controller(), job.object.meta);
+    });
+    expand(job, pods, names[job.object.meta.ns]);
     // Names made for one Job are taken for the next ("a-1" with index 0, "a" with index 10).
     NameSet& taken = names[job.object.meta.ns];
     for (auto it = out_.pods.rbegin(); it != out_.pods.rend(); ++it) {

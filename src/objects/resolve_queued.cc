@@ -108,7 +108,7 @@ std::optional<std::string> Resolver::queue_of(const JobObject& job) const {
 bool Resolver::made_by_admitted(const JobObject& job) const {
   const Owner* owner = job.meta.controller();
   if (owner == nullptr) return false;
-  const auto owned = workloads_of_.find(qualified(job.meta.ns, owner->kind + '/' + owner->name));
+  const auto owned = workloads_of_.find(qualified(job.meta.ns, owner->text()));
   return owned != workloads_of_.end() &&
          std::any_of(owned->second.begin(), owned->second.end(),
                      [this](std::size_t at) { return out_.queues.workloads[at].admitted; });
@@ -433,7 +433,7 @@ void Resolver::drop_pod(const Found<PodObject>& found, const BadMark& bad) {
 std::string Resolver::default_queue(const Meta& meta) const {
   if (options_.live) return "";
   const Owner* owner = meta.controller();
-  const bool alone = owner == nullptr || owner->kind == "ReplicaSet";
+  const bool alone = owner == nullptr || owner->is("apps", "ReplicaSet");
   const bool waits = kueue_decides_ && default_pods_ && alone &&
                      default_queues_.contains(meta.ns) && managed(meta.ns);
   return waits ? "default" : "";
@@ -609,8 +609,7 @@ void Resolver::attach_pods() {
     const Meta& meta = job.object.meta;
     const Owner* owner = meta.controller();
     if (owner == nullptr || !made_by_admitted(job.object)) continue;
-    makers.emplace(qualified(meta.ns, "Job/" + meta.name),
-                   qualified(meta.ns, owner->kind + '/' + owner->name));
+    makers.emplace(qualified(meta.ns, "Job/" + meta.name), qualified(meta.ns, owner->text()));
   }
   std::vector<model::PodSpec*> strays;  // run, and no workload says that they are its own
   for (const bool bound : {true, false}) {
@@ -668,9 +667,9 @@ void Resolver::queued_pods() {
     if (queue.empty()) queue = default_queue(meta);
     if (queue.empty()) continue;
     const Owner* owner = meta.controller();
-    const bool owned = workloads_of_.contains(qualified(meta.ns, "Pod/" + meta.name)) ||
-                       (owner != nullptr && workloads_of_.contains(qualified(
-                                                meta.ns, owner->kind + '/' + owner->name)));
+    const bool owned =
+        workloads_of_.contains(qualified(meta.ns, "Pod/" + meta.name)) ||
+        (owner != nullptr && workloads_of_.contains(qualified(meta.ns, owner->text())));
     if (owned || (kueue_decides_ && !managed(meta.ns))) continue;
     const auto at = pod_at_.find(qualified(meta.ns, meta.name));
     model::PodSpec* pod = at == pod_at_.end() ? nullptr : &out_.pods[at->second];

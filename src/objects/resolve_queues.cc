@@ -308,7 +308,7 @@ void Resolver::workloads() {
     }
     std::vector<std::vector<std::size_t>*> owners;
     for (const Owner& owner : found.object.meta.owners) {
-      const std::string key = qualified(spec.ns, owner.kind + '/' + owner.name);
+      const std::string key = qualified(spec.ns, owner.text());
       owners.push_back(&workloads_of_[key]);
     }
     if (spec.finished || !settle_workload(found, spec)) continue;
