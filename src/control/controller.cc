@@ -138,6 +138,7 @@ struct Controller::State {
   void know_members(const objects::Inputs& inputs);
   void carry_out(const model::Decision& decision);
   void tell(const model::Decision& decision);
+  void tell_pod(const std::string& pod, const Notices::Wait& why);
   void note_groups(const model::Decision& decision);
   void undo_partial_gangs(const model::Decision& decision);
   void write_down(const model::Decision& decision);
@@ -180,6 +181,7 @@ struct Controller::State {
   LastDecision last_decision;
   std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
   std::unordered_map<std::string, std::vector<std::string>> queue_members;  // by waiting workload
+  std::vector<std::pair<std::string, std::string>> beyond;                  // objects::Inputs
   std::map<std::string, std::int64_t> partial_since;
   std::set<std::string> dirty_groups;  // ns/name
   // Gangs and workloads of queues that wait: reason and message.
@@ -528,6 +530,7 @@ void Controller::State::cycle() {
 // Pods that stand in a queue as they are: those of a Job that waits are not made yet.
 void Controller::State::know_members(const objects::Inputs& inputs) {
   queue_members.clear();
+  beyond = inputs.beyond;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     if (spec.admitted) continue;
     for (const model::PodSetSpec& set : spec.pod_sets) {
@@ -581,18 +584,26 @@ void Controller::State::note_groups(const model::Decision& decision) {
   group_waits = std::move(now_wait);
 }
 
+void Controller::State::tell_pod(const std::string& pod, const Notices::Wait& why) {
+  const objects::LivePod* live = world.objects().pod(pod);
+  if (live == nullptr || !live->node.empty() || live->terminating) return;
+  if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
+  notices.waits(pod, live->uid, why);
+}
+
 void Controller::State::tell(const model::Decision& decision) {
   waiting = 0;
   note_groups(decision);
+  for (const auto& [pod, why] : beyond) {
+    tell_pod(pod, {true, model::name(model::Reason::kWaitingForQuota), why});
+  }
   for (const model::Outcome& o : decision.outcomes) {
     if (o.verdict == model::Verdict::kPlaced) continue;
     waiting += static_cast<std::size_t>(std::max(0, o.pods - o.placed));
-    const std::string_view reason = model::name(o.reason);
+    // Where nodes lack, autoscalers may help, whatever it waits in.
+    const bool queued = o.queued && !model::is_of_nodes(o.reason);
     const auto one = [&](const std::string& pod) {
-      const objects::LivePod* live = world.objects().pod(pod);
-      if (live == nullptr || !live->node.empty() || live->terminating) return;
-      if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
-      notices.waits(pod, live->uid, {o.queued, reason, o.message});
+      tell_pod(pod, {queued, model::name(o.reason), o.message});
     };
     if (o.queued) {
       if (const auto known = queue_members.find(o.workload); known != queue_members.end()) {

@@ -44,12 +44,14 @@ void Notices::waits(const std::string& pod, const std::string& uid, const Wait& 
   const std::int64_t now = loop_.monotonic().ticks_ns();
   const std::size_t words = std::hash<std::string>()(why.message);
   const auto it = told_.find(pod);
-  if (it != told_.end() && it->second.uid == uid && it->second.reason == why.reason) {
+  if (it != told_.end() && it->second.uid == uid && it->second.reason == why.reason &&
+      it->second.queued == why.queued) {
     if (it->second.message == words || now - it->second.at < kSameReason) return;
   }
   if (told_.size() >= kMostTold || !conditions_.take(now, writer_.answer_ns())) return;
-  told_.insert_or_assign(pod, Told{uid, std::string(why.reason), words, now});
-  const std::string said = std::string(why.reason) + ": " + why.message;
+  told_.insert_or_assign(pod, Told{uid, std::string(why.reason), why.queued, words, now});
+  std::string said(why.reason);
+  if (!why.message.empty()) said += ": " + why.message;
   std::string body =
       pod_condition_patch("PodScheduled", "False", why.queued ? "WaitsInQueue" : "Unschedulable",
                           said, loop_.wall().now_ns());

@@ -39,6 +39,7 @@ class Notices {
  private:
   struct Told {
     std::string uid, reason;
+    bool queued = false;
     std::size_t message = 0;  // its hash
     std::int64_t at = 0;
   };

@@ -147,7 +147,8 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
       notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Warning",
                      model::name(s.outcome->reason), "Admitting", s.outcome->message);
     }
-    if (s.job) keep_job(s);
+    const bool slice_to_come = !spec.replaces.empty() && !spec.admission;
+    if (s.job && !slice_to_come) keep_job(s);
   }
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
   keep_queues(inputs, decision);
@@ -198,7 +199,12 @@ void QueueKeeper::make_object(const model::WorkloadSpec& spec) {
   const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
   const Value* pod_template = inside(job->root(), {"spec", "template"});
   if (pod_template == nullptr) return;
-  const std::string name = workload_name("Job", job->key.name, job->uid);
+  // A larger slice of an elastic Job stands beside the one that it takes the place of.
+  const std::string of = spec.replaces.empty()
+                             ? job->uid
+                             : fmt::format("{}|{}|{}", job->uid, spec.replaces,
+                                           number_at(job->root(), {"metadata", "generation"}));
+  const std::string name = workload_name("Job", job->key.name, of);
   const std::string key = "make|" + spec.ns + '/' + name;
   const auto wait = not_before_.find(key);
   if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
@@ -504,6 +510,7 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
     status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
     return write_status(s.object->key, status.patch(), {});
   }
+  if (s.spec.keeps) return give_back_rest(s, status);
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
     start(status, inputs_->queues.config.wait_for_pods_ready);
@@ -542,6 +549,17 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
     status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
   }
   if (status.changed()) write_status(s.object->key, status.patch(), {});
+}
+
+// Its Job shrank. Where its pods are is said by domains: with those it keeps what it has.
+void QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
+  const model::AdmissionSpec& held = *s.spec.admission;
+  model::PodSetAdmission set = held.pod_sets.front();
+  if (set.topology || set.count <= 0) return;
+  for (auto& [resource, amount] : set.usage) amount = amount / set.count * *s.spec.keeps;
+  set.count = *s.spec.keeps;
+  status.admit({.workload = s.name, .queue = held.queue, .pod_sets = {std::move(set)}});
+  write_status(s.object->key, status.patch(), {});
 }
 
 void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
@@ -646,9 +664,7 @@ void QueueKeeper::keep_job(Subject& s) {
   const Value* original = sets->items()[0].find("template");
   if (original == nullptr) return;
   const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
-  patch_job(s,
-            job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec.name,
-                            s.spec.admission->queue, s.spec.queue),
+  patch_job(s, job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec),
             "Started", "Admitted by clusterQueue " + s.spec.admission->queue);
 }
 

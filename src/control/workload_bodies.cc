@@ -194,6 +194,12 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
     out.field("kueue.x-k8s.io/job-uid", owners.front().uid);
     out.end_object();
   }
+  if (!spec.replaces.empty()) {
+    out.key("annotations");
+    out.begin_object();
+    out.field("kueue.x-k8s.io/workload-slice-replacement-for", spec.replaces);
+    out.end_object();
+  }
   out.key("ownerReferences");
   out.begin_array();
   for (const WorkloadOwner& owner : owners) {
@@ -522,8 +528,9 @@ std::string WorkloadStatus::patch() const {
 std::string job_start_patch(const Value& job, const Value& original,
                             const model::PodSetAdmission& admitted,
                             const std::vector<const model::FlavorSpec*>& flavors,
-                            const std::string& workload, const std::string& cluster_queue,
-                            const std::string& local_queue) {
+                            const model::WorkloadSpec& workload) {
+  const std::string& cluster_queue = workload.admission->queue;
+  const std::string& local_queue = workload.queue;
   const Value* spec = job.find("spec");
   std::map<std::string, std::string> selector;
   const Value* first = child(child(&original, "spec"), "nodeSelector");
@@ -540,7 +547,11 @@ std::string job_start_patch(const Value& job, const Value& original,
   out.field("suspend", false);
   const Value* parallelism = child(spec, "parallelism");
   const std::int64_t now = parallelism == nullptr ? 1 : parallelism->as_int64().value_or(1);
-  if (now > admitted.count && admitted.count > 0) out.field("parallelism", admitted.count);
+  // One that may run with fewer pods has had its number lowered by an earlier start.
+  const bool fewer = !workload.pod_sets.empty() && workload.pod_sets.front().min_count.has_value();
+  if (admitted.count > 0 && (now > admitted.count || (fewer && now != admitted.count))) {
+    out.field("parallelism", admitted.count);
+  }
   out.key("template");
   out.begin_object();
   out.key("metadata");
@@ -553,7 +564,7 @@ std::string job_start_patch(const Value& job, const Value& original,
   out.end_object();
   out.key("annotations");
   out.begin_object();
-  out.field("kueue.x-k8s.io/workload", workload);
+  out.field("kueue.x-k8s.io/workload", workload.name);
   out.end_object();
   out.end_object();
   out.key("spec");

@@ -101,8 +101,7 @@ bool deactivates(const model::Eviction& eviction);
 std::string job_start_patch(const text::Value& job, const text::Value& original,
                             const model::PodSetAdmission& admitted,
                             const std::vector<const model::FlavorSpec*>& flavors,
-                            const std::string& workload, const std::string& cluster_queue,
-                            const std::string& local_queue);
+                            const model::WorkloadSpec& workload);
 
 // Lets a gated pod go to the flavors it was admitted to, as a strategic merge patch.
 std::string pod_start_patch(const model::PodSetAdmission& admitted,

@@ -100,6 +100,12 @@ enum class Reason : std::uint8_t {
 
 std::string_view name(Reason reason);  // "Fragmented": stable, machine-readable
 Reason reason_of(Constraint constraint);
+// Nodes lack what is asked for: other or more of them would help.
+constexpr bool is_of_nodes(Reason reason) {
+  return (reason > Reason::kNone && reason < Reason::kGangIncomplete) ||
+         reason == Reason::kGangDoesNotFit || reason == Reason::kTopologyDomainTooSmall ||
+         reason == Reason::kTopologyPlacementFailed;
+}
 
 enum class Verdict : std::uint8_t { kPlaced, kWait, kNever, kPartial };
 std::string_view name(Verdict verdict);

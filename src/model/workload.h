@@ -128,6 +128,9 @@ struct WorkloadSpec {
   std::map<std::string, CheckState> checks;
   int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
+  // Of the pods of its one set that it holds quota for: its Job shrank, the rest is to be given
+  // back.
+  std::optional<int> keeps = {};
   std::vector<std::string> unhealthy_nodes;
   std::optional<Loss> loss = {};  // what it ran on is lost: it has to start over
   // Where pods of a holder that are not bound yet are to run (annotation berth.dev/seats).

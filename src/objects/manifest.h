@@ -91,6 +91,8 @@ struct Inputs {
   std::vector<model::GangSpec> gangs;
   std::vector<model::BudgetSpec> budgets;
   model::QueueInputs queues;
+  // Pods ("ns/name") that wait although their workload is admitted, and why.
+  std::vector<std::pair<std::string, std::string>> beyond;
   std::vector<Note> ignored, warnings, invalid;
   std::vector<Note> notes;  // nothing wrong, worth knowing: suspended Jobs
   Counts counts;

@@ -31,6 +31,12 @@ void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& 
   });
   const int kept = std::max(object.parallel(), static_cast<int>(on_nodes));
   if (kept < held) {
+    // In a cluster that lives its status says so first: it would grow into what others have by
+    // then.
+    if (options_.live) {
+      holder->keeps = kept;
+      return;
+    }
     holder->pod_sets.front().count = kept;
     in_.notes.add(Gathered::note(job.origin, job.shown, "spec.parallelism",
                                  "the Job shrank: its Workload holds quota for " +

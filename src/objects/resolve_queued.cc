@@ -15,6 +15,9 @@ constexpr std::string_view kRoleHash = "kueue.x-k8s.io/role-hash";
 constexpr std::string_view kMinParallelism = "kueue.x-k8s.io/job-min-parallelism";
 constexpr std::string_view kMaxExecution = "kueue.x-k8s.io/max-exec-time-seconds";
 constexpr std::int64_t kMostSeconds = 2'147'483'647;
+// What each pod may have of CPU (milli) and memory beyond what its workload was let in with.
+constexpr std::int64_t kSidecarCpu = 500;
+constexpr std::int64_t kSidecarBytes = 1LL << 30;
 
 // The pod set of a pod's role, made where there is none yet; null when there are too many.
 model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
@@ -166,9 +169,7 @@ void Resolver::ask_as_now(const JobObject& job, const std::vector<std::size_t>& 
   if (workload.admission || workload.pod_sets.size() != 1) return;
   model::PodSetSpec& set = workload.pod_sets.front();
   const model::Amounts now = quota_requests(job.pod.spec, out_.queues.config);
-  for (const auto& [resource, amount] : now) {
-    if (resource.find('/') != std::string::npos) set.requests[resource] = amount;
-  }
+  for (const auto& [resource, amount] : now) set.requests[resource] = amount;
   model::PodSpec pod = *set.pod;
   pod.gpu = job.pod.spec.gpu;
   set.pod = std::make_shared<const model::PodSpec>(std::move(pod));
@@ -262,11 +263,26 @@ void Resolver::hold(model::PodSpec& pod) {
   if (kueue_gated_.contains(qualified(pod.ns, pod.name))) pod.gated = false;
 }
 
+namespace {
+
+// What each pod of the set may have: of a holder what its status says, whatever its spec does.
+std::int64_t share_of(const model::PodSetSpec& set, const model::PodSetAdmission* admitted,
+                      const std::string& resource) {
+  const model::Amounts& from = admitted == nullptr ? set.requests : admitted->usage;
+  const auto known = from.find(resource);
+  if (known == from.end()) return 0;
+  if (admitted == nullptr) return known->second;
+  return admitted->count > 0 ? known->second / admitted->count : 0;
+}
+
+}  // namespace
+
 // Whether the pod asks for no more of what a queue counts by devices than the pods that the set is
 // made of, or was admitted for. Other resources may differ: sidecars and defaults come later.
 bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                             const std::optional<model::AdmissionSpec>& admission) const {
-  const model::PodSetAdmission* admitted = nullptr;
+  const model::PodSetAdmission none;
+  const model::PodSetAdmission* admitted = admission ? &none : nullptr;
   if (admission) {
     for (const model::PodSetAdmission& a : admission->pod_sets) {
       if (a.name == set.name) admitted = &a;
@@ -274,14 +290,58 @@ bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& 
   }
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
     if (resource.find('/') == std::string::npos) continue;
-    const auto asked = set.requests.find(resource);
-    std::int64_t most = asked == set.requests.end() ? 0 : asked->second;
-    if (admitted != nullptr && admitted->count > 0) {
-      const auto used = admitted->usage.find(resource);
-      if (used != admitted->usage.end()) most = used->second / admitted->count;
-    }
-    if (amount > most) return false;
+    if (amount > share_of(set, admitted, resource)) return false;
   }
+  return true;
+}
+
+// What its queue has left of the flavor that the pod's workload was let in with.
+std::int64_t& Resolver::left_in_queue(const std::string& queue, const std::string& flavor,
+                                      const std::string& resource) {
+  if (left_.empty()) {
+    for (const model::QueueSpec& each : out_.queues.queues) {
+      for (const model::ResourceGroup& group : each.groups) {
+        for (const auto& quotas : group.flavors) {
+          for (const auto& quota : quotas.resources) {
+            left_[{each.name, quotas.flavor, quota.resource}] = quota.nominal;
+          }
+        }
+      }
+    }
+    for (const model::WorkloadSpec& holder : out_.queues.workloads) {
+      if (!holder.admission) continue;
+      for (const model::PodSetAdmission& set : holder.admission->pod_sets) {
+        for (const auto& [name, amount] : set.usage) {
+          const auto used = set.flavors.find(name);
+          if (used == set.flavors.end()) continue;
+          std::int64_t& rest = left_[{holder.admission->queue, used->second, name}];
+          if (__builtin_sub_overflow(rest, amount, &rest)) rest = -kMaxAmount;
+        }
+      }
+    }
+  }
+  return left_[{queue, flavor, resource}];
+}
+
+// CPU and memory that came on top since it was let in, by sidecars and defaults. More than a little
+// of it needs room in the queue, which it then has.
+bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
+                         const model::PodSetSpec& set) {
+  if (!options_.live) return true;
+  const auto held = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
+                                 [&](const auto& each) { return each.name == set.name; });
+  if (held == admission.pod_sets.end()) return true;
+  std::vector<std::pair<std::int64_t*, std::int64_t>> more;
+  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
+    const auto flavor = held->flavors.find(resource);
+    if (flavor == held->flavors.end() || resource.find('/') != std::string::npos) continue;
+    const std::int64_t beyond = amount - share_of(set, &*held, resource);
+    if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
+    std::int64_t& left = left_in_queue(admission.queue, flavor->second, resource);
+    if (left < beyond) return false;
+    more.emplace_back(&left, beyond);
+  }
+  for (const auto& [left, amount] : more) *left -= amount;
   return true;
 }
 
@@ -344,11 +404,14 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
       if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
     }
     int& taken = taken_[{at, i}];
-    const bool fits = !elsewhere && taken < count && asks_no_more(pod, set, workload.admission);
+    const auto done = workload.reclaimable.find(set.name);
+    if (options_.live && done != workload.reclaimable.end()) count -= done->second;
+    const bool fits = !elsewhere && taken < count && asks_no_more(pod, set, workload.admission) &&
+                      (bound || rest_fits(pod, *workload.admission, set));
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
     if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken;
     if (fits) counted_.insert(qualified(pod.ns, pod.name));
-    if (fits && bound) count_actual(pod, at, i);
+    if (fits) count_actual(pod, at, i);
     return &set;
   }
   const bool somewhere = bound && !workload.pod_sets.empty();
@@ -389,6 +452,11 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
   const model::WorkloadSpec& workload = out_.queues.workloads[at];
   if (set != nullptr) set->pods.push_back(name);
   if (bound) return;
+  if (set == nullptr && workload.admitted) {
+    out_.beyond.emplace_back(name, "its workload " + workload.name +
+                                       " was let in without it: this pod is one more, or asks for "
+                                       "more than was asked for");
+  }
   if (set == nullptr || !workload.admission || !workload.admitted) return hold(pod);
   let_in_.insert(name);
   if (kueue_gated_.contains(name)) pod.gated = false;

@@ -276,6 +276,22 @@ void Resolver::mend_admission(model::WorkloadSpec& spec) const {
   }
 }
 
+// Whatever the spec says now, of a holder there are as many pods as its status says. Those that are
+// done are first of all the ones that it was let in without.
+void Resolver::count_as_admitted(model::WorkloadSpec& spec) {
+  for (model::PodSetSpec& set : spec.pod_sets) {
+    for (const model::PodSetAdmission& held : spec.admission->pod_sets) {
+      if (held.name != set.name) continue;
+      const auto done = spec.reclaimable.find(set.name);
+      if (done != spec.reclaimable.end()) {
+        done->second =
+            std::clamp(done->second - std::max(0, set.count - held.count), 0, held.count);
+      }
+      set.count = held.count;
+    }
+  }
+}
+
 // A slice takes the place of one of the same owner: of anything else it would only free the quota.
 void Resolver::check_slices() {
   std::map<std::string, const model::WorkloadSpec*, std::less<>> by_name;
@@ -325,6 +341,7 @@ void Resolver::workloads() {
     if (!spec.admission) waiting += pods;
     settle_templates(found, spec);
     if (!found.object.read && spec.admission) mend_admission(spec);
+    if (options_.live && spec.admission) count_as_admitted(spec);
     const std::size_t at = add_workload(std::move(spec));
     for (auto* owned : owners) owned->push_back(at);
     for (const Owner& owner : found.object.meta.owners) {

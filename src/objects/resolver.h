@@ -4,6 +4,7 @@
 #include <map>
 #include <set>
 #include <string>
+#include <tuple>
 #include <vector>
 
 #include "objects/gathered.h"
@@ -90,6 +91,11 @@ class Resolver {
   bool waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing);
   void queue_job(Found<JobObject>& job, const std::string& queue, const std::string& replaces = {});
   void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
+  std::int64_t& left_in_queue(const std::string& queue, const std::string& flavor,
+                              const std::string& resource);
+  bool rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
+                 const model::PodSetSpec& set);
+  static void count_as_admitted(model::WorkloadSpec& spec);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                     const std::optional<model::AdmissionSpec>& admission) const;
   const model::NodeSpec* node_known(const std::string& name) const;  // null: it is not there
@@ -208,8 +214,9 @@ class Resolver {
   NameSet let_in_;               // pods whose workload holds quota
   // By namespace and LocalQueue, of Kueue's own: its ClusterQueue.
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> own_locals_;
-  std::map<std::string, std::size_t, std::less<>> holder_at_;      // by ns/name; for attach_started
-  std::map<std::size_t, NameSet> owner_uids_;                      // by workload; none: not known
+  std::map<std::string, std::size_t, std::less<>> holder_at_;  // by ns/name; for attach_started
+  std::map<std::size_t, NameSet> owner_uids_;                  // by workload; none: not known
+  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> left_;
   std::map<std::string, std::size_t, std::less<>> group_holders_;  // by ns/group: who has quota
   std::map<std::string, int, std::less<>> classless_;  // by ns/name of workloads: their number
   NameSet counted_;       // pods that run within what their workload holds

@@ -1,0 +1,180 @@
+// What a workload was let in for is what its status says: pods, devices, CPU and memory. Jobs and
+// Workloads that are changed later get no more, and no less.
+#include <fmt/format.h>
+
+#include "controller/tenant_rig.h"
+
+namespace berth::control_test {
+namespace {
+
+class AdmittedRig : public TenantRig {
+ public:
+  void shape(const std::string& name, int parallelism) {
+    world.merge(job_path("evil", name),
+                fmt::format(R"({{"spec":{{"parallelism":{}}}}})", parallelism));
+  }
+  std::string elastic() const {
+    return ", labels: {kueue.x-k8s.io/queue-name: lq}, annotations: {kueue.x-k8s.io/elastic-job: "
+           "'true'}";
+  }
+  // The pods that the Workload of a Job was let in with; 0: it was not.
+  std::int64_t admitted_of(const std::string& job) {
+    const auto list = get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      const std::string name(w.find("metadata")->find("name")->string());
+      if (!name.starts_with("job-" + job + "-")) continue;
+      const text::Value* status = w.find("status");
+      const text::Value* admission = status == nullptr ? nullptr : status->find("admission");
+      if (admission == nullptr) return 0;
+      const text::Value& set = admission->find("podSetAssignments")->items()[0];
+      return set.find("count")->as_int64().value_or(0);
+    }
+    return 0;
+  }
+  int running(const std::string& ns, const std::string& of = "") {
+    int sum = 0;
+    const auto list = get("/api/v1/namespaces/" + ns + "/pods");
+    for (const text::Value& pod : list.root().find("items")->items()) {
+      if (!pod.find("metadata")->find("name")->string().starts_with(of)) continue;
+      sum += pod.find("status")->find("phase")->string() == "Running" ? 1 : 0;
+    }
+    return sum;
+  }
+};
+
+TEST(AsAdmitted, AnElasticJobThatShrankAsksAgainForWhatItGaveBack) {
+  AdmittedRig rig;
+  for (const char* name : {"e1", "e2", "e3"}) {
+    rig.job("evil", name, 4, 1, rig.elastic());
+    ASSERT_TRUE(rig.until([&] { return rig.running("evil") == 4; })) << name;
+    rig.shape(name, 0);
+    ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 0; })) << name;
+    rig.run(5 * kSecond);
+  }
+  for (const char* name : {"e1", "e2", "e3"}) rig.shape(name, 4);
+  for (int second = 0; second < 20; ++second) {
+    rig.run(kSecond);
+    ASSERT_LE(rig.held("evil"), 4) << second;
+  }
+  EXPECT_EQ(rig.held("evil"), 4) << "and one of them gets it";
+}
+
+TEST(AsAdmitted, AnElasticJobGrowsAndShrinksWhileItRuns) {
+  AdmittedRig rig;
+  rig.job("evil", "e", 1, 1, rig.elastic());
+  ASSERT_TRUE(rig.until([&] { return rig.running("evil") == 1; }));
+  rig.shape("e", 3);
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil") == 3; }, 30 * kSecond));
+  const auto used = [&] {
+    const auto queue = rig.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil");
+    return text::to_json(*queue.root().find("status")->find("flavorsUsage"));
+  };
+  EXPECT_TRUE(rig.until([&] { return used().find(R"("total":"3")") != std::string::npos; }))
+      << used();
+  rig.job("evil", "waits", 3, 1);
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.running("evil"), 3);
+  rig.shape("e", 1);
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil", "waits-") == 3; }, 60 * kSecond));
+  EXPECT_EQ(rig.running("evil", "e-"), 1);
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(AsAdmitted, WhatIsAddedToAWorkloadLaterIsNotLetIn) {
+  AdmittedRig rig;
+  rig.apply("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: evil, name: own}}");
+  const std::string owner = fmt::format(
+      "ownerReferences: [{{apiVersion: v1, kind: ConfigMap, name: own, uid: {}, controller: "
+      "true}}]",
+      rig.get("/api/v1/namespaces/evil/configmaps/own").at("metadata.uid"));
+  rig.apply(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {name: w, namespace: evil, " +
+      owner +
+      "}, spec: {queueName: lq, podSets: [{name: main, count: 8, template: {spec: {schedulerName: "
+      "berth, containers: [{name: c, image: i, resources: {limits: {}}}]}}}]}}");
+  const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/w";
+  ASSERT_TRUE(rig.until([&] { return rig.condition(path, "Admitted") == "True"; }));
+  rig.world.call("PATCH", path,
+                 R"([{"op":"add","path":"/spec/podSets/0/template/spec/containers/0/resources",)"
+                 R"("value":{"limits":{"nvidia.com/gpu":"2"}}}])",
+                 "application/json-patch+json");
+  for (int i = 0; i < 7; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: p{}, namespace: evil, {}}}, spec: "
+        "{{schedulerName: berth, containers: [{{name: c, image: i, resources: {{limits: "
+        "{{nvidia.com/gpu: 2}}}}}}]}}}}",
+        i, owner));
+  }
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 0);
+}
+
+TEST(AsAdmitted, AJobThatIsChangedWhileItWaitsStartsAsItIs) {
+  AdmittedRig rig;
+  rig.job("evil", "first", 4, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.running("evil") == 4; }));
+  rig.job("evil", "second", 2, 1);
+  rig.run(5 * kSecond);
+  rig.shape("second", 4);
+  rig.run(5 * kSecond);
+  rig.remove(rig.job_path("evil", "first") + "?propagationPolicy=Background");
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil", "second-") == 4; }, 30 * kSecond));
+  EXPECT_EQ(rig.admitted_of("second"), 4);
+  rig.job("evil", "third", 2, 1);
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(AsAdmitted, WhoWasLetInWithFewerPodsGetsThemAllTheNextTime) {
+  AdmittedRig rig;
+  rig.job("evil", "j", 6, 1,
+          ", labels: {kueue.x-k8s.io/queue-name: lq}, annotations: "
+          "{kueue.x-k8s.io/job-min-parallelism: '2'}");
+  ASSERT_TRUE(rig.until([&] { return rig.running("evil") == 4; }));
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  const std::string path =
+      "/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/" +
+      std::string(list.root().find("items")->items()[0].find("metadata")->find("name")->string());
+  rig.world.merge(path, R"({"spec":{"active":false}})");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 0; }));
+  rig.world.call("PATCH", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
+                 R"([{"op":"replace","path":"/spec/resourceGroups/0/flavors/0/resources/0/)"
+                 R"(nominalQuota","value":6}])",
+                 "application/json-patch+json");
+  rig.world.merge(path, R"({"spec":{"active":true}})");
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil") == 6; }, 30 * kSecond));
+}
+
+// Sidecars may come on top; whole machines may not.
+TEST(AsAdmitted, CpuBeyondWhatWasLetInNeedsRoomInTheQueue) {
+  AdmittedRig rig;
+  rig.world.call(
+      "PATCH", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
+      R"([{"op":"replace","path":"/spec/resourceGroups/0","value":{"coveredResources":)"
+      R"(["nvidia.com/gpu","cpu"],"flavors":[{"name":"f","resources":[)"
+      R"({"name":"nvidia.com/gpu","nominalQuota":4},{"name":"cpu","nominalQuota":4}]}]}}])",
+      "application/json-patch+json");
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {suspend: true, parallelism: 4, managedBy: "
+      "evil.dev/x, template: {spec: {schedulerName: berth, restartPolicy: Never, containers: "
+      "[{name: c, image: i, resources: {requests: {cpu: 1m}}}]}}}}");
+  ASSERT_TRUE(rig.until([&] { return rig.admitted_of("j") == 4; }));
+  rig.run(61 * kSecond);  // places are kept no longer
+  const auto pod = [&](const std::string& name, const std::string& cpu) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil, ownerReferences: "
+        "[{{apiVersion: batch/v1, kind: Job, name: j, uid: {}, controller: true}}]}}, spec: "
+        "{{schedulerName: berth, containers: [{{name: c, image: i, resources: {{requests: {{cpu: "
+        "{}}}}}}}]}}}}",
+        name, rig.get(rig.job_path("evil", "j")).at("metadata.uid"), cpu));
+  };
+  pod("sidecar", "200m");
+  for (int i = 0; i < 3; ++i) pod(fmt::format("large-{}", i), "60");
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.running("evil"), 1) << "and that one is";
+  EXPECT_NE(rig.get("/api/v1/namespaces/evil/pods/sidecar").at("spec.nodeName"), "");
+}
+
+}  // namespace
+}  // namespace berth::control_test
