@@ -717,7 +717,34 @@ void QueueKeeper::keep_pods(Subject& s) {
           });
     }
   }
+  if (!leaves) adopt_pods(s);
   finish_pods(s);
+}
+
+// Those that came for others of their group are its owners too, as the first were: it lasts as long
+// as they do.
+void QueueKeeper::adopt_pods(const Subject& s) {
+  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  if (owners == nullptr || owners->size() == 0 || busy_.contains("status|" + s.name)) return;
+  std::vector<WorkloadOwner> all;
+  std::set<std::string> known;
+  for (const Value& owner : owners->items()) {
+    if (text_at(owner, {"kind"}) != "Pod" || true_at(owner, {"controller"})) return;
+    const std::string uid = text_at(owner, {"uid"});
+    const objects::LivePod* live = world_.objects().pod(s.spec.ns + '/' + text_at(owner, {"name"}));
+    known.insert(uid);
+    if (live != nullptr && live->uid == uid) all.push_back({"v1", "Pod", live->name, uid, false});
+  }
+  bool more = false;
+  for (const model::PodSetSpec& set : s.spec.pod_sets) {
+    for (const std::string& name : set.pods) {
+      const objects::LivePod* live = world_.objects().pod(name);
+      if (live == nullptr || !known.insert(live->uid).second) continue;
+      all.push_back({"v1", "Pod", live->name, live->uid, false});
+      more = true;
+    }
+  }
+  if (more) patch_workload(s.object->key, owners_patch(all));
 }
 
 // Its pods are those that own the object; ended ones are no part of the input any more.
@@ -725,6 +752,9 @@ void QueueKeeper::finish_pods(Subject& s) {
   const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
   if (owners == nullptr || busy_.contains("status|" + s.name)) return;
   int ended = 0, failed = 0;
+  for (const model::PodSetSpec& set : s.spec.pod_sets) {
+    if (!set.pods.empty()) return;  // one runs, or is to
+  }
   for (const Value& owner : owners->items()) {
     if (text_at(owner, {"kind"}) != "Pod") return;
     const objects::LivePod* live = world_.objects().pod(s.spec.ns + '/' + text_at(owner, {"name"}));

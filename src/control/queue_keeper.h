@@ -86,6 +86,7 @@ class QueueKeeper {
   bool all_gone(const Subject& s) const;
   void keep_job(Subject& s);
   void keep_pods(Subject& s);
+  void adopt_pods(const Subject& s);
   void finish_pods(Subject& s);
   void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then,
                     WriteClass kind = WriteClass::kAct);

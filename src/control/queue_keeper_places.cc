@@ -125,7 +125,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       const auto [best, fits] = choose_place(reservation, key, pod.body->object);
       if (best == nullptr) return;
       world_.take_place(name, static_cast<std::size_t>(best - reservation.places.data()), key);
-      if (!fits) return;
+      if (!fits || !world_.may_be_on(key, best->pod.node_name)) return;
       out.emplace_back(key, Assumed{.uid = pod.uid,
                                     .node = best->pod.node_name,
                                     .gang = name,

@@ -176,6 +176,39 @@ std::string workload_name(std::string_view kind, std::string_view name, std::str
   return fmt::format("{}-{:05x}", out, h & 0xfffff);
 }
 
+namespace {
+
+void write_owners(JsonWriter& out, const std::vector<WorkloadOwner>& owners) {
+  out.key("ownerReferences");
+  out.begin_array();
+  for (const WorkloadOwner& owner : owners) {
+    out.begin_object();
+    out.field("apiVersion", owner.version);
+    out.field("kind", owner.kind);
+    out.field("name", owner.name);
+    out.field("uid", owner.uid);
+    if (owner.controller) {
+      out.field("controller", true);
+      out.field("blockOwnerDeletion", true);
+    }
+    out.end_object();
+  }
+  out.end_array();
+}
+
+}  // namespace
+
+std::string owners_patch(const std::vector<WorkloadOwner>& owners) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("metadata");
+  out.begin_object();
+  write_owners(out, owners);
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
+
 std::string workload_body(const model::WorkloadSpec& spec, const std::string& name,
                           const std::vector<WorkloadOwner>& owners,
                           const std::vector<PodSetTemplate>& templates,
@@ -200,21 +233,7 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
     out.field("kueue.x-k8s.io/workload-slice-replacement-for", spec.replaces);
     out.end_object();
   }
-  out.key("ownerReferences");
-  out.begin_array();
-  for (const WorkloadOwner& owner : owners) {
-    out.begin_object();
-    out.field("apiVersion", owner.version);
-    out.field("kind", owner.kind);
-    out.field("name", owner.name);
-    out.field("uid", owner.uid);
-    if (owner.controller) {
-      out.field("controller", true);
-      out.field("blockOwnerDeletion", true);
-    }
-    out.end_object();
-  }
-  out.end_array();
+  write_owners(out, owners);
   out.end_object();
   out.key("spec");
   out.begin_object();

@@ -35,6 +35,9 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
                           const std::vector<PodSetTemplate>& templates,
                           const std::string& priority_class);
 
+// Its owners are these, as a merge patch.
+std::string owners_patch(const std::vector<WorkloadOwner>& owners);
+
 // The next status of a Workload, from the one it has.
 class WorkloadStatus {
  public:

@@ -148,6 +148,9 @@ class World {
   void end_reservation(const std::string& workload);
   Reservation* reservation(const std::string& workload);
   const std::map<std::string, Reservation>& reservations() const { return reservations_; }
+  // By the pod's own rules for nodes: labels, taints, models. One that is not known may be
+  // anywhere.
+  bool may_be_on(const std::string& pod, const std::string& node);
   // The pod came for that place of the workload.
   void take_place(const std::string& workload, std::size_t place, const std::string& pod);
 

@@ -112,6 +112,13 @@ void World::take_place(const std::string& workload, std::size_t place, const std
   it->second.places[place].taken_by = pod;
 }
 
+bool World::may_be_on(const std::string& pod, const std::string& node) {
+  const model::ClusterState& state = builder_->state();
+  const auto id = builder_->find_pod(pod);
+  const auto slot = state.inventory().slot(node);
+  return !id || (slot && placer_->rules(state, *state.pod(*id).shape).allowed.test(*slot));
+}
+
 Reservation* World::reservation(const std::string& workload) {
   const auto it = reservations_.find(workload);
   return it == reservations_.end() ? nullptr : &it->second;

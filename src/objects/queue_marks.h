@@ -16,6 +16,7 @@ inline constexpr std::string_view kQueueLabel = "kueue.x-k8s.io/queue-name";
 inline constexpr std::string_view kWorkloadAnnotation = "kueue.x-k8s.io/workload";
 inline constexpr std::string_view kKueueCharge = "kueue/";  // before the ClusterQueue's name
 inline constexpr std::string_view kLocalQueueLabel = "kueue.x-k8s.io/local-queue-name";
+inline constexpr std::string_view kGroupName = "kueue.x-k8s.io/pod-group-name";
 inline constexpr std::string_view kClassLabel = "kueue.x-k8s.io/priority-class";
 inline constexpr std::string_view kPodSetLabel = "kueue.x-k8s.io/podset";
 

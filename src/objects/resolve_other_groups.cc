@@ -338,7 +338,7 @@ void Resolver::queue_alone(PodSpec& pod, const std::string& queue) {
 std::map<std::string, std::vector<PodSpec*>, std::less<>> Resolver::unpaid_members() {
   std::map<std::string, std::vector<PodSpec*>, std::less<>> members;
   for (PodSpec& pod : out_.pods) {
-    const bool kueue_group = pod.labels.contains("kueue.x-k8s.io/pod-group-name");
+    const bool kueue_group = pod.labels.contains(kGroupName);
     if (pod.gang.empty() || pod.queued || kueue_group) continue;
     // A Workload stands for it, and holds quota for this one.
     const std::string name = qualified(pod.ns, pod.name);

@@ -1,6 +1,5 @@
-// Jobs and pods that wait in Kueue's queues: the workloads they make, and who holds their pods.
+// Jobs and pods that wait in Kueue's queues: the workloads they make.
 #include <algorithm>
-#include <numeric>
 
 #include "objects/quota_requests.h"
 #include "objects/resolver.h"
@@ -9,15 +8,11 @@ namespace berth::objects {
 
 namespace {
 
-constexpr std::string_view kGroupName = "kueue.x-k8s.io/pod-group-name";
 constexpr std::string_view kGroupTotal = "kueue.x-k8s.io/pod-group-total-count";
 constexpr std::string_view kRoleHash = "kueue.x-k8s.io/role-hash";
 constexpr std::string_view kMinParallelism = "kueue.x-k8s.io/job-min-parallelism";
 constexpr std::string_view kMaxExecution = "kueue.x-k8s.io/max-exec-time-seconds";
 constexpr std::int64_t kMostSeconds = 2'147'483'647;
-// What each pod may have of CPU (milli) and memory beyond what its workload was let in with.
-constexpr std::int64_t kSidecarCpu = 500;
-constexpr std::int64_t kSidecarBytes = 1LL << 30;
 
 // The pod set of a pod's role, made where there is none yet; null when there are too many.
 model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
@@ -36,22 +31,6 @@ model::PodSetSpec* role_of(const model::PodSpec& pod, const Meta& meta,
   set.topology = ask;
   set.pod = std::make_shared<const model::PodSpec>(as_template(pod));
   return &sets.emplace_back(std::move(set));
-}
-
-// It has quota, and its pods are a group's: those of a Job or of another maker are that one's,
-// whatever group they name.
-bool stands_for_group(const model::WorkloadSpec& workload) {
-  const std::string& owner = workload.owner;
-  const bool of_pods = owner.empty() || owner.starts_with("Pod/") || owner.starts_with("PodGroup/");
-  return of_pods && workload.admission.has_value();
-}
-
-std::vector<std::string> groups_of(const model::PodSpec& pod) {  // ns/group
-  std::vector<std::string> out;
-  if (!pod.gang.empty()) out.push_back(qualified(pod.ns, pod.gang));
-  const auto label = pod.labels.find(std::string(kGroupName));
-  if (label != pod.labels.end()) out.push_back(qualified(pod.ns, label->second));
-  return out;
 }
 
 }  // namespace
@@ -263,205 +242,6 @@ void Resolver::hold(model::PodSpec& pod) {
   if (kueue_gated_.contains(qualified(pod.ns, pod.name))) pod.gated = false;
 }
 
-namespace {
-
-// What each pod of the set may have: of a holder what its status says, whatever its spec does.
-std::int64_t share_of(const model::PodSetSpec& set, const model::PodSetAdmission* admitted,
-                      const std::string& resource) {
-  const model::Amounts& from = admitted == nullptr ? set.requests : admitted->usage;
-  const auto known = from.find(resource);
-  if (known == from.end()) return 0;
-  if (admitted == nullptr) return known->second;
-  return admitted->count > 0 ? known->second / admitted->count : 0;
-}
-
-}  // namespace
-
-// Whether the pod asks for no more of what a queue counts by devices than the pods that the set is
-// made of, or was admitted for. Other resources may differ: sidecars and defaults come later.
-bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
-                            const std::optional<model::AdmissionSpec>& admission) const {
-  const model::PodSetAdmission none;
-  const model::PodSetAdmission* admitted = admission ? &none : nullptr;
-  if (admission) {
-    for (const model::PodSetAdmission& a : admission->pod_sets) {
-      if (a.name == set.name) admitted = &a;
-    }
-  }
-  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    if (resource.find('/') == std::string::npos) continue;
-    if (amount > share_of(set, admitted, resource)) return false;
-  }
-  return true;
-}
-
-// What its queue has left of the flavor that the pod's workload was let in with.
-std::int64_t& Resolver::left_in_queue(const std::string& queue, const std::string& flavor,
-                                      const std::string& resource) {
-  if (left_.empty()) {
-    for (const model::QueueSpec& each : out_.queues.queues) {
-      for (const model::ResourceGroup& group : each.groups) {
-        for (const auto& quotas : group.flavors) {
-          for (const auto& quota : quotas.resources) {
-            left_[{each.name, quotas.flavor, quota.resource}] = quota.nominal;
-          }
-        }
-      }
-    }
-    for (const model::WorkloadSpec& holder : out_.queues.workloads) {
-      if (!holder.admission) continue;
-      for (const model::PodSetAdmission& set : holder.admission->pod_sets) {
-        for (const auto& [name, amount] : set.usage) {
-          const auto used = set.flavors.find(name);
-          if (used == set.flavors.end()) continue;
-          std::int64_t& rest = left_[{holder.admission->queue, used->second, name}];
-          if (__builtin_sub_overflow(rest, amount, &rest)) rest = -kMaxAmount;
-        }
-      }
-    }
-  }
-  return left_[{queue, flavor, resource}];
-}
-
-// CPU and memory that came on top since it was let in, by sidecars and defaults. More than a little
-// of it needs room in the queue, which it then has.
-bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
-                         const model::PodSetSpec& set) {
-  if (!options_.live) return true;
-  const auto held = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
-                                 [&](const auto& each) { return each.name == set.name; });
-  if (held == admission.pod_sets.end()) return true;
-  std::vector<std::pair<std::int64_t*, std::int64_t>> more;
-  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    const auto flavor = held->flavors.find(resource);
-    if (flavor == held->flavors.end() || resource.find('/') != std::string::npos) continue;
-    const std::int64_t beyond = amount - share_of(set, &*held, resource);
-    if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
-    std::int64_t& left = left_in_queue(admission.queue, flavor->second, resource);
-    if (left < beyond) return false;
-    more.emplace_back(&left, beyond);
-  }
-  for (const auto& [left, amount] : more) *left -= amount;
-  return true;
-}
-
-namespace {
-
-bool same_devices(const model::Amounts& a, const model::Amounts& b) {
-  const auto in = [](const model::Amounts& of, const model::Amounts& other) {
-    return std::all_of(of.begin(), of.end(), [&](const auto& entry) {
-      if (entry.second == 0 || entry.first.find('/') == std::string::npos) return true;
-      const auto it = other.find(entry.first);
-      return it != other.end() && it->second == entry.second;
-    });
-  };
-  return in(a, b) && in(b, a);
-}
-
-}  // namespace
-
-const model::NodeSpec* Resolver::node_known(const std::string& name) const {
-  const auto node = std::lower_bound(
-      out_.nodes.begin(), out_.nodes.end(), name,
-      [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
-  return node != out_.nodes.end() && node->name == name ? &*node : nullptr;
-}
-
-// Whether its node is there to end it. On one that is lost a pod may be leaving for ever.
-bool Resolver::node_answers(const std::string& name) const {
-  const model::NodeSpec* node = node_known(name);
-  return node != nullptr && node->ready;
-}
-
-// The set that the pod is of: the one it names, else the only one, else the first with room for it.
-// Null: there is none. Counts the pod. One that runs is of some set in any case; where it is more
-// than its workload holds quota for, it counts by itself (count_leftovers).
-model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at) {
-  model::WorkloadSpec& workload = out_.queues.workloads[at];
-  const auto label = pod.labels.find(kPodSetLabel);
-  const bool names = label != pod.labels.end();
-  const bool bound = !pod.node_name.empty();
-  // What another queue let in is not paid for here.
-  const bool elsewhere =
-      bound && !pod.charged.empty() && workload.admission && pod.charged != kueue_charge(workload);
-  std::vector<std::size_t> order(workload.pod_sets.size());
-  std::iota(order.begin(), order.end(), std::size_t{0});
-  if (!names && order.size() > 1) {  // first those of its own size
-    const model::Amounts asks = quota_requests(pod, out_.queues.config);
-    std::stable_partition(order.begin(), order.end(), [&](std::size_t i) {
-      return same_devices(asks, workload.pod_sets[i].requests);
-    });
-  }
-  for (const std::size_t i : order) {
-    model::PodSetSpec& set = workload.pod_sets[i];
-    if (names && workload.pod_sets.size() > 1 && label->second != set.name) continue;
-    if (!workload.admission) {
-      const bool one = names || workload.pod_sets.size() == 1;
-      return one && (bound || asks_no_more(pod, set, workload.admission)) ? &set : nullptr;
-    }
-    int count = set.count;
-    for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
-      if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
-    }
-    int& taken = taken_[{at, i}];
-    const auto done = workload.reclaimable.find(set.name);
-    if (options_.live && done != workload.reclaimable.end()) count -= done->second;
-    const bool fits = !elsewhere && taken < count && asks_no_more(pod, set, workload.admission) &&
-                      (bound || rest_fits(pod, *workload.admission, set));
-    if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
-    if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken;
-    if (fits) counted_.insert(qualified(pod.ns, pod.name));
-    if (fits) count_actual(pod, at, i);
-    return &set;
-  }
-  const bool somewhere = bound && !workload.pod_sets.empty();
-  return somewhere ? &workload.pod_sets.front() : nullptr;
-}
-
-// CPU and memory may be more than was asked for: sidecars and defaults come later. What its pods
-// have counts then.
-void Resolver::count_actual(const model::PodSpec& pod, std::size_t at, std::size_t set) {
-  if (!options_.live) return;
-  model::Amounts& sum = actual_[{at, set}];
-  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    if (resource.find('/') != std::string::npos) continue;
-    std::int64_t& so_far = sum[resource];
-    if (__builtin_add_overflow(so_far, amount, &so_far)) so_far = kMaxAmount;
-    for (model::PodSetAdmission& held : out_.queues.workloads[at].admission->pod_sets) {
-      if (held.name != out_.queues.workloads[at].pod_sets[set].name) continue;
-      const auto used = held.usage.find(resource);
-      if (used != held.usage.end()) used->second = std::max(used->second, so_far);
-    }
-  }
-}
-
-// Of several workloads (slices of an elastic Job) the one that holds quota has the pods, as many of
-// them as it holds quota for.
-void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& places) {
-  const bool bound = !pod.node_name.empty();
-  if (places.empty()) {
-    if (!bound) hold(pod);
-    return;
-  }
-  const std::size_t at = place_for(places, bound);
-  if (options_.live && stands_for_group(out_.queues.workloads[at])) {
-    for (const std::string& group : groups_of(pod)) group_holders_.emplace(group, at);
-  }
-  model::PodSetSpec* set = take_room(pod, at);
-  const std::string name = qualified(pod.ns, pod.name);
-  const model::WorkloadSpec& workload = out_.queues.workloads[at];
-  if (set != nullptr) set->pods.push_back(name);
-  if (bound) return;
-  if (set == nullptr && workload.admitted) {
-    out_.beyond.emplace_back(name, "its workload " + workload.name +
-                                       " was let in without it: this pod is one more, or asks for "
-                                       "more than was asked for");
-  }
-  if (set == nullptr || !workload.admission || !workload.admitted) return hold(pod);
-  let_in_.insert(name);
-  if (kueue_gated_.contains(name)) pod.gated = false;
-}
-
 // Pods that wait, of namespaces that require a queue, and that no workload of a queue stands for.
 void Resolver::hold_outsiders() {
   if (required_namespaces_.empty() && !out_.queues.config.manage_without_queue) return;
@@ -547,7 +327,14 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
     return m.pod == nullptr || !m.pod->node_name.empty();
   };
   const Found<PodObject>& first = *group.members.front().found;
-  if (std::any_of(group.members.begin(), group.members.end(), started)) {
+  const bool runs = std::any_of(group.members.begin(), group.members.end(), started);
+  if (runs && options_.live) {  // what runs counts by itself, and so does what comes to it
+    for (const PodGroupOf::Member& m : group.members) {
+      if (!started(m)) queue_alone(*m.pod, label_value(m.found->object.meta, kQueueLabel));
+    }
+    return;
+  }
+  if (runs) {
     in_.notes.add(Gathered::note(first.origin, first.shown, "",
                                  "pod group " + quoted(group.name) +
                                      " runs already, and no Workload of the input says what quota "
@@ -612,114 +399,13 @@ void Resolver::queue_pod_group(PodGroupOf& group) {
   add_workload(std::move(spec));
 }
 
-// In a cluster that lives a pod is of the owner that it names by its UID: another one of that name
-// is not the one that was let in.
-std::vector<std::size_t> Resolver::of_owner(const std::vector<std::size_t>& places,
-                                            const std::string& uid) const {
-  if (!options_.live || uid.empty()) return places;
-  std::vector<std::size_t> out;
-  for (const std::size_t at : places) {
-    const auto known = owner_uids_.find(at);
-    if (known == owner_uids_.end() || known->second.contains(uid)) out.push_back(at);
-  }
-  return out;
-}
-
-// A pod that comes for one that is gone, to a group whose Workload holds quota: it has that one's
-// room. False: there is none.
-bool Resolver::take_room_of_group(model::PodSpec& pod, const std::string& group) {
-  const auto holder = group_holders_.find(qualified(pod.ns, group));
-  if (holder == group_holders_.end() || !pod.node_name.empty() || pod.queued) return false;
-  const model::WorkloadSpec& workload = out_.queues.workloads[holder->second];
-  if (!workload.admitted) return false;
-  model::PodSetSpec* set = take_room(pod, holder->second);
-  if (set == nullptr) return false;
-  const std::string name = qualified(pod.ns, pod.name);
-  set->pods.push_back(name);
-  let_in_.insert(name);
-  if (kueue_gated_.contains(name)) pod.gated = false;
-  return true;
-}
-
-// What runs and has no owner that a workload stands for is of the one that it was started by, which
-// its annotation says, where that holds quota.
-void Resolver::attach_started(model::PodSpec& pod, const std::string& workload) {
-  if (holder_at_.empty()) {
-    for (std::size_t at = 0; at < out_.queues.workloads.size(); ++at) {
-      const model::WorkloadSpec& spec = out_.queues.workloads[at];
-      if (spec.admission) holder_at_.emplace(qualified(spec.ns, spec.name), at);
-    }
-  }
-  const auto at = holder_at_.find(qualified(pod.ns, workload));
-  if (at != holder_at_.end()) attach(pod, {at->second});
-}
-
-// Pods to the workloads that stand for them, or for what made the Job that made them. Those that
-// run come first: they have their room already.
-void Resolver::attach_pods() {
-  struct Told {
-    std::string owner_uid, workload;
-  };
-  std::map<std::string, Told, std::less<>> told;  // by pod
-  for (const Found<PodObject>& found : in_.pods) {
-    const Meta& meta = found.object.meta;
-    Told one;
-    if (const Owner* owner = meta.controller()) one.owner_uid = owner->uid;
-    if (const std::string* by = meta.annotation(kWorkloadAnnotation)) one.workload = *by;
-    if (!one.owner_uid.empty() || !one.workload.empty()) {
-      told.emplace(qualified(meta.ns, meta.name), std::move(one));
-    }
-  }
-  for (const auto& local : out_.queues.local_queues)
-    own_locals_[local.ns][local.name] = local.queue;
-  std::map<std::string, std::string, std::less<>> makers;  // of Jobs: ns/Kind/name by ns/Job/name
-  for (const Found<JobObject>& job : in_.jobs) {
-    const Meta& meta = job.object.meta;
-    const Owner* owner = meta.controller();
-    if (owner == nullptr || !made_by_admitted(job.object)) continue;
-    makers.emplace(qualified(meta.ns, "Job/" + meta.name), qualified(meta.ns, owner->text()));
-  }
-  std::vector<model::PodSpec*> strays;  // run, and no workload says that they are its own
-  for (const bool bound : {true, false}) {
-    for (model::PodSpec& pod : out_.pods) {
-      if (bound == pod.node_name.empty()) continue;
-      const auto says = told.find(qualified(pod.ns, pod.name));
-      std::string uid = pod.uid;
-      auto owned = workloads_of_.find(qualified(pod.ns, "Pod/" + pod.name));
-      const std::string owner = qualified(pod.ns, pod.owner);
-      if (owned == workloads_of_.end()) {
-        owned = workloads_of_.find(owner);
-        uid = says == told.end() ? std::string() : says->second.owner_uid;
-      }
-      if (owned == workloads_of_.end()) {
-        const auto maker = makers.find(owner);
-        if (maker != makers.end()) owned = workloads_of_.find(maker->second);
-        uid.clear();
-      }
-      if (owned != workloads_of_.end()) {
-        const std::vector<std::size_t> places = of_owner(owned->second, uid);
-        if (!places.empty() || owned->second.empty()) {
-          attach(pod, places);
-          continue;
-        }
-      }
-      if (!bound || !options_.live) continue;
-      if (says != told.end() && !says->second.workload.empty()) {
-        attach_started(pod, says->second.workload);
-      } else {
-        strays.push_back(&pod);
-      }
-    }
-    for (model::PodSpec* pod : std::exchange(strays, {})) attach_replacement(*pod);
-  }
-}
-
-// What came to a group for a member that was gone, and runs, has the room that it was let into.
-void Resolver::attach_replacement(model::PodSpec& pod) {
-  for (const std::string& group : groups_of(pod)) {
-    const auto holder = group_holders_.find(group);
-    if (holder != group_holders_.end()) return attach(pod, {holder->second});
-  }
+// A Workload was made for it, finished or not; in a cluster that lives not for one of that name
+// that was before it.
+bool Resolver::has_workload(const std::string& owner, const std::string& uid) const {
+  if (!workloads_of_.contains(owner)) return false;
+  if (!options_.live || uid.empty()) return true;
+  const auto known = uids_of_.find(owner);
+  return known == uids_of_.end() || known->second.contains(uid);
 }
 
 void Resolver::queued_pods() {
@@ -736,8 +422,8 @@ void Resolver::queued_pods() {
     if (queue.empty()) continue;
     const Owner* owner = meta.controller();
     const bool owned =
-        workloads_of_.contains(qualified(meta.ns, "Pod/" + meta.name)) ||
-        (owner != nullptr && workloads_of_.contains(qualified(meta.ns, owner->text())));
+        has_workload(qualified(meta.ns, "Pod/" + meta.name), meta.uid) ||
+        (owner != nullptr && has_workload(qualified(meta.ns, owner->text()), owner->uid));
     if (owned || (kueue_decides_ && !managed(meta.ns))) continue;
     const auto at = pod_at_.find(qualified(meta.ns, meta.name));
     model::PodSpec* pod = at == pod_at_.end() ? nullptr : &out_.pods[at->second];
@@ -747,6 +433,10 @@ void Resolver::queued_pods() {
       if (starts) say_no_queues(found);
     } else if (!name.empty() && pod != nullptr && take_room_of_group(*pod, name)) {
       continue;
+    } else if (options_.live && pod != nullptr &&
+               group_holders_.contains(qualified(meta.ns, name))) {
+      // More than its group was let in with.
+      if (pod->node_name.empty() && !pod->queued) queue_alone(*pod, queue);
     } else if (!name.empty() && (pod != nullptr || found.object.finished())) {
       PodGroupOf& group = groups[qualified(meta.ns, name)];
       group.ns = meta.ns;

@@ -326,6 +326,7 @@ void Resolver::workloads() {
     for (const Owner& owner : found.object.meta.owners) {
       const std::string key = qualified(spec.ns, owner.text());
       owners.push_back(&workloads_of_[key]);
+      if (!owner.uid.empty()) uids_of_[key].insert(owner.uid);
     }
     if (spec.finished || !settle_workload(found, spec)) continue;
     std::size_t pods = 0;

@@ -104,6 +104,11 @@ class Resolver {
   std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
+  const model::FlavorSpec* flavor_named(const std::string& name) const;
+  bool may_run_there(const model::PodSpec& pod, std::size_t at) const;
+  void keep_to_flavors(model::PodSpec& pod, const model::WorkloadSpec& workload,
+                       const model::PodSetSpec& set) const;
+  bool has_workload(const std::string& owner, const std::string& uid) const;
   void attach_replacement(model::PodSpec& pod);
   bool take_room_of_group(model::PodSpec& pod, const std::string& group);
   // Who pays for a pod that runs and that no workload holds quota for.
@@ -217,7 +222,8 @@ class Resolver {
   std::map<std::string, std::size_t, std::less<>> holder_at_;  // by ns/name; for attach_started
   std::map<std::size_t, NameSet> owner_uids_;                  // by workload; none: not known
   std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> left_;
-  std::map<std::string, std::size_t, std::less<>> group_holders_;  // by ns/group: who has quota
+  std::map<std::string, std::set<std::string>, std::less<>> uids_of_;  // by ns/owner of Workloads
+  std::map<std::string, std::size_t, std::less<>> group_holders_;      // by ns/group: who has quota
   std::map<std::string, int, std::less<>> classless_;  // by ns/name of workloads: their number
   NameSet counted_;       // pods that run within what their workload holds
   NameSet kueue_gated_;   // pods that only Kueue's gates hold

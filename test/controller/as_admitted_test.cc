@@ -176,5 +176,109 @@ TEST(AsAdmitted, CpuBeyondWhatWasLetInNeedsRoomInTheQueue) {
   EXPECT_NE(rig.get("/api/v1/namespaces/evil/pods/sidecar").at("spec.nodeName"), "");
 }
 
+// ---- groups of pods -----------------------------------------------------------------------------
+
+class GroupRig : public AdmittedRig {
+ public:
+  void member(const std::string& name, int gpus = 1) {
+    apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil, labels: "
+        "{{kueue.x-k8s.io/queue-name: lq, kueue.x-k8s.io/pod-group-name: g}}, annotations: "
+        "{{kueue.x-k8s.io/pod-group-total-count: '2'}}}}, spec: {{schedulerName: berth, "
+        "containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: {}}}}}}}]}}}}",
+        name, gpus));
+  }
+  void replace(const std::string& old, const std::string& fresh) {
+    remove("/api/v1/namespaces/evil/pods/" + old);
+    until([&] { return get("/api/v1/namespaces/evil/pods/" + old).status == 404; });
+    member(fresh);
+    EXPECT_TRUE(until([&] { return on_node(fresh); }, 30 * kSecond)) << fresh;
+    run(5 * kSecond);
+  }
+  bool on_node(const std::string& pod) {
+    return !get("/api/v1/namespaces/evil/pods/" + pod).at("spec.nodeName").empty();
+  }
+};
+
+TEST(AsAdmitted, EveryMemberOfAGroupMayBeReplaced) {
+  GroupRig rig;
+  rig.member("g-0");
+  rig.member("g-1");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 2; }));
+  rig.replace("g-0", "g-2");
+  rig.replace("g-1", "g-3");
+  rig.replace("g-2", "g-4");
+  const std::string path = "/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/g";
+  EXPECT_EQ(rig.condition(path, "Admitted"), "True") << "its object is there as long as they are";
+  EXPECT_EQ(rig.condition(path, "Finished"), "");
+  // Those that are more than it was let in with wait as pods of their own.
+  for (int i = 5; i < 9; ++i) rig.member(fmt::format("g-{}", i));
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+  rig.start();
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(AsAdmitted, APodOfAnOldNameWaitsLikeAnyOther) {
+  AdmittedRig rig;
+  const auto pod = [&](const std::string& name) {
+    rig.apply(
+        "{apiVersion: v1, kind: Pod, metadata: {namespace: evil, labels: "
+        "{kueue.x-k8s.io/queue-name: lq}, name: " +
+        name +
+        "}, spec: {schedulerName: berth, containers: [{name: c, image: i, resources: {limits: "
+        "{nvidia.com/gpu: 2}}}]}}");
+  };
+  pod("s-0");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 2; }));
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  const std::string workload(
+      list.root().find("items")->items()[0].find("metadata")->find("name")->string());
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/" + workload,
+                  R"({"metadata":{"finalizers":["kueue.x-k8s.io/resource-in-use"]}})");
+  rig.remove("/api/v1/namespaces/evil/pods/s-0");
+  rig.run(2 * kSecond);
+  rig.job("evil", "fills", 2, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 2; }));
+  pod("s-0");
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 2) << "its Workload has not given back the rest";
+}
+
+TEST(AsAdmitted, APodRunsInTheFlavorThatItsWorkloadWasLetInWith) {
+  AdmittedRig rig;
+  for (int i = 0; i < 4; ++i) {
+    rig.world.merge(
+        fmt::format("/api/v1/nodes/m-{}", i),
+        fmt::format(R"({{"metadata":{{"labels":{{"t":"{}"}}}}}})", i == 0 ? "cheap" : "dear"));
+  }
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/resourceflavors/f",
+                  R"({"spec":{"nodeLabels":{"t":"cheap"}}})");
+  rig.apply(
+      "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {suspend: true, parallelism: 4, managedBy: "
+      "evil.dev/x, template: {spec: {schedulerName: berth, restartPolicy: Never, containers: "
+      "[{name: c, image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}}}");
+  ASSERT_TRUE(rig.until([&] { return rig.admitted_of("j") == 4; }));
+  const auto pod = [&](const std::string& name, const std::string& spec) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: {}, namespace: evil, ownerReferences: "
+        "[{{apiVersion: batch/v1, kind: Job, name: j, uid: {}, controller: true}}]}}, spec: "
+        "{{schedulerName: berth, {}containers: [{{name: c, image: i, resources: {{limits: "
+        "{{nvidia.com/gpu: 1}}}}}}]}}}}",
+        name, rig.get(rig.job_path("evil", "j")).at("metadata.uid"), spec));
+  };
+  pod("dear-0", "nodeSelector: {t: dear}, ");
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 0) << "neither there nor in the place of one that may be here";
+  rig.run(61 * kSecond);  // places are kept no longer
+  pod("dear-1", "nodeSelector: {t: dear}, ");
+  pod("plain", "");
+  rig.run(15 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 1);
+  EXPECT_EQ(rig.get("/api/v1/namespaces/evil/pods/plain").at("spec.nodeName"), "m-0");
+}
+
 }  // namespace
 }  // namespace berth::control_test
