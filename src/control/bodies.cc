@@ -2,6 +2,7 @@
 
 #include <fmt/format.h>
 
+#include "objects/queue_marks.h"
 #include "text/json_writer.h"
 #include "text/rfc3339.h"
 
@@ -29,7 +30,7 @@ std::string binding_body(std::string_view ns, std::string_view name, const Assum
     out.key("annotations");
     out.begin_object();
     if (!to.gpus.empty()) out.field("berth.dev/gpus", gpus_text(to.gpus));
-    if (!to.charged.empty()) out.field("berth.dev/charged-to", to.charged);
+    if (!to.charged.empty()) out.field(objects::kChargedAnnotation, to.charged);
     out.end_object();
   }
   out.end_object();

@@ -632,7 +632,8 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
   std::set<std::string> partial, waiting_gangs;
   const model::ClusterState& state = world.builder().state();
   for (const model::Outcome& o : decision.outcomes) {
-    if (o.verdict == model::Verdict::kPlaced) continue;
+    // What will never fit would not fit without them either.
+    if (o.verdict == model::Verdict::kPlaced || o.verdict == model::Verdict::kNever) continue;
     if (o.gang && !o.queued) waiting_gangs.insert(o.workload);
     const auto members = o.queued ? queue_members.find(o.workload) : queue_members.end();
     if (members == queue_members.end()) continue;
@@ -652,7 +653,11 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
       if (pod.slot >= 0 && world.assumed(pod.info->name) == nullptr)
         bound.push_back(pod.info->name);
     });
-    const int min_member = state.gang(*index).min_member;
+    int done = 0;  // members that have ended well count, as they do for Volcano
+    world.objects().for_each_member(name, [&](const std::string&, const objects::LivePod& pod) {
+      done += pod.phase == "Succeeded" ? 1 : 0;
+    });
+    const int min_member = state.gang(*index).min_member - done;
     if (bound.empty() || static_cast<int>(bound.size()) >= min_member) continue;
     partial.insert(name);
     const auto [since, fresh] = partial_since.emplace(name, now());

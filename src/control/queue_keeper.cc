@@ -87,6 +87,7 @@ void QueueKeeper::clear() {
   not_before_.clear();
   told_at_.clear();
   waits_.clear();
+  orphan_since_.clear();
   restored_ = false;
   withheld_until_ = INT64_MAX;
 }
@@ -151,6 +152,10 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
     if (s.job && !slice_to_come) keep_job(s);
   }
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
+  std::erase_if(orphan_since_, [&](const auto& entry) {
+    const std::size_t slash = entry.first.find('/');
+    return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
+  });
   keep_queues(inputs, decision);
   inputs_ = nullptr;
   return direct;
@@ -168,7 +173,8 @@ bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
     for (const std::string& pod : set.pods) {
       const objects::LivePod* live = world_.objects().pod(pod);
       if (live == nullptr) continue;
-      return live->body->object.meta.labels.contains(kQueueNameLabel);
+      return spec.charge.starts_with(objects::kKueueCharge) ||
+             live->body->object.meta.labels.contains(kQueueNameLabel);
     }
   }
   return false;
@@ -363,7 +369,11 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
       },
       [this, key](kube::Answer answer) {
         busy_.erase(key);
-        if (answer.ok()) views_.workloads.absorb(std::move(answer.body));
+        if (answer.ok()) {
+          views_.workloads.absorb(std::move(answer.body));
+        } else {
+          not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
+        }
       });
 }
 
@@ -417,6 +427,9 @@ void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_rea
   status.set("QuotaReserved", true, "QuotaReserved", "Quota reserved in ClusterQueue " + a.queue);
   for (const std::string_view type : {"Evicted", "Preempted"}) {
     status.clear(type, "QuotaReserved", "Previously: " + std::string(status.reason(type)));
+  }
+  if (status.has("Requeued") && !status.is_true("Requeued")) {
+    status.set("Requeued", true, "Reactivated", "The workload was activated again");
   }
   status.want_checks(a.checks);
   if (a.checks.empty()) {
@@ -562,8 +575,22 @@ void QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
   write_status(s.object->key, status.patch(), {});
 }
 
+// The labels of a Job that waits may be changed: it waits in another queue then, or in its order by
+// another class.
+bool QueueKeeper::follow_labels(const Subject& s) {
+  if (!s.job) return false;
+  const std::string queue = text_at(s.job->root(), {"metadata", "labels", kQueueNameLabel});
+  const std::string wanted = text_at(s.job->root(), {"metadata", "labels", kPriorityLabel});
+  const std::string has = text_at(s.object->root(), {"spec", "priorityClassRef", "name"});
+  const bool moves = !queue.empty() && queue != s.spec.queue;
+  const bool rises = !wanted.empty() && wanted != has;
+  if (!moves && !rises) return false;
+  patch_workload(s.object->key, move_patch(moves ? queue : "", rises ? wanted : ""));
+  return true;
+}
+
 void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
-  if (s.outcome == nullptr) return;
+  if (follow_labels(s) || s.outcome == nullptr) return;
   const std::string_view reason = waiting_reason(s.outcome->reason);
   const bool same = status.has("QuotaReserved") && status.reason("QuotaReserved") == reason &&
                     !status.is_true("QuotaReserved");

@@ -178,6 +178,15 @@ std::string workload_name(std::string_view kind, std::string_view name, std::str
 
 namespace {
 
+void write_class(JsonWriter& out, std::string_view priority_class) {
+  out.key("priorityClassRef");
+  out.begin_object();
+  out.field("group", "kueue.x-k8s.io");
+  out.field("kind", "WorkloadPriorityClass");
+  out.field("name", priority_class);
+  out.end_object();
+}
+
 void write_owners(JsonWriter& out, const std::vector<WorkloadOwner>& owners) {
   out.key("ownerReferences");
   out.begin_array();
@@ -197,6 +206,18 @@ void write_owners(JsonWriter& out, const std::vector<WorkloadOwner>& owners) {
 }
 
 }  // namespace
+
+std::string move_patch(std::string_view queue, std::string_view priority_class) {
+  JsonWriter out;
+  out.begin_object();
+  out.key("spec");
+  out.begin_object();
+  if (!queue.empty()) out.field("queueName", queue);
+  if (!priority_class.empty()) write_class(out, priority_class);
+  out.end_object();
+  out.end_object();
+  return std::move(out).take();
+}
 
 std::string owners_patch(const std::vector<WorkloadOwner>& owners) {
   JsonWriter out;
@@ -240,14 +261,7 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
   out.field("active", true);
   out.field("queueName", spec.queue);
   out.field("priority", spec.priority);
-  if (!priority_class.empty()) {
-    out.key("priorityClassRef");
-    out.begin_object();
-    out.field("group", "kueue.x-k8s.io");
-    out.field("kind", "WorkloadPriorityClass");
-    out.field("name", priority_class);
-    out.end_object();
-  }
+  if (!priority_class.empty()) write_class(out, priority_class);
   if (spec.max_execution_s > 0) out.field("maximumExecutionTimeSeconds", spec.max_execution_s);
   out.key("podSets");
   out.begin_array();

@@ -96,6 +96,8 @@ std::string seats_text(const std::vector<KnownPlace>& places);
 std::string preemption_times(const std::vector<std::int64_t>& before, std::int64_t now_ns);
 // One annotation of an object, as a merge patch.
 std::string annotation_patch(std::string_view key, std::string_view value);
+// It waits in that LocalQueue, or with that WorkloadPriorityClass; "": as before.
+std::string move_patch(std::string_view queue, std::string_view priority_class);
 // The workload does not come back by itself: spec.active becomes false.
 bool deactivates(const model::Eviction& eviction);
 

@@ -116,9 +116,11 @@ void NodeGround::take_in_pods(Known& known) {
   for (const model::PodSpec* pod : there) {
     std::string name = pod->ns + '/' + pod->name;
     const auto id = pod->queued ? builder_.find_pod(name) : std::nullopt;  // as the input has it
+    if (!id) overlay_.reset();                                             // made without it
     hold(std::move(name), id ? *id : builder_.upsert_pod(as_queued(*pod)));
   }
   for (const model::PodSpec& pod : seats_taken(known, there)) {
+    overlay_.reset();
     hold(pod.ns + '/' + pod.name, builder_.upsert_pod(as_queued(pod)));
   }
 }

@@ -206,6 +206,21 @@ TEST(LiveQueues, APodOfTwoWorkloadsIsHeldByOne) {
   EXPECT_NO_FATAL_FAILURE(world.decide_live());
 }
 
+// Whoever asks for more pods than the nodes have slots is told so, and no pod is made for it.
+TEST(LiveQueues, PodsBeyondAllSlotsAreNotMade) {
+  World world;
+  world.nodes = {cpu_node("n1", 8), cpu_node("n2", 8)};
+  add_queue(world);
+  world.queues.workloads = {queued("large", 200'000, 0, 0), queued("fits", 220, 0, 0)};
+  const auto run = world.decide_live();
+  const model::Outcome* no = outcome_for(run, "d/large");
+  ASSERT_NE(no, nullptr);
+  EXPECT_EQ(no->reason, model::Reason::kNeverFits);
+  EXPECT_EQ(no->message, "its 200000 pods are more than the 220 that 2 nodes take in all");
+  ASSERT_EQ(run.decision.admissions.size(), 1u);
+  EXPECT_EQ(run.decision.admissions[0].workload, "d/fits");
+}
+
 // Nor do two that wait get one pod.
 TEST(LiveQueues, APodOfTwoThatWaitIsPlacedOnce) {
   World world;

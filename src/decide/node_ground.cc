@@ -45,6 +45,7 @@ admit::Ground::Answer NodeGround::place(WorkloadId id, const admit::Workload& wo
     less_old(*old, known, part);
   }
   Assignment& wanted = old != nullptr ? part : assignment;
+  if (!has_slots(id, workload, wanted, false, answer)) return answer;
   answer.fits = place_topology(known, workload, wanted, false, why, *site, answer);
   if (answer.fits && !topology_only_) {
     answer.fits = place_pods(id, workload, wanted, *site, answer);
@@ -68,6 +69,7 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
   Assignment trial = assignment;
   const Known* old = old_of(known);
   if (old != nullptr) less_old(*old, known, trial);
+  if (!has_slots(id, workload, trial, true, answer)) return false;
   if (!place_topology(known, workload, trial, true, why, site, answer)) return false;
   if (topology_only_) return true;
   // What fits the empty nodes does so for all of the form: no pods are made to see it again.
@@ -81,6 +83,32 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
   }
   if (why) refuse_pods(id, workload, trial, answer);
   answer.never = true;
+  return false;
+}
+
+// Whether nodes have as many slots for pods, or have them left. Anybody may ask for more pods than
+// there will ever be room for: none is made to see that.
+bool NodeGround::has_slots(WorkloadId id, const admit::Workload& workload,
+                           const Assignment& assignment, bool empty, Answer& answer) {
+  if (topology_only_) return true;
+  std::int64_t wanted = 0, slots = 0;
+  for (const Choice& choice : assignment.pod_sets) wanted += choice.count;
+  if (wanted <= kFewPods) return true;
+  const model::ClusterState& state = empty ? builder_.state() : overlay();
+  for (std::size_t i = 0; i < state.nodes(); ++i) {
+    slots += empty ? state.info(i).pods : std::max(0, state.node(i).pods);
+  }
+  if (wanted <= slots) return true;
+  model::Outcome no;
+  no.workload = workload.name;
+  no.verdict = empty ? model::Verdict::kNever : model::Verdict::kWait;
+  no.reason = empty ? model::Reason::kNeverFits : model::Reason::kTooManyPods;
+  no.pods = static_cast<int>(wanted);
+  no.message = fmt::format("its {} pods are more than the {} that {} nodes {}", wanted, slots,
+                           state.nodes(), empty ? "take in all" : "have room for now");
+  answer.never = empty;
+  answer.message = no.message;
+  refusals_.insert_or_assign(id, std::move(no));
   return false;
 }
 

@@ -75,6 +75,8 @@ class NodeGround : public admit::Ground {
   std::vector<std::pair<std::string, std::string>> pods_of(admit::WorkloadId id);
 
  private:
+  static constexpr std::int64_t kFewPods = 64;  // of a workload: they are tried as they are
+
   struct Charge {  // count pods on a leaf of a tree
     std::size_t tree = 0;
     schedule::TopologyTree::Leaf leaf = 0;
@@ -141,6 +143,8 @@ class NodeGround : public admit::Ground {
                       Answer& answer);
   bool place_pods(admit::WorkloadId id, const admit::Workload& workload,
                   const admit::Assignment& assignment, Site& site, Answer& answer);
+  bool has_slots(admit::WorkloadId id, const admit::Workload& workload,
+                 const admit::Assignment& assignment, bool empty, Answer& answer);
   std::pair<model::Reason, std::string> held_back(const Known& known) const;
   bool place_in_domains(const std::vector<model::PodId>& pods,
                         const model::TopologyAssignment& topology, schedule::Reservation& out);

@@ -3,6 +3,7 @@
 #include "objects/gathered.h"
 #include "objects/object_set.h"
 #include "objects/pod_body.h"
+#include "objects/queue_marks.h"
 #include "objects/readers.h"
 
 namespace berth::objects {

@@ -45,6 +45,7 @@ std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
   State& to = *out->state_;
   to.shelves = state_->shelves;
   to.workload_owners = state_->workload_owners;
+  to.queue_groups = state_->queue_groups;
   to.unread = state_->unread;
   to.revision = state_->revision;
   for (const auto& [key, pod] : state_->pods) {

@@ -46,6 +46,7 @@ struct ObjectSet::State {
   std::map<std::string, int, std::less<>> label_keys;       // of nodes, how many have it
   std::map<std::string, Holding, std::less<>> holders;      // by pod UID
   std::map<std::string, int, std::less<>> workload_owners;  // by ns/Kind/name
+  std::map<std::string, int, std::less<>> queue_groups;     // count_queue_group()
   std::unordered_map<std::string, std::uint64_t> digests;   // by kind|key
   std::uint64_t digest = 0;
   std::uint64_t revision = 0;
@@ -203,6 +204,7 @@ struct ObjectSet::State {
     if (has_other_queues() && (!pod.group().empty() || !object.member.queue.empty())) return true;
     if (!kueue()) return false;
     if (object.meta.labels.contains(kQueueLabel)) return true;
+    if (!pod.group().empty() && queue_groups.contains(qualified(pod.ns, pod.group()))) return true;
     if (workload_owners.contains(qualified(pod.ns, "Pod/" + pod.name))) return true;
     if (pod.owner().empty()) return false;
     if (workload_owners.contains(qualified(pod.ns, pod.owner()))) return true;
@@ -246,6 +248,15 @@ struct ObjectSet::State {
         if (asks) dirty_gangs.insert(qualified(gang.ns, gang.name));
       }
     }
+  }
+
+  // PodGroups that name a queue of Kueue's, or whose Workload may.
+  void count_queue_group(const GroupObject& group, int by) {
+    if (!group.meta.labels.contains(kQueueLabel) && group.workload.empty()) return;
+    const std::string name = qualified(group.meta.ns, group.meta.name);
+    int& count = queue_groups[name];
+    count += by;
+    if (count <= 0) queue_groups.erase(name);
   }
 
   void owners_of_workload(const Found<WorkloadObject>& found, int by) {
@@ -400,6 +411,9 @@ struct ObjectSet::State {
     } else if (kind == "Workload") {
       const auto it = shelves.workloads.objects.find(key);
       if (it != shelves.workloads.objects.end()) owners_of_workload(*it->second, -1);
+    } else if (kind == "PodGroup") {
+      const auto it = shelves.groups.objects.find(key);
+      if (it != shelves.groups.objects.end()) count_queue_group(it->second->object, -1);
     } else if (kind == "GpuNode") {
       const auto it = shelves.gpu_nodes.objects.find(key);
       gpu_facts_same = it != shelves.gpu_nodes.objects.end() && !one.gpu_nodes.empty() &&
@@ -418,6 +432,9 @@ struct ObjectSet::State {
     } else if (kind == "Workload") {
       const auto it = shelves.workloads.objects.find(key);
       if (it != shelves.workloads.objects.end()) owners_of_workload(*it->second, +1);
+    } else if (kind == "PodGroup") {
+      const auto it = shelves.groups.objects.find(key);
+      if (it != shelves.groups.objects.end()) count_queue_group(it->second->object, +1);
     }
   }
 

@@ -5,6 +5,7 @@
 #include "objects/affinity.h"
 #include "objects/gpu_demand.h"
 #include "objects/pod_spec.h"
+#include "objects/queue_marks.h"
 
 namespace berth::objects {
 
@@ -105,6 +106,10 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
     spec.service = service_owner(*owner);
   }
   spec.node_name = std::move(raw.node_name);
+  if (const std::string* by = out.meta.annotation(kChargedAnnotation);
+      by != nullptr && !spec.node_name.empty() && *by != "none") {
+    spec.charged = *by;
+  }
   spec.node_selector = std::move(raw.node_selector);
   spec.tolerations = std::move(raw.tolerations);
   spec.priority_class = std::move(raw.priority_class);

@@ -12,8 +12,6 @@
 namespace berth::objects {
 
 inline constexpr std::string_view kGpusAnnotation = "berth.dev/gpus";
-// The queue that let a pod in, written with its binding: "kueue/cq", "volcano/q", "kai/q", "none".
-inline constexpr std::string_view kChargedAnnotation = "berth.dev/charged-to";
 inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
 std::string_view text_in(const text::Value& v, std::initializer_list<std::string_view> keys);

@@ -103,6 +103,9 @@ void Resolver::count_leftover(model::PodSpec& pod, const Payer& payer) {
   model::WorkloadSpec spec = workload_of(pod, payer.local);
   spec.leftover = true;
   spec.charge = pod.charged;
+  if (const auto named = pod.labels.find(kClassLabel); named != pod.labels.end()) {
+    spec.priority = workload_class(named->second).value_or(spec.priority);
+  }
   model::PodSetSpec set;
   set.name = "main";
   set.pods = {qualified(pod.ns, pod.name)};

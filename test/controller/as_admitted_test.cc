@@ -176,6 +176,21 @@ TEST(AsAdmitted, CpuBeyondWhatWasLetInNeedsRoomInTheQueue) {
   EXPECT_NE(rig.get("/api/v1/namespaces/evil/pods/sidecar").at("spec.nodeName"), "");
 }
 
+TEST(AsAdmitted, AJobThatWaitsMovesWithItsLabels) {
+  AdmittedRig rig;
+  rig.apply(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: other, namespace: "
+      "evil}, spec: {clusterQueue: q-good}}");
+  rig.job("evil", "first", 4, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.job("evil", "moves", 2, 1);
+  rig.run(5 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+  rig.world.merge(rig.job_path("evil", "moves"),
+                  R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"other"}}})");
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 6; }, 30 * kSecond));
+}
+
 // ---- groups of pods -----------------------------------------------------------------------------
 
 class GroupRig : public AdmittedRig {
@@ -218,6 +233,28 @@ TEST(AsAdmitted, EveryMemberOfAGroupMayBeReplaced) {
   rig.start();
   rig.run(15 * kSecond);
   EXPECT_EQ(rig.held("evil"), 4);
+}
+
+TEST(AsAdmitted, AGroupMayNameTheQueueForItsPods) {
+  AdmittedRig rig;
+  rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
+  rig.run(31 * kSecond);
+  rig.job("evil", "first", 3, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 3; }));
+  rig.apply(
+      "{apiVersion: scheduling.x-k8s.io/v1alpha1, kind: PodGroup, metadata: {name: pg, namespace: "
+      "evil, labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {minMember: 2}}");
+  for (int i = 0; i < 2; ++i) {
+    rig.apply(fmt::format(
+        "{{apiVersion: v1, kind: Pod, metadata: {{name: pg-{}, namespace: evil, labels: "
+        "{{scheduling.x-k8s.io/pod-group: pg}}}}, spec: {{schedulerName: berth, containers: "
+        "[{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: 1}}}}}}]}}}}",
+        i));
+  }
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 3);
+  rig.remove(rig.job_path("evil", "first") + "?propagationPolicy=Background");
+  EXPECT_TRUE(rig.until([&] { return rig.held("evil") == 2; }, 30 * kSecond)) << "in its turn";
 }
 
 TEST(AsAdmitted, APodOfAnOldNameWaitsLikeAnyOther) {
