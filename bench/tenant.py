@@ -9,7 +9,8 @@ the second posts pods one after the other. Printed as one JSON line: seconds fro
 binding (median and worst), how often the lease changed hands, CPU and memory of the controller. A second
 line is the same with 100 terms in each pod, which are few enough for a pod and too many for a namespace, and a third
 with ten namespaces that each bring as many as they may. In a fourth both have a queue, the first posts
---jobs Jobs of 500 shapes, and the wait is from the posting of the second one's Job to its pod's binding.
+--jobs Jobs of 500 shapes, and the wait is from the posting of the second one's Job to its pod's binding; in a
+fifth it posts three Jobs of 75,000 pods with 3,000 labels and tolerations each.
 """
 import argparse
 import json
@@ -65,6 +66,16 @@ def job(name, gpus, cpus, pods):
                                                               "limits": {"nvidia.com/gpu": str(gpus)}}}]}}}}
 
 
+def giant(name, pods, rules):
+    """A Job of pods that ask for next to nothing, with a template that is long."""
+    out = job(name, 0, 0, pods)
+    template = out["spec"]["template"]
+    template["metadata"] = {"labels": {f"label-{n}": "x" for n in range(rules)}}
+    template["spec"]["tolerations"] = [{"key": f"taint-{n}", "operator": "Exists"} for n in range(rules)]
+    template["spec"]["containers"][0]["resources"] = {"requests": {"cpu": "1m"}}
+    return out
+
+
 def bound(api, name):
     """Whether the victim's pod, or the pod of its Job, has a node."""
     pods = api.call("GET", "/api/v1/namespaces/victim/pods?labelSelector=batch.kubernetes.io/job-name%3D" + name)["items"]
@@ -73,7 +84,7 @@ def bound(api, name):
     return any(pod["spec"].get("nodeName") for pod in pods)
 
 
-def run(options, tenants, pods, terms, jobs=0):
+def run(options, tenants, pods, terms, jobs=0, giants=0):
     with tempfile.TemporaryDirectory() as folder:
         config = os.path.join(folder, "kubeconfig")
         with open(os.path.join(folder, "log"), "wb") as log:
@@ -90,7 +101,8 @@ def run(options, tenants, pods, terms, jobs=0):
                     pause(0.1)
                 names = [f"tenant-{n}" for n in range(tenants)] + ["victim"]
                 api.many([("/api/v1/namespaces", {"metadata": {"name": name}}) for name in names])
-                if jobs:
+                queued = jobs or giants
+                if queued:
                     api.many([kueue("ResourceFlavor", "", "any", {})] + [post for name in names for post in queue(name)])
                 controller = subprocess.Popen([options.berth, "controller", "--kubeconfig", config],
                                               stdout=log, stderr=log)
@@ -98,11 +110,13 @@ def run(options, tenants, pods, terms, jobs=0):
                           for n in range(pods) for name in names[:-1]])
                 api.many([("/apis/batch/v1/namespaces/tenant-0/jobs",
                            job(f"flood-{n}", 1 + n % 8, 1 + n // 8 % 8, 1 + n // 64 % 8)) for n in range(jobs)])
+                api.many([("/apis/batch/v1/namespaces/tenant-0/jobs", giant(f"giant-{n}", 75_000, 3_000))
+                          for n in range(giants)])
                 waits = []
                 for n in range(options.victims):
                     start = time.monotonic()
-                    name = f"job-{n}" if jobs else f"v{n}"
-                    if jobs:
+                    name = f"job-{n}" if queued else f"v{n}"
+                    if queued:
                         api.call("POST", "/apis/batch/v1/namespaces/victim/jobs", job(name, 1, 1, 1))
                     else:
                         api.call("POST", "/api/v1/namespaces/victim/pods", plain_pod(name))
@@ -112,11 +126,11 @@ def run(options, tenants, pods, terms, jobs=0):
                             raise RuntimeError("a pod of the other tenant is not bound after two minutes")
                         pause(0.01)
                     waits.append(time.monotonic() - start)
-                    if jobs:
+                    if queued:
                         api.call("DELETE", f"/apis/batch/v1/namespaces/victim/jobs/{name}")
                 lease = api.call("GET", "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/berth-controller")
                 cpu, memory = usage(controller.pid)
-                print(json.dumps({"tenants": tenants, "pods": pods, "terms": terms, "jobs": jobs, "nodes": options.nodes,
+                print(json.dumps({"tenants": tenants, "pods": pods, "terms": terms, "jobs": jobs, "giants": giants, "nodes": options.nodes,
                                   "median_s": round(statistics.median(waits), 3), "worst_s": round(max(waits), 3),
                                   "lease_transitions": lease["spec"]["leaseTransitions"],
                                   "controller_cpu_s": round(cpu, 2), "controller_mb": round(memory)}), flush=True)
@@ -143,6 +157,7 @@ def main():
     run(options, 1, options.pods, 100)
     run(options, 1 if options.smoke else 10, min(options.pods, 40), 100)
     run(options, 1, 0, 0, options.jobs)
+    run(options, 1, 0, 0, giants=3)
 
 
 if __name__ == "__main__":

@@ -219,6 +219,13 @@ TEST(LiveQueues, PodsBeyondAllSlotsAreNotMade) {
   EXPECT_EQ(no->message, "its 200000 pods are more than the 220 that 2 nodes take in all");
   ASSERT_EQ(run.decision.admissions.size(), 1u);
   EXPECT_EQ(run.decision.admissions[0].workload, "d/fits");
+
+  world.queues.workloads = {queued("long", 200, 0, 0)};
+  auto pod = *world.queues.workloads[0].pod_sets[0].pod;
+  for (int i = 0; i < 20'000; ++i) pod.labels["l" + std::to_string(i)] = "x";
+  world.queues.workloads[0].pod_sets[0].pod = std::make_shared<const model::PodSpec>(pod);
+  const auto second = world.decide_live();
+  EXPECT_EQ(outcome_for(second, "d/long")->reason, model::Reason::kTooManyRules);
 }
 
 // Nor do two that wait get one pod.

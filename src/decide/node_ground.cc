@@ -30,6 +30,18 @@ NodeGround::NodeGround(const Setting& s)
 
 NodeGround::~NodeGround() = default;
 
+namespace {
+
+// What is copied for each pod that is made of it.
+std::size_t words_of(const model::PodSpec& pod) {
+  return 1 + pod.labels.size() + pod.tolerations.size() + pod.node_selector.size() +
+         pod.required_nodes.size() + pod.preferred_nodes.size() + pod.affinity.size() +
+         pod.anti_affinity.size() + pod.preferred_affinity.size() +
+         pod.preferred_anti_affinity.size() + pod.spread.size();
+}
+
+}  // namespace
+
 // ---- trials ----
 
 admit::Ground::Answer NodeGround::place(WorkloadId id, const admit::Workload& workload,
@@ -86,27 +98,42 @@ bool NodeGround::ever(WorkloadId id, const admit::Workload& workload, const Assi
   return false;
 }
 
-// Whether nodes have as many slots for pods, or have them left. Anybody may ask for more pods than
-// there will ever be room for: none is made to see that.
+// Whether the pods can be looked at one by one: nodes have as many slots for them, or have them
+// left, and they are not too long. Anybody may ask for more pods than there will ever be room for:
+// none is made to see that.
 bool NodeGround::has_slots(WorkloadId id, const admit::Workload& workload,
                            const Assignment& assignment, bool empty, Answer& answer) {
   if (topology_only_) return true;
   std::int64_t wanted = 0, slots = 0;
-  for (const Choice& choice : assignment.pod_sets) wanted += choice.count;
-  if (wanted <= kFewPods) return true;
-  const model::ClusterState& state = empty ? builder_.state() : overlay();
-  for (std::size_t i = 0; i < state.nodes(); ++i) {
-    slots += empty ? state.info(i).pods : std::max(0, state.node(i).pods);
+  std::size_t words = 0;
+  for (std::size_t i = 0; i < assignment.pod_sets.size(); ++i) {
+    const int count = std::max(0, assignment.pod_sets[i].count);
+    wanted += count;
+    words += static_cast<std::size_t>(count) * words_of(*known_.at(id).spec->pod_sets[i].pod);
   }
-  if (wanted <= slots) return true;
+  if (wanted <= kFewPods) return true;
   model::Outcome no;
+  if (words > kMostWords) {
+    no.verdict = model::Verdict::kNever;
+    no.reason = model::Reason::kTooManyRules;
+    no.message = fmt::format(
+        "its {} pods have {} labels, tolerations and rules together, of which {} are looked at: "
+        "shorten its template, or ask for fewer pods",
+        wanted, words, kMostWords);
+  } else {
+    const model::ClusterState& state = empty ? builder_.state() : overlay();
+    for (std::size_t i = 0; i < state.nodes(); ++i) {
+      slots += empty ? state.info(i).pods : std::max(0, state.node(i).pods);
+    }
+    if (wanted <= slots) return true;
+    no.verdict = empty ? model::Verdict::kNever : model::Verdict::kWait;
+    no.reason = empty ? model::Reason::kNeverFits : model::Reason::kTooManyPods;
+    no.message = fmt::format("its {} pods are more than the {} that {} nodes {}", wanted, slots,
+                             state.nodes(), empty ? "take in all" : "have room for now");
+  }
   no.workload = workload.name;
-  no.verdict = empty ? model::Verdict::kNever : model::Verdict::kWait;
-  no.reason = empty ? model::Reason::kNeverFits : model::Reason::kTooManyPods;
   no.pods = static_cast<int>(wanted);
-  no.message = fmt::format("its {} pods are more than the {} that {} nodes {}", wanted, slots,
-                           state.nodes(), empty ? "take in all" : "have room for now");
-  answer.never = empty;
+  answer.never = no.verdict == model::Verdict::kNever;
   answer.message = no.message;
   refusals_.insert_or_assign(id, std::move(no));
   return false;

@@ -75,7 +75,8 @@ class NodeGround : public admit::Ground {
   std::vector<std::pair<std::string, std::string>> pods_of(admit::WorkloadId id);
 
  private:
-  static constexpr std::int64_t kFewPods = 64;  // of a workload: they are tried as they are
+  static constexpr std::int64_t kFewPods = 64;          // of a workload: they are tried as they are
+  static constexpr std::size_t kMostWords = 4'000'000;  // of all pods of a workload
 
   struct Charge {  // count pods on a leaf of a tree
     std::size_t tree = 0;

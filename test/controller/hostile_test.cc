@@ -169,9 +169,13 @@ class Mallory {
       out += "\"" +
              pick({"berth.dev/gpus", "gpu-fraction", "gpu-memory", "berth.dev/seats",
                    "berth.dev/preemptions", "kueue.x-k8s.io/podset-required-topology",
-                   "sim.berth.dev/run-seconds", "scheduling.k8s.io/group-name"}) +
+                   "sim.berth.dev/run-seconds", "scheduling.k8s.io/group-name",
+                   "kueue.x-k8s.io/elastic-job", "kueue.x-k8s.io/job-min-parallelism",
+                   "kueue.x-k8s.io/pod-group-total-count", "berth.dev/charged-to"}) +
              "\":\"" +
-             pick({"0,1,2,3", "-1", "x", "0.5", "99999999999999999999", "", "a/b/c", "5"}) + "\"";
+             pick({"0,1,2,3", "-1", "x", "0.5", "99999999999999999999", "", "a/b/c", "5", "true",
+                   "true", "1", "2", "kueue/quiet"}) +
+             "\"";
     }
     return "{" + out + "}";
   }
@@ -255,7 +259,16 @@ class Mallory {
     const std::string path = any_of(workloads());
     if (path.empty()) return;
     const auto answer = rig_.get(path);
-    switch (random_.below(5)) {
+    switch (random_.below(7)) {
+      case 5:
+        beside(answer);
+        break;
+      case 6:
+        rig_.world.call("PATCH", path,
+                        R"([{"op":"add","path":"/spec/podSets/0/template/spec/containers/0/)"
+                        R"(resources","value":{"limits":{"nvidia.com/gpu":"4"}}}])",
+                        "application/json-patch+json");
+        break;
       case 0:
         rig_.world.call("PATCH", path,
                         R"([{"op":"replace","path":"/spec/podSets/0/name","value":"x"},)"
@@ -285,6 +298,26 @@ class Mallory {
       default:
         rig_.remove(path);
     }
+  }
+  // A second Workload of the same owner, which may call itself a slice of the first.
+  void beside(const sim::TestAnswer& first) {
+    const text::Value* meta = first.root().find("metadata");
+    const text::Value* owners = meta == nullptr ? nullptr : meta->find("ownerReferences");
+    if (owners == nullptr) return;
+    const std::string slice =
+        random_.below(2) == 0
+            ? ""
+            : fmt::format(
+                  R"("annotations":{{"kueue.x-k8s.io/workload-slice-replacement-for":"{}"}},)",
+                  first.at("metadata.name"));
+    rig_.world.post(
+        workloads(),
+        fmt::format(
+            R"({{"apiVersion":"kueue.x-k8s.io/v1beta2","kind":"Workload","metadata":{{{})"
+            R"("name":"b{}","ownerReferences":{}}},"spec":{{"queueName":"mallory","podSets":[{{)"
+            R"("name":"main","count":{},"template":{{"spec":{{"containers":[{{"name":"c","image":)"
+            R"("i","resources":{{"limits":{{"nvidia.com/gpu":"{}"}}}}}}]}}}}}}]}}}})",
+            slice, variants_++, text::to_json(*owners), 1 + random_.below(4), random_.below(3)));
   }
   // A pod of his, of a Job or not, that forgets whose it is, or is somebody else's.
   void stray() {
