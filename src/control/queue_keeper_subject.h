@@ -1,0 +1,56 @@
+// One workload as a round of the keeper sees it, and how its objects are read. Private to the
+// keeper's files.
+#pragma once
+
+#include <initializer_list>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "control/queue_keeper.h"
+
+namespace berth::control {
+
+using text::Value;
+
+inline constexpr std::int64_t kKeeperSecond = 1'000'000'000;
+
+inline const Value* inside(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = &v;
+  for (const std::string_view key : keys) {
+    found = found->find(key);
+    if (found == nullptr) return nullptr;
+  }
+  return found;
+}
+inline bool true_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found != nullptr && found->as_bool();
+}
+inline std::int64_t number_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found == nullptr ? 0 : found->as_int64().value_or(0);
+}
+inline std::string text_at(const Value& v, std::initializer_list<std::string_view> keys) {
+  const Value* found = inside(v, keys);
+  return found == nullptr ? std::string() : std::string(found->string());
+}
+
+struct QueueKeeper::Subject {
+  const model::WorkloadSpec& spec;
+  std::string name;  // ns/name
+  kube::ObjectPtr object;
+  kube::ObjectPtr job;  // of a Job
+  std::string ended;    // how
+  const model::Admission* admission = nullptr;
+  const model::Eviction* eviction = nullptr;
+  const model::Outcome* outcome = nullptr;
+  std::vector<const model::Placement*> placements;
+  bool runs = false;  // admitted, and not told to leave: as the API has it
+
+  Regarding about() const {
+    return {"kueue.x-k8s.io/v1beta2", "Workload", spec.ns, spec.name, object ? object->uid : ""};
+  }
+};
+
+}  // namespace berth::control
