@@ -66,7 +66,9 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
   }
   for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
   replaced_.clear();
+  std::set<std::string, std::less<>> holding;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    if (spec.admission) holding.insert(spec.ns + '/' + spec.name);
     if (!spec.replaces.empty() && spec.admission) {
       replaced_[spec.replaces] = spec.ns + '/' + spec.name;
     }
@@ -108,7 +110,7 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
       notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Warning",
                      model::name(s.outcome->reason), "Admitting", s.outcome->message);
     }
-    const bool slice_to_come = !spec.replaces.empty() && !spec.admission;
+    const bool slice_to_come = !spec.admission && holding.contains(spec.replaces);
     if (s.job && !slice_to_come) keep_job(s);
   }
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
@@ -267,6 +269,10 @@ void QueueKeeper::keep_status(Subject& s) {
   }
   WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
   if (status.is_true("Finished")) return;
+  if (s.spec.stale) {
+    status.set("Finished", true, "OutOfSync", s.spec.incomplete);
+    return write_status(s.object->key, status.patch(), {});
+  }
   if (replaced_.contains(s.name)) {
     status.set("Finished", true, "WorkloadSliceReplaced",
                "Replaced by a larger slice: " + replaced_[s.name]);
@@ -320,6 +326,8 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
 
 void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
   const std::string key = "status|" + at.to_string();
+  const auto wait = not_before_.find(key);
+  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
   if (!busy_.insert(key).second) return;
   writer_.add(
       WriteClass::kAct, at.ns,
@@ -483,7 +491,7 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
     status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
     return write_status(s.object->key, status.patch(), {});
   }
-  if (s.spec.keeps) return give_back_rest(s, status);
+  if (s.spec.keeps && give_back_rest(s, status)) return;
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
     start(status, inputs_->queues.config.wait_for_pods_ready);
@@ -525,14 +533,17 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
 }
 
 // Its Job shrank. Where its pods are is said by domains: with those it keeps what it has.
-void QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
+bool QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
   const model::AdmissionSpec& held = *s.spec.admission;
   model::PodSetAdmission set = held.pod_sets.front();
-  if (set.topology || set.count <= 0) return;
-  for (auto& [resource, amount] : set.usage) amount = amount / set.count * *s.spec.keeps;
+  if (set.topology || set.count <= 0) return false;
+  for (auto& [resource, amount] : set.usage) {  // no less than what each has
+    amount = (amount + set.count - 1) / set.count * *s.spec.keeps;
+  }
   set.count = *s.spec.keeps;
   status.admit({.workload = s.name, .queue = held.queue, .pod_sets = {std::move(set)}});
   write_status(s.object->key, status.patch(), {});
+  return true;
 }
 
 // The labels of a Job that waits may be changed: it waits in another queue then, or in its order by

@@ -73,7 +73,7 @@ class QueueKeeper {
   static bool is_orphan(const Subject& s);
   void keep_holder(Subject& s, WorkloadStatus& status);
   bool follow_labels(const Subject& s);
-  void give_back_rest(Subject& s, WorkloadStatus& status);
+  bool give_back_rest(Subject& s, WorkloadStatus& status);
   void keep_waiting(Subject& s, WorkloadStatus& status);
   void admit(Subject& s, WorkloadStatus& status);
   static void start(WorkloadStatus& status, bool wait_for_pods_ready);

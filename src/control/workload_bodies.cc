@@ -558,6 +558,19 @@ std::string WorkloadStatus::patch() const {
 
 // ---- starting ----
 
+namespace {
+
+// One that may run with fewer pods has had its number lowered by an earlier start.
+bool changes_count(const Value* spec, const model::PodSetAdmission& admitted,
+                   const model::WorkloadSpec& workload) {
+  const Value* parallelism = child(spec, "parallelism");
+  const std::int64_t now = parallelism == nullptr ? 1 : parallelism->as_int64().value_or(1);
+  const bool fewer = !workload.pod_sets.empty() && workload.pod_sets.front().min_count.has_value();
+  return admitted.count > 0 && (now > admitted.count || (fewer && now != admitted.count));
+}
+
+}  // namespace
+
 std::string job_start_patch(const Value& job, const Value& original,
                             const model::PodSetAdmission& admitted,
                             const std::vector<const model::FlavorSpec*>& flavors,
@@ -578,13 +591,7 @@ std::string job_start_patch(const Value& job, const Value& original,
   out.key("spec");
   out.begin_object();
   out.field("suspend", false);
-  const Value* parallelism = child(spec, "parallelism");
-  const std::int64_t now = parallelism == nullptr ? 1 : parallelism->as_int64().value_or(1);
-  // One that may run with fewer pods has had its number lowered by an earlier start.
-  const bool fewer = !workload.pod_sets.empty() && workload.pod_sets.front().min_count.has_value();
-  if (admitted.count > 0 && (now > admitted.count || (fewer && now != admitted.count))) {
-    out.field("parallelism", admitted.count);
-  }
+  if (changes_count(spec, admitted, workload)) out.field("parallelism", admitted.count);
   out.key("template");
   out.begin_object();
   out.key("metadata");

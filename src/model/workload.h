@@ -128,6 +128,7 @@ struct WorkloadSpec {
   std::map<std::string, CheckState> checks;
   int retry_after_s = 0;                   // the longest that a check in state Retry asks for
   std::map<std::string, int> reclaimable;  // by pod set: pods that are done
+  bool stale = false;  // a slice that nobody asks for any more: it is to be ended
   // Of the pods of its one set that it holds quota for: its Job shrank, the rest is to be given
   // back.
   std::optional<int> keeps = {};

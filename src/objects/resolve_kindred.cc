@@ -9,11 +9,33 @@ namespace {
 constexpr std::string_view kElastic = "kueue.x-k8s.io/elastic-job";
 }
 
+// A slice that waits for another number of pods than its Job has now, or beside an old one that
+// does not run any more, is no use to anybody. True: there was one.
+bool Resolver::end_stale_slices(const JobObject& job, const std::vector<std::size_t>& places) {
+  if (!options_.live) return false;
+  bool any = false;
+  for (const std::size_t at : places) {
+    model::WorkloadSpec& slice = out_.queues.workloads[at];
+    if (slice.replaces.empty() || slice.admission || slice.pod_sets.size() != 1) continue;
+    const auto old = std::find_if(places.begin(), places.end(), [&](std::size_t other) {
+      const model::WorkloadSpec& each = out_.queues.workloads[other];
+      return qualified(each.ns, each.name) == slice.replaces;
+    });
+    if (old == places.end()) continue;  // it is all there is
+    const bool runs = out_.queues.workloads[*old].admission.has_value();
+    if (runs && slice.pod_sets.front().count == job.parallel()) continue;
+    slice.stale = any = true;
+    slice.incomplete = "its Job asks for another number of pods by now";
+  }
+  return any;
+}
+
 // An elastic Job whose parallelism is not what its Workload holds quota for: more of it is a new
 // slice, less of it frees the rest.
 void Resolver::scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places,
                          const std::vector<PodObject*>& existing) {
   JobObject& object = job.object;
+  if (end_stale_slices(object, places)) return;
   const std::string* elastic = object.meta.annotation(kElastic);
   if (elastic == nullptr || *elastic != "true" || object.suspend || places.empty()) return;
   if (!out_.queues.config.gate("ElasticJobsViaWorkloadSlices", true)) return;
@@ -57,8 +79,14 @@ std::size_t Resolver::place_for(const std::vector<std::size_t>& places, bool bou
   for (const std::size_t place : places) {
     if (workloads[place].admission) at = place;
   }
+  const auto taken = taken_.find({at, 0});
+  const auto& held = workloads[at].admission;
+  const bool room = held && held->pod_sets.size() == 1 &&
+                    (taken == taken_.end() || taken->second < held->pod_sets.front().count);
   for (const std::size_t place : places) {
-    if (!bound && !workloads[place].admission && !workloads[place].replaces.empty()) at = place;
+    const model::WorkloadSpec& slice = workloads[place];
+    if (bound || (options_.live && room)) continue;
+    if (!slice.admission && !slice.replaces.empty() && !slice.stale) at = place;
   }
   if (!workloads[at].has_variants) return at;
   const std::string parent = qualified(workloads[at].ns, workloads[at].name);

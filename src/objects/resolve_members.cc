@@ -58,32 +58,69 @@ bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& 
   }
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
     if (resource.find('/') == std::string::npos) continue;
-    if (amount > share_of(set, admitted, resource)) return false;
+    const bool counts =
+        !admission || !out_.queues.config.ignore_undeclared || covers(admission->queue, resource);
+    if (counts && amount > share_of(set, admitted, resource)) return false;
   }
   return true;
 }
 
-// What its queue has left of the flavor that the pod's workload was let in with.
+bool Resolver::covers(const std::string& queue, const std::string& resource) const {
+  for (const model::QueueSpec& each : out_.queues.queues) {
+    if (each.name != queue) continue;
+    return std::any_of(each.groups.begin(), each.groups.end(), [&](const auto& group) {
+      return std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end();
+    });
+  }
+  return true;  // nobody knows
+}
+
+// "cohort/" and the cohort on top of those that the queue is in; "": it is in none.
+std::string Resolver::root_of(const std::string& queue) const {
+  std::string at;
+  for (const model::QueueSpec& each : out_.queues.queues) {
+    if (each.name == queue) at = each.cohort;
+  }
+  for (int depth = 0; depth < 64 && !at.empty(); ++depth) {
+    const auto above = std::find_if(out_.queues.cohorts.begin(), out_.queues.cohorts.end(),
+                                    [&](const auto& each) { return each.name == at; });
+    if (above == out_.queues.cohorts.end() || above->parent.empty()) break;
+    at = above->parent;
+  }
+  return at.empty() ? at : "cohort/" + at;
+}
+
+// What is left of a flavor, of a queue and of its cohort ("cohort/c"): what a queue may have by
+// itself and borrow, and what all of them have together.
 std::int64_t& Resolver::left_in_queue(const std::string& queue, const std::string& flavor,
                                       const std::string& resource) {
+  const auto add = [](std::int64_t& to, std::int64_t amount) {
+    if (__builtin_add_overflow(to, amount, &to)) to = amount > 0 ? kMaxAmount : -kMaxAmount;
+  };
   if (left_.empty()) {
     for (const model::QueueSpec& each : out_.queues.queues) {
+      const std::string root = root_of(each.name);
       for (const model::ResourceGroup& group : each.groups) {
         for (const auto& quotas : group.flavors) {
           for (const auto& quota : quotas.resources) {
-            left_[{each.name, quotas.flavor, quota.resource}] = quota.nominal;
+            std::int64_t& own = left_[{each.name, quotas.flavor, quota.resource}];
+            add(own, quota.nominal);
+            if (root.empty()) continue;
+            add(own, quota.borrowing_limit.value_or(kMaxAmount));
+            add(left_[{root, quotas.flavor, quota.resource}], quota.nominal);
           }
         }
       }
     }
     for (const model::WorkloadSpec& holder : out_.queues.workloads) {
       if (!holder.admission) continue;
+      const std::string root = root_of(holder.admission->queue);
       for (const model::PodSetAdmission& set : holder.admission->pod_sets) {
         for (const auto& [name, amount] : set.usage) {
           const auto used = set.flavors.find(name);
           if (used == set.flavors.end()) continue;
-          std::int64_t& rest = left_[{holder.admission->queue, used->second, name}];
-          if (__builtin_sub_overflow(rest, amount, &rest)) rest = -kMaxAmount;
+          add(left_[{holder.admission->queue, used->second, name}], -amount);
+          if (!root.empty()) add(left_[{root, used->second, name}], -amount);
         }
       }
     }
@@ -105,9 +142,13 @@ bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& 
     if (flavor == held->flavors.end() || resource.find('/') != std::string::npos) continue;
     const std::int64_t beyond = amount - share_of(set, &*held, resource);
     if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
-    std::int64_t& left = left_in_queue(admission.queue, flavor->second, resource);
-    if (left < beyond) return false;
-    more.emplace_back(&left, beyond);
+    const std::string root = root_of(admission.queue);
+    for (const std::string& from : {admission.queue, root}) {
+      if (from.empty()) continue;
+      std::int64_t& left = left_in_queue(from, flavor->second, resource);
+      if (left < beyond) return false;
+      more.emplace_back(&left, beyond);
+    }
   }
   for (const auto& [left, amount] : more) *left -= amount;
   return true;
@@ -167,6 +208,7 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
       const bool one = names || workload.pod_sets.size() == 1;
       return one && (bound || asks_no_more(pod, set, workload.admission)) ? &set : nullptr;
     }
+    if (!may_run_in(pod, *workload.admission, set)) continue;
     int count = set.count;
     for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
       if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
@@ -210,23 +252,22 @@ const model::FlavorSpec* Resolver::flavor_named(const std::string& name) const {
   return it == all.end() ? nullptr : &*it;
 }
 
-// Whether no flavor that the workload was let in with is one that the pod, which waits, refuses.
-bool Resolver::may_run_there(const model::PodSpec& pod, std::size_t at) const {
-  const model::WorkloadSpec& workload = out_.queues.workloads[at];
-  if (!options_.live || !pod.node_name.empty() || !workload.admission) return true;
-  const auto refuses = [&](const model::PodSetAdmission& set) {
-    for (const auto& [resource, name] : set.flavors) {
+// Whether no flavor that the set was let in with is one that the pod, which waits, refuses.
+bool Resolver::may_run_in(const model::PodSpec& pod, const model::AdmissionSpec& admission,
+                          const model::PodSetSpec& set) const {
+  if (!options_.live || !pod.node_name.empty()) return true;
+  for (const model::PodSetAdmission& held : admission.pod_sets) {
+    if (held.name != set.name) continue;
+    for (const auto& [resource, name] : held.flavors) {
       const model::FlavorSpec* flavor = flavor_named(name);
       if (flavor == nullptr) continue;
       for (const auto& [key, value] : flavor->node_labels) {
         const auto own = pod.node_selector.find(key);
-        if (own != pod.node_selector.end() && own->second != value) return true;
+        if (own != pod.node_selector.end() && own->second != value) return false;
       }
     }
-    return false;
-  };
-  const auto& sets = workload.admission->pod_sets;
-  return sets.empty() || !std::all_of(sets.begin(), sets.end(), refuses);
+  }
+  return true;
 }
 
 // It runs where its workload was let in: quota is of flavors, and they are of nodes.
@@ -256,7 +297,7 @@ void Resolver::attach(model::PodSpec& pod, const std::vector<std::size_t>& place
     return;
   }
   const std::size_t at = place_for(places, bound);
-  model::PodSetSpec* set = may_run_there(pod, at) ? take_room(pod, at) : nullptr;
+  model::PodSetSpec* set = take_room(pod, at);
   const std::string name = qualified(pod.ns, pod.name);
   const model::WorkloadSpec& workload = out_.queues.workloads[at];
   if (set != nullptr) set->pods.push_back(name);
@@ -291,7 +332,7 @@ bool Resolver::take_room_of_group(model::PodSpec& pod, const std::string& group)
   const auto holder = group_holders_.find(qualified(pod.ns, group));
   if (holder == group_holders_.end() || !pod.node_name.empty() || pod.queued) return false;
   const model::WorkloadSpec& workload = out_.queues.workloads[holder->second];
-  if (!workload.admitted || !may_run_there(pod, holder->second)) return false;
+  if (!workload.admitted) return false;
   model::PodSetSpec* set = take_room(pod, holder->second);
   if (set == nullptr) return false;
   const std::string name = qualified(pod.ns, pod.name);

@@ -322,25 +322,29 @@ struct Resolver::PodGroupOf {
   std::vector<Member> members;  // by name
 };
 
-void Resolver::queue_pod_group(PodGroupOf& group) {
+// A group of which something ran before: no Workload says what quota it holds. True: it is one.
+bool Resolver::runs_already(const PodGroupOf& group) {
   const auto started = [](const PodGroupOf::Member& m) {
     return m.pod == nullptr || !m.pod->node_name.empty();
   };
+  if (std::none_of(group.members.begin(), group.members.end(), started)) return false;
   const Found<PodObject>& first = *group.members.front().found;
-  const bool runs = std::any_of(group.members.begin(), group.members.end(), started);
-  if (runs && options_.live) {  // what runs counts by itself, and so does what comes to it
-    for (const PodGroupOf::Member& m : group.members) {
-      if (!started(m)) queue_alone(*m.pod, label_value(m.found->object.meta, kQueueLabel));
-    }
-    return;
-  }
-  if (runs) {
+  if (!options_.live) {
     in_.notes.add(Gathered::note(first.origin, first.shown, "",
                                  "pod group " + quoted(group.name) +
                                      " runs already, and no Workload of the input says what quota "
                                      "it holds: it counts towards none"));
-    return;
+    return true;
   }
+  for (const PodGroupOf::Member& m : group.members) {  // what runs counts by itself, and so do they
+    if (!started(m)) queue_alone(*m.pod, label_value(m.found->object.meta, kQueueLabel));
+  }
+  return true;
+}
+
+void Resolver::queue_pod_group(PodGroupOf& group) {
+  if (runs_already(group)) return;
+  const Found<PodObject>& first = *group.members.front().found;
   model::WorkloadSpec spec;
   spec.ns = group.ns;
   spec.name = group.name;

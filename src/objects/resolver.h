@@ -95,6 +95,7 @@ class Resolver {
                               const std::string& resource);
   bool rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
                  const model::PodSetSpec& set);
+  bool end_stale_slices(const JobObject& job, const std::vector<std::size_t>& places);
   static void count_as_admitted(model::WorkloadSpec& spec);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
                     const std::optional<model::AdmissionSpec>& admission) const;
@@ -105,7 +106,10 @@ class Resolver {
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
   const model::FlavorSpec* flavor_named(const std::string& name) const;
-  bool may_run_there(const model::PodSpec& pod, std::size_t at) const;
+  bool may_run_in(const model::PodSpec& pod, const model::AdmissionSpec& admission,
+                  const model::PodSetSpec& set) const;
+  bool covers(const std::string& queue, const std::string& resource) const;
+  std::string root_of(const std::string& queue) const;
   void keep_to_flavors(model::PodSpec& pod, const model::WorkloadSpec& workload,
                        const model::PodSetSpec& set) const;
   bool has_workload(const std::string& owner, const std::string& uid) const;
@@ -130,6 +134,7 @@ class Resolver {
   void queue_pod(const Found<PodObject>& found, model::PodSpec& pod, const std::string& queue);
   // The queue of a pod that names none, or "".
   std::string default_queue(const Meta& meta) const;
+  bool runs_already(const PodGroupOf& group);
   void queue_pod_group(PodGroupOf& group);
   void warn_two_queues(const Found<PodObject>& found, const model::PodSpec& pod);
   void drop_pod(const Found<PodObject>& found, const BadMark& bad);

@@ -80,6 +80,32 @@ TEST(AsAdmitted, AnElasticJobGrowsAndShrinksWhileItRuns) {
   EXPECT_EQ(rig.held("evil"), 4);
 }
 
+TEST(AsAdmitted, ASliceThatIsTooLargeIsTakenBack) {
+  AdmittedRig rig;
+  rig.job("evil", "e", 2, 1, rig.elastic());
+  ASSERT_TRUE(rig.until([&] { return rig.running("evil") == 2; }));
+  rig.shape("e", 12);
+  rig.run(10 * kSecond);
+  EXPECT_EQ(rig.running("evil"), 2);
+  // What is held is held: a pod that ends is replaced while the slice waits.
+  const auto list = rig.get("/api/v1/namespaces/evil/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    if (pod.find("status")->find("phase")->string() != "Running") continue;
+    rig.remove("/api/v1/namespaces/evil/pods/" +
+               std::string(pod.find("metadata")->find("name")->string()));
+    break;
+  }
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil") == 2; }, 60 * kSecond));
+  rig.shape("e", 4);
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil") == 4; }, 30 * kSecond));
+  rig.shape("e", 12);
+  rig.run(5 * kSecond);
+  rig.shape("e", 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 1; }, 30 * kSecond));
+  rig.job("evil", "other", 3, 1);
+  EXPECT_TRUE(rig.until([&] { return rig.running("evil", "other-") == 3; }, 30 * kSecond));
+}
+
 TEST(AsAdmitted, WhatIsAddedToAWorkloadLaterIsNotLetIn) {
   AdmittedRig rig;
   rig.apply("{apiVersion: v1, kind: ConfigMap, metadata: {namespace: evil, name: own}}");
