@@ -292,6 +292,33 @@ void Resolver::count_as_admitted(model::WorkloadSpec& spec) {
   }
 }
 
+namespace {
+
+// A slice has all that the old one holds, and more: one that asks for less would free what runs.
+bool asks_less(const model::WorkloadSpec& slice, const model::WorkloadSpec& old) {
+  if (!old.admission) return false;
+  model::Amounts asks, held;
+  const auto add = [](model::Amounts& to, const std::string& resource, std::int64_t amount) {
+    std::int64_t& sum = to[resource];
+    if (__builtin_add_overflow(sum, amount, &sum)) sum = kMaxAmount;
+  };
+  for (const model::PodSetSpec& set : slice.pod_sets) {
+    for (const auto& [resource, amount] : set.requests) {
+      const bool fits = set.count == 0 || amount <= kMaxAmount / set.count;
+      add(asks, resource, fits ? amount * set.count : kMaxAmount);
+    }
+  }
+  for (const model::PodSetAdmission& set : old.admission->pod_sets) {
+    for (const auto& [resource, amount] : set.usage) add(held, resource, amount);
+  }
+  return std::any_of(held.begin(), held.end(), [&](const auto& entry) {
+    const auto asked = asks.find(entry.first);
+    return entry.second > (asked == asks.end() ? 0 : asked->second);
+  });
+}
+
+}  // namespace
+
 // A slice takes the place of one of the same owner: of anything else it would only free the quota.
 void Resolver::check_slices() {
   std::map<std::string, const model::WorkloadSpec*, std::less<>> by_name;
@@ -301,7 +328,11 @@ void Resolver::check_slices() {
   for (model::WorkloadSpec& spec : out_.queues.workloads) {
     if (spec.replaces.empty()) continue;
     const auto old = by_name.find(spec.replaces);
-    if (old == by_name.end() || old->second->owner == spec.owner) continue;
+    if (old == by_name.end()) continue;
+    if (old->second->owner == spec.owner) {
+      if (options_.live && asks_less(spec, *old->second)) spec.replaces.clear();
+      continue;
+    }
     in_.warnings.add(Gathered::note(
         {}, "Workload " + qualified(spec.ns, spec.name),
         "metadata.annotations[kueue.x-k8s.io/workload-slice-replacement-for]",

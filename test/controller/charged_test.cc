@@ -197,6 +197,24 @@ TEST(Charged, AVariantThatHoldsNothingFreesNothing) {
   EXPECT_EQ(rig.held("evil"), 4);
 }
 
+// Nor does one that calls itself a slice and asks for less than what runs.
+TEST(Charged, ASmallerSliceFreesNothing) {
+  ChargedRig rig;
+  rig.evil_pod("p", 4, ", labels: {kueue.x-k8s.io/queue-name: lq}");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.run(5 * kSecond);
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  const text::Value* meta = list.root().find("items")->items()[0].find("metadata");
+  rig.workload("slice",
+               fmt::format(", annotations: {{kueue.x-k8s.io/workload-slice-replacement-for: {}}}, "
+                           "ownerReferences: {}",
+                           std::string(meta->find("name")->string()),
+                           text::to_json(*meta->find("ownerReferences"))),
+               1, 0);
+  rig.evil_pod("more", 3, ", labels: {kueue.x-k8s.io/queue-name: lq}");
+  rig.expect_at_most(4, 15, "a smaller slice");
+}
+
 TEST(Charged, SeatsThatTheStatusDoesNotKnowAreNobodys) {
   ChargedRig rig;
   rig.evil_pod("first", 1,
