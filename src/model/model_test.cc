@@ -2,6 +2,7 @@
 // tests (test/judge) hold the whole of it to docs/placement.md on random clusters.
 #include <gtest/gtest.h>
 
+#include <bit>
 #include <map>
 #include <optional>
 #include <set>
@@ -139,6 +140,37 @@ TEST(SnapshotBuilder, ANodeThatLosesAGpuKeepsItsPods) {
   EXPECT_EQ(after->node(0).whole, 0b11110000);
   EXPECT_EQ(after->info(0).usable, 0b01111111);
   EXPECT_EQ(before->info(0).usable, 0b11111111) << "the old snapshot is as it was";
+}
+
+// Whoever may write his pod's annotation may name the device of another's: a device is free where
+// nobody runs, not where nobody says so.
+TEST(SnapshotBuilder, OneDeviceIsOnePods) {
+  SnapshotBuilder builder;
+  builder.upsert_node(eight_gpus("n0"));
+  const auto put = [&](const std::string& name, std::vector<int> devices) {
+    PodSpec pod = asks(name, static_cast<int>(devices.size()));
+    pod.node_name = "n0";
+    pod.gpu_indices = std::move(devices);
+    builder.upsert_pod(pod);
+  };
+  const auto free = [&] { return std::popcount(unsigned{builder.state().node(0).whole}); };
+  const auto devices = [&](const std::string& name) {
+    return builder.state().pod(*builder.find_pod("a/" + name)).gpus.indices();
+  };
+  put("b", {0, 1, 2, 3});
+  put("c", {2, 3});
+  put("a", {3});
+  EXPECT_EQ(free(), 1);
+  EXPECT_EQ(devices("a"), (std::vector<int>{3}));
+  put("d", {4});
+  EXPECT_EQ(free(), 0) << "and the guesses make way";
+  EXPECT_EQ(devices("d"), (std::vector<int>{4}));
+  builder.remove_pod("a/a");
+  EXPECT_EQ(devices("b"), (std::vector<int>{0, 1, 2, 3})) << "as they say, where nobody else does";
+  EXPECT_EQ(free(), 1);
+  builder.remove_pod("a/b");
+  EXPECT_EQ(devices("c"), (std::vector<int>{2, 3}));
+  EXPECT_EQ(free(), 5);
 }
 
 NodeSpec random_node(Random& random, const std::string& name) {

@@ -187,7 +187,7 @@ void SnapshotBuilder::wake_quiet() {
       const PodEntry& entry = state_.pods_[*id];
       if (entry.slot >= 0) {
         spec.node_name = state_.info(static_cast<std::size_t>(entry.slot)).name;
-        spec.gpu_indices = entry.assumed ? std::vector<int>{} : entry.gpus.indices();
+        spec.gpu_indices = stated(*id);
       } else if (entry.slot == kPending) {
         spec.node_name.clear();
       }
@@ -213,7 +213,7 @@ void SnapshotBuilder::remove_pod(std::string_view name) {
 void SnapshotBuilder::detach_pod(PodId id) {
   const PodEntry& entry = state_.pods_[id];
   if (entry.slot >= 0) {
-    if (entry.assumed) --assumed_on_[static_cast<std::size_t>(entry.slot)];
+    forget_guess(id);
     touch(entry.slot);
     take_off(id);
   } else {
@@ -337,6 +337,7 @@ void SnapshotBuilder::take_off(PodId id) {
 void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const GpuTake& gpus) {
   touch(static_cast<std::int32_t>(slot));
   put_on(id, slot, gpus);
+  note_twins(slot, gpus);
 }
 
 void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const std::vector<int>& indices) {
@@ -346,12 +347,24 @@ void SnapshotBuilder::bind(PodId id, std::uint32_t slot, const std::vector<int>&
 void SnapshotBuilder::unbind(PodId id) {
   auto slot = state_.pods_[id].slot;
   if (slot < 0) return;
-  if (state_.pods_[id].assumed) {
-    --assumed_on_[static_cast<std::size_t>(slot)];
-    state_.pods_.write(id, 0).assumed = false;
-  }
+  forget_guess(id);
   touch(slot);
   take_off(id);
+}
+
+void SnapshotBuilder::forget_guess(PodId id) {
+  const PodEntry& entry = state_.pods_[id];
+  if (!entry.assumed) return;
+  --assumed_on_[static_cast<std::size_t>(entry.slot)];
+  displaced_.erase(id);
+  state_.pods_.write(id, 0).assumed = false;
+}
+
+std::vector<int> SnapshotBuilder::stated(PodId id) const {
+  const PodEntry& entry = state_.pods_[id];
+  if (!entry.assumed) return entry.gpus.indices();
+  const auto it = displaced_.find(id);
+  return it == displaced_.end() ? std::vector<int>{} : it->second;
 }
 
 const ClusterState& SnapshotBuilder::state() {
@@ -394,11 +407,9 @@ void SnapshotBuilder::take_off_changed() {
   for (const PodId id : pods) {
     const PodEntry& entry = state_.pods_[id];
     const auto slot = static_cast<std::size_t>(entry.slot);
-    wanted_.push_back(
-        {id, state_.info(slot).name, entry.assumed ? std::vector<int>{} : entry.gpus.indices()});
-    if (entry.assumed) --assumed_on_[slot];
+    wanted_.push_back({id, state_.info(slot).name, stated(id)});
+    forget_guess(id);
     take_off(id);
-    state_.pods_.write(id, 0).assumed = false;
   }
 }
 
@@ -515,8 +526,20 @@ void SnapshotBuilder::bind_wanted() {
       state_.pods_.write(w.id, 0).assumed = true;
       if (assumed_on_[*slot]++ == 0) touched_.push_back(*slot);
     } else {
-      put_on(w.id, *slot, take_of(info, demand, w.indices));
+      const GpuTake gpus = take_of(info, demand, w.indices);
+      put_on(w.id, *slot, gpus);
+      note_twins(*slot, gpus);
     }
+  }
+}
+
+// Two that say they have one device: see part_twins().
+void SnapshotBuilder::note_twins(std::uint32_t slot, const GpuTake& gpus) {
+  const auto& free = state_.nodes_[slot].gpu;
+  for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+    if (gpus.take[g] == 0 || free[g] >= 0) continue;
+    touched_.push_back(slot);
+    return;
   }
 }
 
@@ -551,6 +574,57 @@ GpuTake SnapshotBuilder::guess(std::size_t slot, const Demand& demand) const {
   return take_of(info, demand, most);
 }
 
+// A whole device is one pod's. Of those that say they have the same one, the first by name does,
+// and the others have some other: what is free follows from how many run there, whatever they say.
+void SnapshotBuilder::part_twins(std::uint32_t slot, std::vector<PodId>& guessed) {
+  const auto& now = state_.nodes_[slot].gpu;
+  const auto is_displaced = [this](PodId id) { return displaced_.contains(id); };
+  if (std::none_of(now.begin(), now.end(), [](int left) { return left < 0; }) &&
+      std::none_of(guessed.begin(), guessed.end(), is_displaced)) {
+    return;
+  }
+  const NodeInfo& info = state_.info(slot);
+  std::map<std::string_view, PodId> whole;  // by name
+  state_.for_each_pod_on(slot, [&](PodId id) {
+    const PodEntry& entry = state_.pods_[id];
+    const Demand& demand = *entry.shape->demand;
+    const bool one = demand.kind == GpuDemandSpec::Kind::kWhole && !takes_shares(info, demand);
+    if (one) whole.emplace(entry.info->name, id);
+  });
+  std::map<PodId, std::vector<int>> says;
+  for (const auto& [name, id] : whole) {
+    says.emplace(id, stated(id));
+    take_off(id);
+  }
+  for (const PodId id : guessed) {
+    if (!is_displaced(id)) continue;
+    says.emplace(id, stated(id));
+    whole.emplace(state_.pods_[id].info->name, id);
+  }
+  std::erase_if(guessed, is_displaced);
+  for (const auto& [name, id] : whole) {
+    const GpuTake gpus = take_of(info, *state_.pods_[id].shape->demand, says[id]);
+    const auto& free = state_.nodes_[slot].gpu;
+    bool fits = true;
+    for (std::size_t g = 0; g < kMaxGpusPerNode; ++g) {
+      fits = fits && (gpus.take[g] == 0 || free[g] >= gpus.take[g] * gpus.unit);
+    }
+    const bool was = is_displaced(id);
+    if (fits) {
+      put_on(id, slot, gpus);
+      if (was) forget_guess(id);
+      continue;
+    }
+    if (!was) ++assumed_on_[slot];
+    state_.pods_.write(id, 0).assumed = true;
+    displaced_.insert_or_assign(id, says[id]);
+    guessed.push_back(id);
+  }
+  std::sort(guessed.begin(), guessed.end(), [this](PodId a, PodId b) {
+    return state_.pods_[a].info->name < state_.pods_[b].info->name;
+  });
+}
+
 // Guesses follow name order after all pods with known devices, whatever order the pods came in.
 void SnapshotBuilder::guess_devices() {
   std::sort(touched_.begin(), touched_.end());
@@ -564,6 +638,7 @@ void SnapshotBuilder::guess_devices() {
       return state_.pods_[a].info->name < state_.pods_[b].info->name;
     });
     for (auto id : assumed) take_off(id);
+    part_twins(slot, assumed);
     for (auto id : assumed) put_on(id, slot, guess(slot, *state_.pods_[id].shape->demand));
   }
   touched_.clear();

@@ -73,7 +73,11 @@ class SnapshotBuilder {
   void take_off(PodId id);
   void bind_wanted();
   void guess_devices();
-  void detach_pod(PodId id);  // off its node and out of its gang
+  void part_twins(std::uint32_t slot, std::vector<PodId>& guessed);
+  void note_twins(std::uint32_t slot, const GpuTake& gpus);
+  void forget_guess(PodId id);
+  std::vector<int> stated(PodId id) const;  // its devices; none: they are not known
+  void detach_pod(PodId id);                // off its node and out of its gang
   void touch(std::int32_t slot);
   void take_in(const ShapeBook::News& news);
   void take_in_counters(const std::vector<CounterRef>& counters, const Shape& shape);
@@ -104,6 +108,8 @@ class SnapshotBuilder {
   std::size_t bound_ = 0;                  // pods on nodes
   std::vector<std::uint32_t> assumed_on_;  // pods with guessed devices, by slot
   std::vector<std::uint32_t> touched_;     // slots whose guesses must be made again
+  // Whole devices that pods say they have, and that others have: theirs are guessed.
+  std::map<PodId, std::vector<int>> displaced_;
   MatchIndex matches_;
   RuleLedger rules_;
   // By namespace and name: pods whose rules are left out while their namespace brings too many.

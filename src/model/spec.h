@@ -7,10 +7,12 @@
 // its path.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "text/selector.h"
@@ -19,6 +21,15 @@ namespace berth::model {
 
 using Labels = std::map<std::string, std::string, std::less<>>;
 using Amounts = std::map<std::string, std::int64_t, std::less<>>;
+
+// Resources with a domain in their name are whole devices; the others are cpu, memory and the like.
+inline bool is_device(std::string_view resource) {
+  return resource.find('/') != std::string_view::npos;
+}
+inline bool has_devices(const Amounts& amounts) {
+  return std::any_of(amounts.begin(), amounts.end(),
+                     [](const auto& each) { return each.second > 0 && is_device(each.first); });
+}
 
 inline constexpr int kMaxGpusPerNode = 16;
 inline constexpr int kMaxSharesPerGpu = 255;  // of one device; more are left aside
