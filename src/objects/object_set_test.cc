@@ -66,6 +66,39 @@ struct World {
   }
 };
 
+// A resize is asked for in the spec, and done by a kubelet, or not.
+TEST(ObjectSet, APodThatIsResizedHasWhatItsKubeletSays) {
+  World w;
+  w.node("node", 4);
+  const auto cpu = [&](const char* asked, const std::string& status) {
+    w.pod("p", "labels: {a: b}",
+          fmt::format(
+              "nodeName: node, containers: [{{name: c, resources: {{requests: {{cpu: '{}'}}}}}}]",
+              asked),
+          "phase: Running" + status);
+    w.feed();
+    EXPECT_EQ(w.builder->state().dump(), w.fresh());
+    return 64000 - w.builder->state().node(0).cpu;
+  };
+  const auto has = [](const char* set_aside, const char* actual) {
+    return fmt::format(
+        ", containerStatuses: [{{name: c, allocatedResources: {{cpu: '{}'}}, "
+        "resources: {{requests: {{cpu: '{}'}}}}}}]",
+        set_aside, actual);
+  };
+  const std::string no = ", conditions: [{type: PodResizePending, status: 'True', reason: ";
+  EXPECT_EQ(cpu("2", ""), 2000);
+  EXPECT_EQ(cpu("2", has("2", "2")), 2000);
+  EXPECT_EQ(cpu("100k", has("2", "2")), 100'000'000) << "the kubelet has not spoken";
+  EXPECT_EQ(cpu("100k", has("2", "2") + no + "Deferred}]"), 100'000'000);
+  EXPECT_EQ(cpu("100k", has("2", "3") + no + "Infeasible}]"), 3000);
+  EXPECT_EQ(cpu("1", has("2", "3")), 3000) << "on its way down";
+  EXPECT_EQ(cpu("1", has("x", "-3") + ", conditions: {}"), 1000)
+      << "what cannot be read is not there";
+  EXPECT_EQ(cpu("1", ", containerStatuses: [{name: other, allocatedResources: {cpu: 9}}, 5]"),
+            1000);
+}
+
 constexpr const char* kOneGpu =
     "containers: [{name: c, resources: {limits: {nvidia.com/gpu: 1, cpu: 2}}}]";
 

@@ -126,6 +126,10 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
     Decoder::Step step(d, "spec");
     read_where(raw, out.meta, spec, d);
     read_host_ports(at == nullptr ? v : *at, raw, spec, d);
+    const Value* status = v.find("status");
+    if (status != nullptr && !spec.node_name.empty()) {
+      count_resize(*status, raw.containers, raw.pod_level);
+    }
     const Resources* pod_level = raw.pod_level ? &*raw.pod_level : nullptr;
     if (!effective_requests(raw.containers, pod_level, raw.overhead, spec.requests)) {
       d.error(at == nullptr ? v : *at, "requests that add up to more than 8Pi", "a smaller sum");

@@ -83,6 +83,55 @@ bool indices_of(std::string_view text, std::vector<int>& out) {
   return true;
 }
 
+namespace {
+
+// What a status says that containers have, where it is not what they ask for: a resize.
+void add_resizes(BodyHash& h, const Value& pod) {
+  const Value* status = pod.find("status");
+  if (status == nullptr || pod.find("spec") == nullptr) return;
+  constexpr std::pair<std::string_view, std::string_view> kLists[] = {
+      {"containerStatuses", "containers"}, {"initContainerStatuses", "initContainers"}};
+  bool any = false;
+  const auto add = [&](std::string_view which, const Value* now, const Value* asked) {
+    if (now == nullptr || (asked != nullptr && text::equal(*now, *asked))) return;
+    h.add(which);
+    h.add(*now);
+    any = true;
+  };
+  for (const auto& [of_status, of_spec] : kLists) {
+    const Value* statuses = status->find(of_status);
+    const Value* containers = find_in(pod, {"spec", of_spec});
+    if (statuses == nullptr || containers == nullptr) continue;
+    for (const Value& now : statuses->items()) {
+      const Value* name = now.find("name");
+      for (const Value& container : containers->items()) {
+        const Value* own = container.find("name");
+        if (name == nullptr || own == nullptr || name->string() != own->string()) continue;
+        const Value* asked = find_in(container, {"resources", "requests"});
+        add(own->string(), now.find("allocatedResources"), asked);
+        add(own->string(), find_in(now, {"resources", "requests"}), asked);
+      }
+    }
+  }
+  const Value* asked = find_in(pod, {"spec", "resources", "requests"});
+  if (asked != nullptr) {
+    add("", status->find("allocatedResources"), asked);
+    add("", find_in(*status, {"resources", "requests"}), asked);
+  }
+  if (!any) return;
+  h.mix(text_in(pod, {"spec", "nodeName"}).empty() ? 9 : 10);  // what waits has nothing yet
+  const Value* conditions = status->find("conditions");
+  if (conditions == nullptr) return;
+  for (const Value& condition : conditions->items()) {
+    const Value* type = condition.find("type");
+    const Value* reason = condition.find("reason");
+    if (type == nullptr || type->string() != "PodResizePending" || reason == nullptr) continue;
+    h.add(reason->string());
+  }
+}
+
+}  // namespace
+
 // Everything that pods of one body have in common.
 BodyHash hash_of_body(const Value& v, std::uint64_t seed) {
   BodyHash h{seed ^ 0x243f6a8885a308d3u, seed ^ 0x13198a2e03707344u};
@@ -115,6 +164,7 @@ BodyHash hash_of_body(const Value& v, std::uint64_t seed) {
       if (volume.find("projected") == nullptr) h.add(volume);
     }
   }
+  add_resizes(h, v);
   return h;
 }
 

@@ -153,7 +153,65 @@ void raise(Amounts& to, const Amounts& from) {
   }
 }
 
+// What can be resized, of what a status says.
+void raise_by_status(const Value* amounts, Amounts& out) {
+  if (amounts == nullptr) return;
+  for (const text::Member& member : amounts->members()) {
+    if (!is_pod_level_resource(member.key)) continue;
+    const auto quantity = text::parse_quantity(member.value.string());
+    if (quantity.ok() && !quantity->is_negative()) {
+      Amounts one;
+      to_amounts({{std::string(member.key), *quantity}}, one);
+      raise(out, one);
+    }
+  }
+}
+
+bool is_infeasible(const Value& status) {
+  const Value* conditions = status.find("conditions");
+  if (conditions == nullptr) return false;
+  return std::any_of(conditions->items().begin(), conditions->items().end(), [](const Value& c) {
+    const auto says = [&c](std::string_view key, std::string_view what) {
+      const Value* found = c.find(key);
+      return found != nullptr && found->string() == what;
+    };
+    return says("type", "PodResizePending") && says("status", "True") &&
+           says("reason", "Infeasible");
+  });
+}
+
+void count_now(const Value& now, bool infeasible, Resources& out) {
+  Amounts had;
+  raise_by_status(now.find("allocatedResources"), had);
+  raise_by_status(find_in(now, {"resources", "requests"}), had);
+  for (const auto& [name, amount] : had) {
+    for (Amounts* counted : {&out.requests, &out.stated}) {
+      std::int64_t& to = (*counted)[name];
+      to = infeasible ? amount : std::max(to, amount);
+    }
+  }
+}
+
 }  // namespace
+
+void count_resize(const Value& status, Containers& containers,
+                  std::optional<Resources>& pod_level) {
+  const bool infeasible = is_infeasible(status);
+  const auto count = [&](std::string_view list, std::vector<Container>& to) {
+    const Value* all = status.find(list);
+    if (all == nullptr) return;
+    for (const Value& now : all->items()) {
+      const Value* name = now.find("name");
+      if (name == nullptr) continue;
+      const auto it = std::find_if(to.begin(), to.end(),
+                                   [&](const Container& c) { return c.name == name->string(); });
+      if (it != to.end()) count_now(now, infeasible, it->resources);
+    }
+  };
+  count("containerStatuses", containers.app);
+  count("initContainerStatuses", containers.init);
+  if (pod_level) count_now(status, infeasible, *pod_level);
+}
 
 bool is_pod_level_resource(std::string_view name) {
   return name == "cpu" || name == "memory" || name.starts_with("hugepages-");

@@ -7,6 +7,7 @@
 #pragma once
 
 #include <map>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -39,6 +40,12 @@ void decode(const text::Value& v, Container& out, text::Decoder& d);
 struct Containers {
   std::vector<Container> init, app;
 };
+
+// A pod that runs may be in the middle of a resize. It then has the most of what its spec asks for
+// and of what its kubelet says that it set aside and gave; what the kubelet calls infeasible it
+// does not have. Unreadable parts of the status count as if they were not there.
+void count_resize(const text::Value& status, Containers& containers,
+                  std::optional<Resources>& pod_level);
 
 bool is_gpu_resource(std::string_view name);  // whole, shared or a slice
 // cpu, memory and huge pages may be given for the pod as a whole.
