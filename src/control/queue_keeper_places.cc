@@ -49,7 +49,7 @@ namespace {
 bool is_for(const Reservation::Place& place, const model::PodSpec& pod) {
   if (pod.gpu != place.pod.gpu) return false;
   return std::all_of(pod.requests.begin(), pod.requests.end(), [&](const auto& asked) {
-    if (asked.first.find('/') == std::string::npos) return true;
+    if (!model::is_device(asked.first)) return true;
     const auto held = place.pod.requests.find(asked.first);
     return held != place.pod.requests.end() && asked.second <= held->second;
   });

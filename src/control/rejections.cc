@@ -39,7 +39,7 @@ std::uint64_t node_facts(const Value& node) {
   mix(sum, word_in(node, {"status", "nodeInfo", "bootID"}));
   if (const Value* amounts = find_in(node, {"status", "allocatable"})) {
     for (const text::Member& amount : amounts->members()) {
-      if (amount.key.find('/') == std::string_view::npos) continue;
+      if (!model::is_device(amount.key)) continue;
       mix(sum, amount.key);
       mix(sum, amount.value.string());
     }

@@ -56,10 +56,7 @@ namespace {
 // Pods that ask for no devices are placed as they come: a place that is kept for one would cost its
 // author nothing, and others a slot.
 bool wants_devices(const model::PodSetSpec& set) {
-  return set.pod->gpu.kind != model::GpuDemandSpec::Kind::kNone ||
-         std::any_of(set.requests.begin(), set.requests.end(), [](const auto& entry) {
-           return entry.second > 0 && entry.first.find('/') != std::string::npos;
-         });
+  return set.pod->gpu.kind != model::GpuDemandSpec::Kind::kNone || model::has_devices(set.requests);
 }
 
 }  // namespace

@@ -8,10 +8,6 @@ namespace {
 
 constexpr int kDeepest = 64;  // cohorts above one another; circles end there
 
-void add_to(std::int64_t& left, std::int64_t amount) {
-  if (__builtin_add_overflow(left, amount, &left)) left = amount > 0 ? kMaxAmount : -kMaxAmount;
-}
-
 }  // namespace
 
 QuotaLeft::QuotaLeft(const model::QueueInputs& queues) {
@@ -42,8 +38,8 @@ QuotaLeft::QuotaLeft(const model::QueueInputs& queues) {
       for (const auto& [resource, amount] : set.usage) {
         const auto flavor = set.flavors.find(resource);
         if (flavor == set.flavors.end()) continue;
-        add_to(left_[{holder.admission->queue, flavor->second, resource}], -amount);
-        if (top != top_.end()) add_to(left_[{top->second, flavor->second, resource}], -amount);
+        left_[{holder.admission->queue, flavor->second, resource}] -= amount;
+        if (top != top_.end()) left_[{top->second, flavor->second, resource}] -= amount;
       }
     }
   }
@@ -54,9 +50,9 @@ void QuotaLeft::give(const std::string& owner, const std::vector<model::Resource
   for (const model::ResourceGroup& group : groups) {
     for (const model::FlavorQuota& quotas : group.flavors) {
       for (const model::ResourceQuota& quota : quotas.resources) {
-        std::int64_t& left = left_[{owner, quotas.flavor, quota.resource}];
-        add_to(left, quota.nominal);
-        if (may_borrow) add_to(left, quota.borrowing_limit.value_or(kMaxAmount));
+        Amount& left = left_[{owner, quotas.flavor, quota.resource}];
+        left += quota.nominal;
+        if (may_borrow) left += quota.borrowing_limit.value_or(kMaxAmount);
       }
     }
   }
@@ -64,7 +60,7 @@ void QuotaLeft::give(const std::string& owner, const std::vector<model::Resource
 
 bool QuotaLeft::take(const std::string& queue, const std::vector<Ask>& asks) {
   const auto top = top_.find(queue);
-  std::vector<std::pair<std::int64_t*, std::int64_t>> parts;
+  std::vector<std::pair<Amount*, std::int64_t>> parts;
   for (const Ask& ask : asks) {
     parts.emplace_back(&left_[{queue, ask.flavor, ask.resource}], ask.amount);
     if (top == top_.end()) continue;

@@ -46,9 +46,10 @@ TEST(QuotaLeft, CirclesAndAmountsWithoutEnd) {
   in.queues.push_back({.name = "b", .cohort = "x", .groups = cpus(INT64_MAX, {})});
   in.cohorts.push_back({.name = "x", .parent = "y", .groups = {}});
   in.cohorts.push_back({.name = "y", .parent = "x", .groups = {}});
-  in.workloads = {holder("a", INT64_MAX), holder("a", INT64_MAX)};
+  in.workloads = {holder("a", INT64_MAX), holder("a", INT64_MAX - 5)};
   QuotaLeft left(in);
-  EXPECT_TRUE(left.take("b", {{"f", "cpu", 1'000'000}}));
+  EXPECT_FALSE(left.take("b", {{"f", "cpu", 6}}));
+  EXPECT_TRUE(left.take("b", {{"f", "cpu", 5}})) << "of twice as much as a number holds";
 }
 
 }  // namespace

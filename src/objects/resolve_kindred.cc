@@ -82,7 +82,7 @@ std::size_t Resolver::place_for(const std::vector<std::size_t>& places, bool bou
   const auto taken = taken_.find({at, 0});
   const auto& held = workloads[at].admission;
   const bool room = held && held->pod_sets.size() == 1 &&
-                    (taken == taken_.end() || taken->second < held->pod_sets.front().count);
+                    (taken == taken_.end() || taken->second.pods < held->pod_sets.front().count);
   for (const std::size_t place : places) {
     const model::WorkloadSpec& slice = workloads[place];
     if (bound || (options_.live && room)) continue;

@@ -6,16 +6,6 @@
 
 namespace berth::objects {
 
-namespace {
-
-bool has_devices(const model::Amounts& amounts) {
-  return std::any_of(amounts.begin(), amounts.end(), [](const auto& entry) {
-    return entry.second > 0 && entry.first.find('/') != std::string::npos;
-  });
-}
-
-}  // namespace
-
 // The LocalQueue that a pod's devices count in where nothing says who let it in: the one it was
 // started from, the one that it or its group names, or the first of a namespace that requires one;
 // "": none.
@@ -56,20 +46,17 @@ std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
 
 // Of its queue's flavors the ones of the node that it is on.
 void Resolver::flavors_of_node(const std::string& name, model::WorkloadSpec& spec) const {
-  const auto node = std::lower_bound(
-      out_.nodes.begin(), out_.nodes.end(), name,
-      [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
-  const auto queue = std::find_if(out_.queues.queues.begin(), out_.queues.queues.end(),
-                                  [&](const auto& q) { return q.name == spec.admission->queue; });
-  if (node == out_.nodes.end() || node->name != name || queue == out_.queues.queues.end()) return;
-  const auto is_of = [&](const std::string& flavor) {
-    const auto it = std::find_if(out_.queues.flavors.begin(), out_.queues.flavors.end(),
-                                 [&](const auto& f) { return f.name == flavor; });
-    return it != out_.queues.flavors.end() &&
-           std::all_of(it->node_labels.begin(), it->node_labels.end(), [&](const auto& want) {
-             const auto has = node->labels.find(want.first);
-             return has != node->labels.end() && has->second == want.second;
-           });
+  const model::NodeSpec* node = node_known(name);
+  const model::QueueSpec* queue = queue_named(spec.admission->queue);
+  if (node == nullptr || queue == nullptr) return;
+  const auto is_of = [&](const std::string& named) {
+    const model::FlavorSpec* flavor = flavor_named(named);
+    if (flavor == nullptr) return false;
+    const auto& wanted = flavor->node_labels;
+    return std::all_of(wanted.begin(), wanted.end(), [&](const auto& want) {
+      const auto has = node->labels.find(want.first);
+      return has != node->labels.end() && has->second == want.second;
+    });
   };
   for (const model::ResourceGroup& group : queue->groups) {
     const auto flavor = std::find_if(group.flavors.begin(), group.flavors.end(),
@@ -98,7 +85,7 @@ void Resolver::count_leftovers() {
 
 void Resolver::count_leftover(model::PodSpec& pod, const Payer& payer) {
   model::Amounts requests = quota_requests(pod, out_.queues.config);
-  if (!has_devices(requests)) return;
+  if (!model::has_devices(requests)) return;
   pod.leftover = true;
   model::WorkloadSpec spec = workload_of(pod, payer.local);
   spec.leftover = true;

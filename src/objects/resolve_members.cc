@@ -29,137 +29,23 @@ std::vector<std::string> groups_of(const model::PodSpec& pod) {  // ns/group
   return out;
 }
 
-}  // namespace
-
-namespace {
-
-// What each pod of the set may have: of a holder what its status says, whatever its spec does.
-std::int64_t share_of(const model::PodSetSpec& set, const model::PodSetAdmission* admitted,
-                      const std::string& resource) {
-  const model::Amounts& from = admitted == nullptr ? set.requests : admitted->usage;
-  const auto known = from.find(resource);
-  if (known == from.end()) return 0;
-  if (admitted == nullptr) return known->second;
-  return admitted->count > 0 ? known->second / admitted->count : 0;
+const model::PodSetAdmission* admission_of(const model::AdmissionSpec& admission,
+                                           const std::string& set) {
+  const auto it = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
+                               [&](const auto& each) { return each.name == set; });
+  return it == admission.pod_sets.end() ? nullptr : &*it;
 }
 
-}  // namespace
-
-// Whether the pod asks for no more of what a queue counts by devices than the pods that the set is
-// made of, or was admitted for. Other resources may differ: sidecars and defaults come later.
-bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
-                            const std::optional<model::AdmissionSpec>& admission) const {
-  const model::PodSetAdmission none;
-  const model::PodSetAdmission* admitted = admission ? &none : nullptr;
-  if (admission) {
-    for (const model::PodSetAdmission& a : admission->pod_sets) {
-      if (a.name == set.name) admitted = &a;
-    }
-  }
-  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    if (resource.find('/') == std::string::npos) continue;
-    const bool counts =
-        !admission || !out_.queues.config.ignore_undeclared || covers(admission->queue, resource);
-    if (counts && amount > share_of(set, admitted, resource)) return false;
-  }
-  return true;
+// What each pod of an admitted set may have: what the status says, whatever the spec does.
+std::int64_t share_of(const model::Amounts& usage, int count, const std::string& resource) {
+  const auto known = usage.find(resource);
+  return known != usage.end() && count > 0 ? known->second / count : 0;
 }
-
-bool Resolver::covers(const std::string& queue, const std::string& resource) const {
-  for (const model::QueueSpec& each : out_.queues.queues) {
-    if (each.name != queue) continue;
-    return std::any_of(each.groups.begin(), each.groups.end(), [&](const auto& group) {
-      return std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end();
-    });
-  }
-  return true;  // nobody knows
-}
-
-// "cohort/" and the cohort on top of those that the queue is in; "": it is in none.
-std::string Resolver::root_of(const std::string& queue) const {
-  std::string at;
-  for (const model::QueueSpec& each : out_.queues.queues) {
-    if (each.name == queue) at = each.cohort;
-  }
-  for (int depth = 0; depth < 64 && !at.empty(); ++depth) {
-    const auto above = std::find_if(out_.queues.cohorts.begin(), out_.queues.cohorts.end(),
-                                    [&](const auto& each) { return each.name == at; });
-    if (above == out_.queues.cohorts.end() || above->parent.empty()) break;
-    at = above->parent;
-  }
-  return at.empty() ? at : "cohort/" + at;
-}
-
-// What is left of a flavor, of a queue and of its cohort ("cohort/c"): what a queue may have by
-// itself and borrow, and what all of them have together.
-std::int64_t& Resolver::left_in_queue(const std::string& queue, const std::string& flavor,
-                                      const std::string& resource) {
-  const auto add = [](std::int64_t& to, std::int64_t amount) {
-    if (__builtin_add_overflow(to, amount, &to)) to = amount > 0 ? kMaxAmount : -kMaxAmount;
-  };
-  if (left_.empty()) {
-    for (const model::QueueSpec& each : out_.queues.queues) {
-      const std::string root = root_of(each.name);
-      for (const model::ResourceGroup& group : each.groups) {
-        for (const auto& quotas : group.flavors) {
-          for (const auto& quota : quotas.resources) {
-            std::int64_t& own = left_[{each.name, quotas.flavor, quota.resource}];
-            add(own, quota.nominal);
-            if (root.empty()) continue;
-            add(own, quota.borrowing_limit.value_or(kMaxAmount));
-            add(left_[{root, quotas.flavor, quota.resource}], quota.nominal);
-          }
-        }
-      }
-    }
-    for (const model::WorkloadSpec& holder : out_.queues.workloads) {
-      if (!holder.admission) continue;
-      const std::string root = root_of(holder.admission->queue);
-      for (const model::PodSetAdmission& set : holder.admission->pod_sets) {
-        for (const auto& [name, amount] : set.usage) {
-          const auto used = set.flavors.find(name);
-          if (used == set.flavors.end()) continue;
-          add(left_[{holder.admission->queue, used->second, name}], -amount);
-          if (!root.empty()) add(left_[{root, used->second, name}], -amount);
-        }
-      }
-    }
-  }
-  return left_[{queue, flavor, resource}];
-}
-
-// CPU and memory that came on top since it was let in, by sidecars and defaults. More than a little
-// of it needs room in the queue, which it then has.
-bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
-                         const model::PodSetSpec& set) {
-  if (!options_.live) return true;
-  const auto held = std::find_if(admission.pod_sets.begin(), admission.pod_sets.end(),
-                                 [&](const auto& each) { return each.name == set.name; });
-  if (held == admission.pod_sets.end()) return true;
-  std::vector<std::pair<std::int64_t*, std::int64_t>> more;
-  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    const auto flavor = held->flavors.find(resource);
-    if (flavor == held->flavors.end() || resource.find('/') != std::string::npos) continue;
-    const std::int64_t beyond = amount - share_of(set, &*held, resource);
-    if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
-    const std::string root = root_of(admission.queue);
-    for (const std::string& from : {admission.queue, root}) {
-      if (from.empty()) continue;
-      std::int64_t& left = left_in_queue(from, flavor->second, resource);
-      if (left < beyond) return false;
-      more.emplace_back(&left, beyond);
-    }
-  }
-  for (const auto& [left, amount] : more) *left -= amount;
-  return true;
-}
-
-namespace {
 
 bool same_devices(const model::Amounts& a, const model::Amounts& b) {
   const auto in = [](const model::Amounts& of, const model::Amounts& other) {
     return std::all_of(of.begin(), of.end(), [&](const auto& entry) {
-      if (entry.second == 0 || entry.first.find('/') == std::string::npos) return true;
+      if (entry.second == 0 || !model::is_device(entry.first)) return true;
       const auto it = other.find(entry.first);
       return it != other.end() && it->second == entry.second;
     });
@@ -168,6 +54,51 @@ bool same_devices(const model::Amounts& a, const model::Amounts& b) {
 }
 
 }  // namespace
+
+// Whether the pod asks for no more of what a queue counts by devices than the pods that the set is
+// made of, or was admitted for. Other resources may differ: sidecars and defaults come later.
+bool Resolver::asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
+                            const std::optional<model::AdmissionSpec>& admission) const {
+  const model::PodSetAdmission* held = admission ? admission_of(*admission, set.name) : nullptr;
+  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
+    if (!model::is_device(resource)) continue;
+    if (!admission) {
+      const auto asked = set.requests.find(resource);
+      if (asked == set.requests.end() || amount > asked->second) return false;
+      continue;
+    }
+    if (out_.queues.config.ignore_undeclared && !covers(admission->queue, resource)) continue;
+    if (held == nullptr || amount > share_of(held->usage, held->count, resource)) return false;
+  }
+  return true;
+}
+
+bool Resolver::covers(const std::string& queue, const std::string& resource) const {
+  const model::QueueSpec* known = queue_named(queue);
+  if (known == nullptr) return true;  // nobody knows
+  return std::any_of(known->groups.begin(), known->groups.end(), [&](const auto& group) {
+    return std::find(group.covered.begin(), group.covered.end(), resource) != group.covered.end();
+  });
+}
+
+// CPU and memory that came on top since it was let in, by sidecars and defaults. More than a little
+// of it needs room in the queue, which it then has.
+bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
+                         const model::PodSetSpec& set, const Taken& taken) {
+  const model::PodSetAdmission* held = admission_of(admission, set.name);
+  if (!options_.live || held == nullptr) return true;
+  std::vector<QuotaLeft::Ask> more;
+  for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
+    const auto flavor = held->flavors.find(resource);
+    if (flavor == held->flavors.end() || model::is_device(resource)) continue;
+    const std::int64_t beyond = amount - share_of(taken.let_in, held->count, resource);
+    if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
+    more.push_back({flavor->second, resource, beyond});
+  }
+  if (more.empty()) return true;
+  if (!quota_left_) quota_left_.emplace(out_.queues);
+  return quota_left_->take(admission.queue, more);
+}
 
 const model::NodeSpec* Resolver::node_known(const std::string& name) const {
   const auto node = std::lower_bound(
@@ -213,43 +144,49 @@ model::PodSetSpec* Resolver::take_room(const model::PodSpec& pod, std::size_t at
     for (const model::PodSetAdmission& a : workload.admission->pod_sets) {
       if (a.name == set.name) count = std::min(count, a.count);  // as quota counts it
     }
-    int& taken = taken_[{at, i}];
+    Taken& taken = taken_of(at, i);
     const auto done = workload.reclaimable.find(set.name);
     if (options_.live && done != workload.reclaimable.end()) count -= done->second;
-    const bool fits = !elsewhere && taken < count && asks_no_more(pod, set, workload.admission) &&
-                      (bound || rest_fits(pod, *workload.admission, set));
+    const bool fits = !elsewhere && taken.pods < count &&
+                      asks_no_more(pod, set, workload.admission) &&
+                      (bound || rest_fits(pod, *workload.admission, set, taken));
     if (!fits && !(bound && (names || workload.pod_sets.size() == 1))) continue;
-    if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken;
-    if (fits) counted_.insert(qualified(pod.ns, pod.name));
-    if (fits) count_actual(pod, at, i);
+    if (!elsewhere && (!pod.terminating || (bound && node_answers(pod.node_name)))) ++taken.pods;
+    if (fits) {
+      counted_.insert(qualified(pod.ns, pod.name));
+      count_actual(pod, set, taken, *workload.admission);
+    }
     return &set;
   }
   const bool somewhere = bound && !workload.pod_sets.empty();
   return somewhere ? &workload.pod_sets.front() : nullptr;
 }
 
+Resolver::Taken& Resolver::taken_of(std::size_t workload, std::size_t set) {
+  const auto [it, is_new] = taken_.try_emplace({workload, set});
+  if (is_new) {
+    const model::WorkloadSpec& spec = out_.queues.workloads[workload];
+    const model::PodSetAdmission* held = admission_of(*spec.admission, spec.pod_sets[set].name);
+    if (held != nullptr) it->second.let_in = held->usage;
+  }
+  return it->second;
+}
+
 // CPU and memory may be more than was asked for: sidecars and defaults come later. What its pods
 // have counts then.
-void Resolver::count_actual(const model::PodSpec& pod, std::size_t at, std::size_t set) {
+void Resolver::count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
+                            model::AdmissionSpec& admission) const {
   if (!options_.live) return;
-  model::Amounts& sum = actual_[{at, set}];
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
-    if (resource.find('/') != std::string::npos) continue;
-    std::int64_t& so_far = sum[resource];
+    if (model::is_device(resource)) continue;
+    std::int64_t& so_far = taken.actual[resource];
     if (__builtin_add_overflow(so_far, amount, &so_far)) so_far = kMaxAmount;
-    for (model::PodSetAdmission& held : out_.queues.workloads[at].admission->pod_sets) {
-      if (held.name != out_.queues.workloads[at].pod_sets[set].name) continue;
+    for (model::PodSetAdmission& held : admission.pod_sets) {
+      if (held.name != set.name) continue;
       const auto used = held.usage.find(resource);
       if (used != held.usage.end()) used->second = std::max(used->second, so_far);
     }
   }
-}
-
-const model::FlavorSpec* Resolver::flavor_named(const std::string& name) const {
-  const auto& all = out_.queues.flavors;
-  const auto it =
-      std::find_if(all.begin(), all.end(), [&](const auto& f) { return f.name == name; });
-  return it == all.end() ? nullptr : &*it;
 }
 
 // Whether no flavor that the set was let in with is one that the pod, which waits, refuses.

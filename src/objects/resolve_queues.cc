@@ -49,6 +49,8 @@ void Resolver::queues() {
   take_specs(in_.cohorts, queues.cohorts);
   take_specs(in_.topologies, queues.topologies);
   take_specs(in_.checks, queues.checks);
+  for (std::size_t i = 0; i < queues.queues.size(); ++i) queue_at_[queues.queues[i].name] = i;
+  for (std::size_t i = 0; i < queues.flavors.size(); ++i) flavor_at_[queues.flavors[i].name] = i;
   for (const auto& c : in_.workload_classes) workload_classes_[c.object.meta.name] = c.object.value;
   for (auto& ns : in_.namespaces) {
     const bool has_label = ns.object.meta.labels.contains(kQueueRequiredLabel);
@@ -62,6 +64,16 @@ void Resolver::queues() {
     labels.try_emplace(std::string(kNamespaceName), ns.object.meta.name);
     queues.namespaces[ns.object.meta.name] = std::move(labels);
   }
+}
+
+const model::FlavorSpec* Resolver::flavor_named(const std::string& name) const {
+  const auto it = flavor_at_.find(name);
+  return it == flavor_at_.end() ? nullptr : &out_.queues.flavors[it->second];
+}
+
+const model::QueueSpec* Resolver::queue_named(const std::string& name) const {
+  const auto it = queue_at_.find(name);
+  return it == queue_at_.end() ? nullptr : &out_.queues.queues[it->second];
 }
 
 bool Resolver::managed(const std::string& ns) const {
@@ -254,16 +266,16 @@ void Resolver::settle_templates(Found<WorkloadObject>& found, model::WorkloadSpe
 
 void Resolver::mend_admission(model::WorkloadSpec& spec) const {
   model::AdmissionSpec& admission = *spec.admission;
-  for (const auto& local : out_.queues.local_queues) {
-    const bool named = local.ns == spec.ns && local.name == spec.queue;
-    if (named && admission.queue.empty()) admission.queue = local.queue;
+  if (admission.queue.empty()) {
+    for (const auto& local : out_.queues.local_queues) {
+      if (local.ns == spec.ns && local.name == spec.queue) admission.queue = local.queue;
+    }
   }
-  const auto queue = std::find_if(out_.queues.queues.begin(), out_.queues.queues.end(),
-                                  [&](const auto& q) { return q.name == admission.queue; });
+  const model::QueueSpec* queue = queue_named(admission.queue);
   for (std::size_t i = 0; i < admission.pod_sets.size(); ++i) {
     model::PodSetAdmission& set = admission.pod_sets[i];
     for (const auto& [resource, amount] : spec.pod_sets[i].requests) {
-      if (!set.flavors.contains(resource) && queue != out_.queues.queues.end()) {
+      if (!set.flavors.contains(resource) && queue != nullptr) {
         for (const model::ResourceGroup& group : queue->groups) {
           const auto& covered = group.covered;
           if (std::find(covered.begin(), covered.end(), resource) == covered.end()) continue;

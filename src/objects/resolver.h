@@ -4,13 +4,13 @@
 #include <map>
 #include <set>
 #include <string>
-#include <tuple>
 #include <vector>
 
 #include "objects/gathered.h"
 #include "objects/object_set.h"
 #include "objects/queue_forest.h"
 #include "objects/queue_marks.h"
+#include "objects/quota_left.h"
 
 namespace berth::objects {
 
@@ -91,10 +91,14 @@ class Resolver {
   bool waits_in_queue(Found<JobObject>& job, const std::vector<PodObject*>& existing);
   void queue_job(Found<JobObject>& job, const std::string& queue, const std::string& replaces = {});
   void ask_as_now(const JobObject& job, const std::vector<std::size_t>& places);
-  std::int64_t& left_in_queue(const std::string& queue, const std::string& flavor,
-                              const std::string& resource);
+  struct Taken {  // of an admitted set
+    int pods = 0;
+    model::Amounts let_in;  // its usage as the status says it
+    model::Amounts actual;  // what those of its pods that run have
+  };
+  Taken& taken_of(std::size_t workload, std::size_t set);
   bool rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
-                 const model::PodSetSpec& set);
+                 const model::PodSetSpec& set, const Taken& taken);
   bool end_stale_slices(const JobObject& job, const std::vector<std::size_t>& places);
   static void count_as_admitted(model::WorkloadSpec& spec);
   bool asks_no_more(const model::PodSpec& pod, const model::PodSetSpec& set,
@@ -105,11 +109,11 @@ class Resolver {
   std::vector<std::size_t> of_owner(const std::vector<std::size_t>& places,
                                     const std::string& uid) const;
   void attach_started(model::PodSpec& pod, const std::string& workload);
-  const model::FlavorSpec* flavor_named(const std::string& name) const;
+  const model::FlavorSpec* flavor_named(const std::string& name) const;  // null: there is none
+  const model::QueueSpec* queue_named(const std::string& name) const;    // the same
   bool may_run_in(const model::PodSpec& pod, const model::AdmissionSpec& admission,
                   const model::PodSetSpec& set) const;
   bool covers(const std::string& queue, const std::string& resource) const;
-  std::string root_of(const std::string& queue) const;
   void keep_to_flavors(model::PodSpec& pod, const model::WorkloadSpec& workload,
                        const model::PodSetSpec& set) const;
   bool has_workload(const std::string& owner, const std::string& uid) const;
@@ -125,7 +129,8 @@ class Resolver {
   void count_leftover(model::PodSpec& pod, const Payer& payer);
   std::string kueue_charge(const model::WorkloadSpec& workload) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
-  void count_actual(const model::PodSpec& pod, std::size_t workload, std::size_t set);
+  void count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
+                    model::AdmissionSpec& admission) const;
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();
   void hold(model::PodSpec& pod);  // until its workload starts
@@ -206,6 +211,8 @@ class Resolver {
   std::optional<text::Selector> managed_namespaces_;
   bool default_pods_ = true;  // pods wait in default queues: Kueue's integration is on
   std::map<std::string, std::string, std::less<>> group_queues_;  // ns/PodGroup: Kueue's label
+  // Of Kueue's own, by name: places in out_.queues.
+  std::map<std::string, std::size_t, std::less<>> queue_at_, flavor_at_;
   NameSet default_queues_;  // namespaces with a LocalQueue "default"
   NameSet workload_names_;  // ns/name
   // By ns/Kind/name of what owns them: places in out_.queues.workloads. Empty: a workload stands
@@ -226,7 +233,7 @@ class Resolver {
   std::map<std::string, std::map<std::string, std::string, std::less<>>, std::less<>> own_locals_;
   std::map<std::string, std::size_t, std::less<>> holder_at_;  // by ns/name; for attach_started
   std::map<std::size_t, NameSet> owner_uids_;                  // by workload; none: not known
-  std::map<std::tuple<std::string, std::string, std::string>, std::int64_t> left_;
+  std::optional<QuotaLeft> quota_left_;                        // made when somebody needs it
   std::map<std::string, std::set<std::string>, std::less<>> uids_of_;  // by ns/owner of Workloads
   std::map<std::string, std::size_t, std::less<>> group_holders_;      // by ns/group: who has quota
   std::map<std::string, int, std::less<>> classless_;  // by ns/name of workloads: their number
@@ -235,9 +242,7 @@ class Resolver {
   NameSet dropped_pods_;  // ns/name
   // By namespace: pods of pending workloads, made from Jobs and Workloads.
   std::map<std::string, std::size_t, std::less<>> waiting_pods_;
-  std::map<std::pair<std::size_t, std::size_t>, int> taken_;  // by workload and set: its pods
-  std::map<std::pair<std::size_t, std::size_t>, model::Amounts>
-      actual_;  // what those that run have
+  std::map<std::pair<std::size_t, std::size_t>, Taken> taken_;  // by workload and set
 };
 
 QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options);

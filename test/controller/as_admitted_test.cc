@@ -178,7 +178,7 @@ TEST(AsAdmitted, CpuBeyondWhatWasLetInNeedsRoomInTheQueue) {
       "PATCH", "/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-evil",
       R"([{"op":"replace","path":"/spec/resourceGroups/0","value":{"coveredResources":)"
       R"(["nvidia.com/gpu","cpu"],"flavors":[{"name":"f","resources":[)"
-      R"({"name":"nvidia.com/gpu","nominalQuota":4},{"name":"cpu","nominalQuota":4}]}]}}])",
+      R"({"name":"nvidia.com/gpu","nominalQuota":4},{"name":"cpu","nominalQuota":10}]}]}}])",
       "application/json-patch+json");
   rig.apply(
       "{apiVersion: batch/v1, kind: Job, metadata: {name: j, namespace: evil, labels: "
@@ -196,9 +196,10 @@ TEST(AsAdmitted, CpuBeyondWhatWasLetInNeedsRoomInTheQueue) {
         name, rig.get(rig.job_path("evil", "j")).at("metadata.uid"), cpu));
   };
   pod("sidecar", "200m");
-  for (int i = 0; i < 3; ++i) pod(fmt::format("large-{}", i), "60");
+  pod("large", "60");
+  for (int i = 0; i < 3; ++i) pod(fmt::format("some-{}", i), "4");
   rig.run(15 * kSecond);
-  EXPECT_EQ(rig.running("evil"), 1) << "and that one is";
+  EXPECT_EQ(rig.running("evil"), 3) << "10 CPUs: that one, and two of 4";
   EXPECT_NE(rig.get("/api/v1/namespaces/evil/pods/sidecar").at("spec.nodeName"), "");
 }
 

@@ -370,7 +370,8 @@ void check_day(Rig& rig) {
     const std::string_view name = pod.find("metadata")->find("name")->string();
     const std::string_view phase = pod.find("status")->find("phase")->string();
     if (ns == "quiet") {
-      EXPECT_NE(phase, "Failed") << name;
+      const text::Value* message = pod.find("status")->find("message");
+      EXPECT_NE(phase, "Failed") << name << ": " << (message ? message->string() : "");
       EXPECT_EQ(pod.find("metadata")->find("deletionTimestamp"), nullptr) << name << " is evicted";
     }
     const text::Value* node = pod.find("spec")->find("nodeName");
