@@ -56,15 +56,14 @@ class Nodes {
   }
 
   void write(JsonWriter& out) const {
-    out.key("deviceNodes");
-    out.begin_array();
-    for (const DriverFiles::Mount& node : nodes_) {
-      out.begin_object();
-      out.field("path", node.container);
-      if (node.host != node.container) out.field("hostPath", node.host);
-      out.end_object();
-    }
-    out.end_array();
+    out.array("deviceNodes", [&] {
+      for (const DriverFiles::Mount& node : nodes_) {
+        out.object([&] {
+          out.field("path", node.container);
+          if (node.host != node.container) out.field("hostPath", node.host);
+        });
+      }
+    });
   }
 
  private:
@@ -89,20 +88,19 @@ void write_mounts(Mounts mounts, JsonWriter& out) {
                            }),
                mounts.end());
   if (mounts.empty()) return;
-  out.key("mounts");
-  out.begin_array();
-  for (const auto& [mount, socket] : mounts) {
-    out.begin_object();
-    out.field("hostPath", mount.host);
-    out.field("containerPath", mount.container);
-    out.key("options");
-    out.begin_array();
-    for (const char* option : {"ro", "nosuid", "nodev", "rbind", "rprivate"}) out.value(option);
-    if (socket) out.value("noexec");
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
+  out.array("mounts", [&] {
+    for (const auto& [mount, socket] : mounts) {
+      out.object([&] {
+        out.field("hostPath", mount.host);
+        out.field("containerPath", mount.container);
+        out.array("options", [&] {
+          for (const char* option : {"ro", "nosuid", "nodev", "rbind", "rprivate"})
+            out.value(option);
+          if (socket) out.value("noexec");
+        });
+      });
+    }
+  });
 }
 
 // The lowest that has what is used: an older runtime refuses versions that it does not know.
@@ -129,24 +127,20 @@ class Spec {
     for (const std::string& node : files_.control_nodes) {
       control_.add(on_host(files_, node), node);
     }
-    out_.begin_object();
-    out_.field("cdiVersion", version());
-    out_.field("kind", kCdiKind);
-    out_.key("devices");
-    out_.begin_array();
-    for (const auto& [name, nodes] : devices_) {
-      out_.begin_object();
-      out_.field("name", name);
+    out_.object([&] {
+      out_.field("cdiVersion", version());
+      out_.field("kind", kCdiKind);
+      out_.array("devices", [&] {
+        for (const auto& [name, nodes] : devices_) {
+          out_.object([&] {
+            out_.field("name", name);
+            out_.object("containerEdits", [&] { nodes.write(out_); });
+          });
+        }
+      });
       out_.key("containerEdits");
-      out_.begin_object();
-      nodes.write(out_);
-      out_.end_object();
-      out_.end_object();
-    }
-    out_.end_array();
-    out_.key("containerEdits");
-    write_common();
-    out_.end_object();
+      write_common();
+    });
     return std::move(out_).take() + "\n";
   }
 
@@ -216,14 +210,13 @@ class Spec {
   }
 
   void write_common() {
-    out_.begin_object();
-    out_.key("env");
-    out_.begin_array();
-    out_.value("NVIDIA_VISIBLE_DEVICES=void");  // or NVIDIA's runtime would add its own devices
-    out_.end_array();
-    if (!control_.empty()) control_.write(out_);
-    write_mounts(mounts(), out_);
-    out_.end_object();
+    out_.object([&] {
+      out_.array("env", [&] {
+        out_.value("NVIDIA_VISIBLE_DEVICES=void");  // or NVIDIA's runtime would add its own devices
+      });
+      if (!control_.empty()) control_.write(out_);
+      write_mounts(mounts(), out_);
+    });
   }
 
   Mounts mounts() const {
@@ -259,21 +252,19 @@ std::string cdi_spec(const DriverFiles::Extra& extra) {
   Mounts mounts;
   for (const DriverFiles::Mount& file : extra.files) mounts.emplace_back(file, false);
   JsonWriter out{{.indent = 2}};
-  out.begin_object();
-  out.field("cdiVersion", lowest_version(starts_with_digit(extra.device), nodes.elsewhere()));
-  out.field("kind", vendor_kind(extra.what));
-  out.key("devices");
-  out.begin_array();
-  out.begin_object();
-  out.field("name", extra.device);
-  out.key("containerEdits");
-  out.begin_object();
-  nodes.write(out);
-  write_mounts(std::move(mounts), out);
-  out.end_object();
-  out.end_object();
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("cdiVersion", lowest_version(starts_with_digit(extra.device), nodes.elsewhere()));
+    out.field("kind", vendor_kind(extra.what));
+    out.array("devices", [&] {
+      out.object([&] {
+        out.field("name", extra.device);
+        out.object("containerEdits", [&] {
+          nodes.write(out);
+          write_mounts(std::move(mounts), out);
+        });
+      });
+    });
+  });
   return std::move(out).take() + "\n";
 }
 

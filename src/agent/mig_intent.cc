@@ -41,23 +41,20 @@ constexpr text::Field<MigIntent> kIntentFields[] = {
 
 std::string write_intent(const MigIntent& intent) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", 1);
-  out.field("layout", intent.layout);
-  out.key("before");
-  out.begin_object();
-  for (const auto& [uuid, wish] : intent.before) {
-    out.key(uuid);
-    out.begin_object();
-    out.field("enabled", wish.enabled);
-    out.key("devices");
-    out.begin_object();
-    for (const auto& [profile, count] : wish.devices) out.field(profile, count);
-    out.end_object();
-    out.end_object();
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("version", 1);
+    out.field("layout", intent.layout);
+    out.object("before", [&] {
+      for (const auto& [uuid, wish] : intent.before) {
+        out.object(uuid, [&] {
+          out.field("enabled", wish.enabled);
+          out.object("devices", [&] {
+            for (const auto& [profile, count] : wish.devices) out.field(profile, count);
+          });
+        });
+      }
+    });
+  });
   return std::move(out).take() + "\n";
 }
 

@@ -10,6 +10,7 @@
 #include "objects/readers.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/quantity.h"
 #include "text/rfc3339.h"
 
@@ -17,18 +18,12 @@ namespace berth::agent {
 
 namespace {
 
-using objects::find_in;
 using text::JsonWriter;
 using text::Value;
 
 constexpr std::int64_t kFirstRetry = 1'000'000'000, kLastRetry = 60'000'000'000;
 constexpr std::size_t kMaxAsks = 128, kMaxHint = 128;
 constexpr std::string_view kOwnConditions[] = {"GpuReady", "GpuHealthy"};
-
-std::string text_in(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = find_in(v, keys);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
 
 // Whole numbers of extended resources: "nvidia.com/gpu": "8".
 template <class Number>
@@ -68,29 +63,30 @@ std::vector<int> read_hint(std::string_view text) {
 
 allocate::NodePod read_pod(const Value& root) {
   allocate::NodePod out;
-  out.uid = text_in(root, {"metadata", "uid"});
-  out.ns = text_in(root, {"metadata", "namespace"});
-  out.name = text_in(root, {"metadata", "name"});
-  out.gpus = read_hint(text_in(root, {"metadata", "annotations", objects::kGpusAnnotation}));
-  const std::string phase = text_in(root, {"status", "phase"});
+  out.uid = text_at(root, "metadata.uid");
+  out.ns = text_at(root, "metadata.namespace");
+  out.name = text_at(root, "metadata.name");
+  out.gpus =
+      read_hint(std::string(at(root, "metadata.annotations")[objects::kGpusAnnotation].string()));
+  const std::string phase(text_at(root, "status.phase"));
   out.finished = phase == "Succeeded" || phase == "Failed";
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
-    const Value* statuses = find_in(root, {"status", list});
+    const Value* statuses = at(root, "status").find(list);
     if (statuses == nullptr) continue;
     for (const Value& one : statuses->items()) {
       // "containerd://<id>"
-      const std::string id = text_in(one, {"containerID"});
+      const std::string id(text_at(one, "containerID"));
       const std::size_t start = id.find("://");
       if (start == std::string::npos || out.containers.size() >= kMaxAsks) continue;
-      out.containers[id.substr(start + 3)] = text_in(one, {"name"});
+      out.containers[id.substr(start + 3)] = text_at(one, "name");
     }
   }
   for (const char* list : {"initContainers", "containers"}) {
-    const Value* containers = find_in(root, {"spec", list});
+    const Value* containers = at(root, "spec").find(list);
     if (containers == nullptr) continue;
     for (const Value& container : containers->items()) {
       std::map<std::string, int> asks;
-      read_extended(find_in(container, {"resources", "limits"}), asks);
+      read_extended(find(container, "resources.limits"), asks);
       for (const auto& [resource, size] : asks) {
         if (out.asks.size() < kMaxAsks && size > 0) out.asks.push_back({resource, size});
       }
@@ -99,24 +95,18 @@ allocate::NodePod read_pod(const Value& root) {
   return out;
 }
 
-void begin_node(JsonWriter& out, const std::string& node) {
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node);
-}
-
 std::string labels_body(const std::string& node, const std::map<std::string, std::string>& labels) {
   JsonWriter out;
-  begin_node(out, node);
-  out.key("labels");
-  out.begin_object();
-  for (const auto& [key, value] : labels) out.field(key, value);
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "Node");
+    out.object("metadata", [&] {
+      out.field("name", node);
+      out.object("labels", [&] {
+        for (const auto& [key, value] : labels) out.field(key, value);
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -239,9 +229,9 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
     if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, objects::bare_gpu_node(node, node_uid));
   }
   allocatable.clear();
-  read_extended(find_in(root, {"status", "allocatable"}), allocatable);
+  read_extended(find(root, "status.allocatable"), allocatable);
   node_labels.clear();
-  if (const Value* labels = find_in(root, {"metadata", "labels"})) {
+  if (const Value* labels = find(root, "metadata.labels")) {
     for (const text::Member& label : labels->members()) {
       node_labels.emplace(label.key, label.value.string());
     }
@@ -256,10 +246,10 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
   if (missing(gpu_labels)) slots[kGpuLabels].written.clear();
   if (missing(mig_labels)) slots[kMigLabels].written.clear();
   seen_conditions.clear();
-  if (const Value* list = find_in(root, {"status", "conditions"})) {
+  if (const Value* list = find(root, "status.conditions")) {
     for (const Value& one : list->items()) {
-      seen_conditions[text_in(one, {"type"})] = {text_in(one, {"status"}),
-                                                 text_in(one, {"lastTransitionTime"})};
+      seen_conditions[std::string(text_at(one, "type"))] = {
+          std::string(text_at(one, "status")), std::string(text_at(one, "lastTransitionTime"))};
     }
   }
   for (const NodeCondition& one : conditions) {
@@ -277,15 +267,15 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
 void NodeLink::State::read_taints(const Value& root) {
   taints_now.clear();
   taints_wanted.clear();
-  const Value* taints = find_in(root, {"spec", "taints"});
+  const Value* taints = find(root, "spec.taints");
   if (taints == nullptr) return;
   JsonWriter now, wanted;
   now.value(*taints);
-  wanted.begin_array();
-  for (const Value& taint : taints->items()) {
-    if (text_in(taint, {"key"}) != kStartupTaint) wanted.value(taint);
-  }
-  wanted.end_array();
+  wanted.array([&] {
+    for (const Value& taint : taints->items()) {
+      if (text_at(taint, "key") != kStartupTaint) wanted.value(taint);
+    }
+  });
   taints_now = std::move(now).take();
   taints_wanted = std::move(wanted).take();
   make_taints();
@@ -336,34 +326,32 @@ void NodeLink::State::make_conditions() {
   const std::string now =
       text::format_rfc3339(client.loop().wall().now_ns() / 1'000'000'000 * 1'000'000'000);
   JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  out.key("conditions");
-  out.begin_array();
-  for (const NodeCondition& one : conditions) {
-    const auto seen = seen_conditions.find(one.type);
-    const bool same = seen != seen_conditions.end() && seen->second.first == one.status &&
-                      !seen->second.second.empty();
-    const std::string since = same ? seen->second.second : now;
-    out.begin_object();
-    out.field("type", one.type);
-    out.field("status", one.status);
-    out.field("reason", one.reason);
-    out.field("message", one.message);
-    out.field("lastTransitionTime", since);
-    out.end_object();
-    seen_conditions[one.type] = {one.status, since};
-  }
-  for (const std::string_view type : gone) {
-    out.begin_object();
-    out.field("type", type);
-    out.field("$patch", "delete");
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      out.array("conditions", [&] {
+        for (const NodeCondition& one : conditions) {
+          const auto seen = seen_conditions.find(one.type);
+          const bool same = seen != seen_conditions.end() && seen->second.first == one.status &&
+                            !seen->second.second.empty();
+          const std::string since = same ? seen->second.second : now;
+          out.object([&] {
+            out.field("type", one.type);
+            out.field("status", one.status);
+            out.field("reason", one.reason);
+            out.field("message", one.message);
+            out.field("lastTransitionTime", since);
+          });
+          seen_conditions[one.type] = {one.status, since};
+        }
+        for (const std::string_view type : gone) {
+          out.object([&] {
+            out.field("type", type);
+            out.field("$patch", "delete");
+          });
+        }
+      });
+    });
+  });
   slots[kConditions].wanted = std::move(out).take();
 }
 

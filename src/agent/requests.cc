@@ -61,10 +61,10 @@ Status read_fields(std::string_view text, const text::Field<T> (&fields)[N], T& 
 
 std::string write_reply(const Result<std::string>& made) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("ok", made.ok());
-  out.field("text", made.ok() ? *made : made.error().to_string());
-  out.end_object();
+  out.object([&] {
+    out.field("ok", made.ok());
+    out.field("text", made.ok() ? *made : made.error().to_string());
+  });
   return std::move(out).take();
 }
 
@@ -185,12 +185,12 @@ std::string requests_folder(const std::string& state_dir) { return state_dir + "
 
 std::string write_request(const Request& request) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("verb", request.verb);
-  out.field("gpu", request.gpu);
-  out.field("by", request.by);
-  out.field("why", request.why);
-  out.end_object();
+  out.object([&] {
+    out.field("verb", request.verb);
+    out.field("gpu", request.gpu);
+    out.field("by", request.by);
+    out.field("why", request.why);
+  });
   return std::move(out).take();
 }
 

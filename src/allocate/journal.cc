@@ -41,15 +41,14 @@ constexpr text::Field<JournalEntry> kEntryFields[] = {
 
 std::string line_of(const JournalEntry& entry) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("at", entry.at_ns);
-  out.field("resource", entry.resource);
-  out.key("ids");
-  out.begin_array();
-  for (const std::string& id : entry.ids) out.value(id);
-  out.end_array();
-  out.field("pod", entry.pod);
+  out.object([&] {
+    out.field("at", entry.at_ns);
+    out.field("resource", entry.resource);
+    out.list("ids", entry.ids);
+    out.field("pod", entry.pod);
+  });
   std::string body = std::move(out).take();
+  body.pop_back();  // the sum is its last member
   const std::string sum = hex(checksum(body));
   return body + ",\"sum\":\"" + sum + "\"}\n";
 }

@@ -12,6 +12,7 @@
 #include "objects/queue_marks.h"
 #include "objects/readers.h"
 #include "text/escape.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::app {
@@ -21,11 +22,6 @@ namespace {
 using text::Value;
 
 constexpr int kMaxListDepth = 4;
-
-std::string_view view_text(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = objects::find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
 
 bool cluster_wide(std::string_view kind) {
   constexpr std::string_view kKinds[] = {"AdmissionCheck",
@@ -50,9 +46,9 @@ auto order_of(const ObjectFacts& o) { return std::tie(o.kind, o.ns, o.name, o.ap
 
 // A pod that another scheduler has yet to place; those of queues count.
 bool waits_for_others(const Value& pod, const std::vector<std::string>& ours) {
-  if (!view_text(pod, {"spec", "nodeName"}).empty()) return false;
-  if (!view_text(pod, {"metadata", "labels", objects::kQueueLabel}).empty()) return false;
-  std::string_view name = view_text(pod, {"spec", "schedulerName"});
+  if (!text_at(pod, "spec.nodeName").empty()) return false;
+  if (!at(pod, "metadata.labels")[objects::kQueueLabel].string().empty()) return false;
+  std::string_view name = text_at(pod, "spec.schedulerName");
   if (name.empty()) name = "default-scheduler";
   return std::find(ours.begin(), ours.end(), name) == ours.end();
 }
@@ -113,8 +109,8 @@ class ViewMaker {
 
   static std::string_view annotation(const Kept& kept, std::string_view name) {
     const Value& root = kept.document->root();
-    if (view_text(root, {"kind"}) != "List") return {};
-    return view_text(root, {"metadata", "annotations", name});
+    if (text_at(root, "kind") != "List") return {};
+    return at(root, "metadata.annotations")[name].string();
   }
 
   static void split_lines(std::string_view text, std::vector<std::string>& out) {
@@ -127,10 +123,10 @@ class ViewMaker {
 
   void index(const Value& v, std::string_view version, std::string_view kind, int depth) {
     if (!v.is_object()) return;
-    if (const std::string_view given = view_text(v, {"apiVersion"}); !given.empty()) {
+    if (const std::string_view given = text_at(v, "apiVersion"); !given.empty()) {
       version = given;
     }
-    if (const std::string_view given = view_text(v, {"kind"}); !given.empty()) kind = given;
+    if (const std::string_view given = text_at(v, "kind"); !given.empty()) kind = given;
     const Value* items = v.find("items");
     if (kind.ends_with("List") && items != nullptr) {
       if (depth >= kMaxListDepth) return;
@@ -140,29 +136,29 @@ class ViewMaker {
       }
       return;
     }
-    const std::string_view name = view_text(v, {"metadata", "name"});
+    const std::string_view name = text_at(v, "metadata.name");
     if (kind.empty() || name.empty()) return;
-    std::string_view ns = view_text(v, {"metadata", "namespace"});
+    std::string_view ns = text_at(v, "metadata.namespace");
     if (cluster_wide(kind)) {
       ns = {};
     } else if (ns.empty()) {
       ns = "default";
     }
     out_.objects.push_back({std::string(version), std::string(kind), std::string(ns),
-                            std::string(name), std::string(view_text(v, {"metadata", "uid"})),
-                            std::string(view_text(v, {"metadata", "resourceVersion"})), &v});
+                            std::string(name), std::string(text_at(v, "metadata.uid")),
+                            std::string(text_at(v, "metadata.resourceVersion")), &v});
   }
 
   // The same list without what a controller does not look at; values stay where they are.
   text::Document without_strangers(const Value& list) const {
     const Value* items = list.find("items");
     if (items == nullptr || !items->is_array()) return text::Document({}, list);
-    const bool pods = view_text(list, {"kind"}) == "PodList";
+    const bool pods = text_at(list, "kind") == "PodList";
     text::Arena arena;
     Value* kept = arena.allocate<Value>(items->size());
     std::size_t count = 0;
     for (const Value& item : items->items()) {
-      const bool is_pod = pods || view_text(item, {"kind"}) == "Pod";
+      const bool is_pod = pods || text_at(item, "kind") == "Pod";
       if (is_pod && waits_for_others(item, options_.scheduler_names)) continue;
       new (kept + count++) Value(item);
     }

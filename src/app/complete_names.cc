@@ -7,6 +7,7 @@
 #include "kube/client.h"
 #include "kube/curl_transport.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -73,7 +74,7 @@ CompletionNames names_of_cluster(Terminal& terminal) {
       const text::Value* items = answer.ok() ? answer.body.root().find("items") : nullptr;
       if (items != nullptr) {
         for (const text::Value& item : items->items()) {
-          const text::Value* name = objects::find_in(item, {"metadata", "name"});
+          const text::Value* name = find(item, "metadata.name");
           if (name != nullptr) out.emplace_back(name->string());
         }
       }

@@ -6,6 +6,7 @@
 #include <tuple>
 
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -77,20 +78,6 @@ std::vector<Finding> Findings::take() {
   });
   all_.clear();
   return out;
-}
-
-std::string_view doctor_text(const text::Value& v, std::initializer_list<std::string_view> keys) {
-  const text::Value* found = objects::find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
-const text::Value* doctor_condition(const text::Value& object, std::string_view type) {
-  const text::Value* conditions = objects::find_in(object, {"status", "conditions"});
-  if (conditions == nullptr) return nullptr;
-  for (const text::Value& condition : conditions->items()) {
-    if (doctor_text(condition, {"type"}) == type) return &condition;
-  }
-  return nullptr;
 }
 
 const std::vector<std::string>& doctor_checks() {

@@ -64,8 +64,4 @@ void check_webhooks(const DoctorInput& input, Findings& out);  // failurePolicy,
 void check_queues(const DoctorInput& input, Findings& out);    // quotas, reach
 void check_loads(const DoctorInput& input, Findings& out);     // groups, other schedulers
 
-// Of a raw object: texts and conditions.
-std::string_view doctor_text(const text::Value& v, std::initializer_list<std::string_view> keys);
-const text::Value* doctor_condition(const text::Value& object, std::string_view type);
-
 }  // namespace berth::app

@@ -7,6 +7,7 @@
 #include "objects/readers.h"
 #include "serve/certificate.h"
 #include "text/base64.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::app {
@@ -25,12 +26,11 @@ struct LeaseState {
 
 LeaseState lease_state(const ObjectFacts& lease, std::int64_t now_ns) {
   LeaseState out;
-  out.holder = doctor_text(*lease.value, {"spec", "holderIdentity"});
+  out.holder = text_at(*lease.value, "spec.holderIdentity");
   out.held = !out.holder.empty();
-  const text::Value* seconds = objects::find_in(*lease.value, {"spec", "leaseDurationSeconds"});
+  const text::Value* seconds = find(*lease.value, "spec.leaseDurationSeconds");
   const std::int64_t duration = seconds == nullptr ? 15 : seconds->as_int64().value_or(15);
-  const Result<std::int64_t> renewed =
-      text::parse_rfc3339(doctor_text(*lease.value, {"spec", "renewTime"}));
+  const Result<std::int64_t> renewed = text::parse_rfc3339(text_at(*lease.value, "spec.renewTime"));
   if (!renewed.ok()) return out;
   out.age_ns = now_ns - *renewed;
   out.live = out.held && out.age_ns <= 2 * std::clamp<std::int64_t>(duration, 1, 3600) * kSecond_ns;
@@ -95,15 +95,15 @@ void check_kinds(const DoctorInput& input, Findings& out) {
             "kubectl apply -f deploy/crds/kueue.yaml");
   }
   for (const ObjectFacts& crd : input.view.of_kind("CustomResourceDefinition")) {
-    const std::string_view group = doctor_text(*crd.value, {"spec", "group"});
+    const std::string_view group = text_at(*crd.value, "spec.group");
     const bool ours = group == "berth.dev";
     if (!ours && group != "kueue.x-k8s.io") continue;
-    const text::Value* versions = objects::find_in(*crd.value, {"spec", "versions"});
+    const text::Value* versions = find(*crd.value, "spec.versions");
     bool known = false;
     std::string served;
     for (const text::Value& version :
          versions == nullptr ? std::span<const text::Value>() : versions->items()) {
-      const std::string_view name = doctor_text(version, {"name"});
+      const std::string_view name = text_at(version, "name");
       const text::Value* on = version.find("served");
       if (on == nullptr || !on->as_bool()) continue;
       known |= ours ? name == "v1alpha1" : name == "v1beta2" || name == "v1beta1";
@@ -128,7 +128,7 @@ struct Hook {
 };
 
 void check_ca(const Hook& hook, std::int64_t now_ns, Findings& out) {
-  const std::string_view bundle = doctor_text(hook.webhook, {"clientConfig", "caBundle"});
+  const std::string_view bundle = text_at(hook.webhook, "clientConfig.caBundle");
   const Severity severity = hook.closed ? Severity::kError : Severity::kWarning;
   const char* fix = "let its installer (cert-manager, the controller) write the CA bundle again";
   if (bundle.empty()) {
@@ -152,8 +152,8 @@ void check_ca(const Hook& hook, std::int64_t now_ns, Findings& out) {
 }
 
 void check_service(const DoctorInput& input, const Hook& hook, Findings& out) {
-  const std::string ns(doctor_text(hook.webhook, {"clientConfig", "service", "namespace"}));
-  const std::string name(doctor_text(hook.webhook, {"clientConfig", "service", "name"}));
+  const std::string ns(text_at(hook.webhook, "clientConfig.service.namespace"));
+  const std::string name(text_at(hook.webhook, "clientConfig.service.name"));
   if (name.empty()) return;  // by URL: it cannot be asked from here
   for (const std::string& unseen : input.view.unseen) {
     if (unseen.starts_with("services") || unseen.starts_with("endpointslices")) return;
@@ -170,13 +170,13 @@ void check_service(const DoctorInput& input, const Hook& hook, Findings& out) {
   bool ready = false;
   for (const ObjectFacts& slice : input.view.of_kind("EndpointSlice")) {
     if (slice.ns != ns ||
-        doctor_text(*slice.value, {"metadata", "labels", "kubernetes.io/service-name"}) != name) {
+        text_at(*slice.value, "metadata.labels[kubernetes.io/service-name]") != name) {
       continue;
     }
     const text::Value* endpoints = slice.value->find("endpoints");
     if (endpoints == nullptr) continue;
     for (const text::Value& endpoint : endpoints->items()) {
-      const text::Value* is = objects::find_in(endpoint, {"conditions", "ready"});
+      const text::Value* is = find(endpoint, "conditions.ready");
       ready |= is == nullptr || is->is_null() || is->as_bool();
     }
   }
@@ -228,8 +228,8 @@ void check_webhooks(const DoctorInput& input, Findings& out) {
       if (webhooks == nullptr) continue;
       for (const text::Value& webhook : webhooks->items()) {
         Hook hook{config, webhook,
-                  "webhook " + config.name + '/' + std::string(doctor_text(webhook, {"name"}))};
-        hook.closed = doctor_text(webhook, {"failurePolicy"}) != "Ignore";
+                  "webhook " + config.name + '/' + std::string(text_at(webhook, "name"))};
+        hook.closed = text_at(webhook, "failurePolicy") != "Ignore";
         check_ca(hook, input.view.now_ns, out);
         check_service(input, hook, out);
         check_closed(hook, out);

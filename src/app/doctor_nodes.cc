@@ -6,6 +6,7 @@
 #include "explain/words.h"
 #include "model/amounts.h"
 #include "objects/readers.h"
+#include "text/path.h"
 #include "text/quantity.h"
 #include "text/rfc3339.h"
 
@@ -17,7 +18,7 @@ constexpr std::int64_t kLeaseGrace_ns = 120'000'000'000;
 
 std::int64_t allocatable_gpus(const text::Value& node) {
   std::int64_t sum = 0;
-  const text::Value* amounts = objects::find_in(node, {"status", "allocatable"});
+  const text::Value* amounts = find(node, "status.allocatable");
   if (amounts == nullptr) return 0;
   for (const char* resource : {"nvidia.com/gpu", "nvidia.com/gpu.shared"}) {
     const text::Value* amount = amounts->find(resource);
@@ -45,7 +46,7 @@ void check_ready(const DoctorInput& input, Findings& out) {
       continue;
     }
     const Result<std::int64_t> renewed =
-        text::parse_rfc3339(doctor_text(*lease.value, {"spec", "renewTime"}));
+        text::parse_rfc3339(text_at(*lease.value, "spec.renewTime"));
     if (!renewed.ok() || input.view.now_ns - *renewed < kLeaseGrace_ns) continue;
     out.add("node-lease-stale", Severity::kWarning, "Node " + lease.name,
             "its kubelet has not renewed its lease for over 2 minutes",
@@ -63,12 +64,12 @@ void check_agent(const DoctorInput& input, const explain::FleetNode& node, bool 
             "it has GPUs and no GpuNode: no agent tells of them, devices are guessed from labels",
             "see that the agent runs there: taints, node selector, kubectl get pods -o wide");
   }
-  const text::Value* ready = doctor_condition(*object->value, "GpuReady");
-  if (ready != nullptr && doctor_text(*ready, {"status"}) != "True") {
+  const text::Value* ready = find_type(at(*object->value, "status.conditions"), "GpuReady");
+  if (ready != nullptr && text_at(*ready, "status") != "True") {
     out.add("agent-not-ready", Severity::kError, "Node " + node.name,
-            "GpuReady is " + std::string(doctor_text(*ready, {"status"})) + ": " +
-                std::string(doctor_text(*ready, {"reason"})) + ": " +
-                std::string(doctor_text(*ready, {"message"})),
+            "GpuReady is " + std::string(text_at(*ready, "status")) + ": " +
+                std::string(text_at(*ready, "reason")) + ": " +
+                std::string(text_at(*ready, "message")),
             "docs/health.md says what each step needs; kubectl logs of the agent there");
   }
   if (agent == nullptr || node.gpus.empty()) return;
@@ -101,7 +102,7 @@ void check_skew(const DoctorInput& input, Findings& out) {
   for (const explain::FleetNode& node : input.fleet.nodes) {
     const ObjectFacts* agent = input.view.find("GpuNode", "", node.name);
     if (agent == nullptr) continue;
-    const std::string driver(doctor_text(*agent->value, {"status", "driverVersion"}));
+    const std::string driver(text_at(*agent->value, "status.driverVersion"));
     if (!driver.empty()) ++drivers[node.model][driver];
   }
   const auto listed = [](const std::map<std::string, int>& counts) {
@@ -119,12 +120,11 @@ void check_skew(const DoctorInput& input, Findings& out) {
   }
   std::map<std::string, int> images;
   for (const ObjectFacts& pod : input.view.of_kind("Pod")) {
-    const std::string_view of =
-        doctor_text(*pod.value, {"metadata", "labels", "app.kubernetes.io/name"});
+    const std::string_view of = text_at(*pod.value, "metadata.labels[app.kubernetes.io/name]");
     if (of != "berth-agent" && of != "berth-controller") continue;
-    const text::Value* containers = objects::find_in(*pod.value, {"spec", "containers"});
+    const text::Value* containers = find(*pod.value, "spec.containers");
     if (containers == nullptr || containers->items().empty()) continue;
-    const std::string image(doctor_text(containers->items()[0], {"image"}));
+    const std::string image(text_at(containers->items()[0], "image"));
     const std::size_t tag = image.rfind(':');
     if (tag != std::string::npos) ++images[image.substr(tag + 1)];
   }

@@ -9,6 +9,7 @@
 #include "model/amounts.h"
 #include "objects/queue_marks.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -205,17 +206,17 @@ void check_doors(const DoctorInput& input, Findings& out) {
   std::map<std::string, Door> doors;  // by system and name
   const auto queues = input.view.of_kind("Queue");
   const auto key = [](const ObjectFacts& queue, std::string_view name) {
-    const bool kai = doctor_text(*queue.value, {"apiVersion"}).starts_with("scheduling.run.ai/");
+    const bool kai = text_at(*queue.value, "apiVersion").starts_with("scheduling.run.ai/");
     return (kai ? "kai/" : "volcano/") + std::string(name);
   };
   for (const ObjectFacts& queue : queues) {
     Door& door = doors[key(queue, queue.name)];
     const std::string_view text =
-        doctor_text(*queue.value, {"metadata", "annotations", objects::kNamespacesAnnotation});
-    const text::Value* notes = objects::find_in(*queue.value, {"metadata", "annotations"});
+        at(*queue.value, "metadata.annotations")[objects::kNamespacesAnnotation].string();
+    const text::Value* notes = find(*queue.value, "metadata.annotations");
     door.given = notes != nullptr && notes->find(objects::kNamespacesAnnotation) != nullptr;
     for (const std::string_view field : {"parent", "parentQueue"}) {
-      const std::string_view parent = doctor_text(*queue.value, {"spec", field});
+      const std::string_view parent = at(*queue.value, "spec")[field].string();
       if (!parent.empty() && parent != queue.name) door.parent = key(queue, parent);
     }
     if (!door.given || !objects::parse_queue_door(text).bad) continue;
@@ -273,7 +274,7 @@ void check_foreign(const DoctorInput& input, Findings& out) {
   std::map<std::string, int> by_scheduler;
   for (const ObjectFacts& pod : input.view.of_kind("Pod")) {
     if (!with_gpus.contains(pod.ns + '/' + pod.name)) continue;
-    std::string scheduler(doctor_text(*pod.value, {"spec", "schedulerName"}));
+    std::string scheduler(text_at(*pod.value, "spec.schedulerName"));
     if (scheduler.empty()) scheduler = "default-scheduler";
     if (scheduler != "berth") ++by_scheduler[scheduler];
   }

@@ -367,48 +367,39 @@ std::string fit_text(const FitArguments& arguments, const FitAnswer& answer,
 
 std::string fit_json(const FitArguments& arguments, const FitAnswer& answer) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", "berth.dev/fit/v1");
-  out.field("verdict", verdict_of(answer));
-  out.key("ask");
-  out.begin_object();
-  out.field("pods", arguments.pods);
-  out.field("gpusPerPod", arguments.gpus);
-  out.key("models");
-  out.begin_array();
-  for (const std::string& model : answer.models) out.value(model);
-  out.end_array();
-  out.field("topology", arguments.topology);
-  out.field("queue", answer.queue);
-  out.field("priorityClass", arguments.priority_class);
-  out.end_object();
-  out.field("reason", model::name(answer.now.reason));
-  out.field("message", answer.now.message);
-  out.field("help", answer.now.help);
-  out.key("at");
-  if (answer.at_ns) {
-    out.value(text::format_rfc3339(*answer.at_ns));
-  } else {
-    out.null();
-  }
-  out.field("because", answer.because);
-  out.key("placements");
-  out.begin_array();
-  for (const model::Placement& placement : answer.now.placements) {
-    out.begin_object();
-    out.field("node", placement.node);
-    out.key("gpus");
-    out.begin_array();
-    for (const int gpu : placement.gpus) out.value(gpu);
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
-  out.key("evicts");
-  out.begin_array();
-  for (const std::string& victim : answer.now.victims) out.value(victim);
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("version", "berth.dev/fit/v1");
+    out.field("verdict", verdict_of(answer));
+    out.object("ask", [&] {
+      out.field("pods", arguments.pods);
+      out.field("gpusPerPod", arguments.gpus);
+      out.list("models", answer.models);
+      out.field("topology", arguments.topology);
+      out.field("queue", answer.queue);
+      out.field("priorityClass", arguments.priority_class);
+    });
+    out.field("reason", model::name(answer.now.reason));
+    out.field("message", answer.now.message);
+    out.field("help", answer.now.help);
+    out.key("at");
+    if (answer.at_ns) {
+      out.value(text::format_rfc3339(*answer.at_ns));
+    } else {
+      out.null();
+    }
+    out.field("because", answer.because);
+    out.array("placements", [&] {
+      for (const model::Placement& placement : answer.now.placements) {
+        out.object([&] {
+          out.field("node", placement.node);
+          out.array("gpus", [&] {
+            for (const int gpu : placement.gpus) out.value(gpu);
+          });
+        });
+      }
+    });
+    out.list("evicts", answer.now.victims);
+  });
   return std::move(out).take();
 }
 

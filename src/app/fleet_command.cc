@@ -490,32 +490,28 @@ std::string doctor_text_of(const Diagnosis& diagnosis, const ClusterView& view,
 
 std::string doctor_json(const Diagnosis& diagnosis) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", "berth.dev/doctor/v1");
-  out.field("errors", diagnosis.errors);
-  out.field("warnings", diagnosis.warnings);
-  out.key("findings");
-  out.begin_array();
-  for (const Finding& finding : diagnosis.findings) {
-    out.begin_object();
-    out.field("id", finding.id);
-    out.field("severity", name(finding.severity));
-    out.field("object", finding.object);
-    out.field("message", finding.message);
-    out.field("fix", finding.fix);
-    out.field("docs", "docs/doctor.md#" + finding.id);
-    out.end_object();
-  }
-  out.end_array();
-  const auto names = [&out](std::string_view key, const std::vector<std::string>& all) {
-    out.key(key);
-    out.begin_array();
-    for (const std::string& one : all) out.value(one);
-    out.end_array();
-  };
-  names("checks", diagnosis.checks);
-  names("notSeen", diagnosis.skipped);
-  out.end_object();
+  out.object([&] {
+    out.field("version", "berth.dev/doctor/v1");
+    out.field("errors", diagnosis.errors);
+    out.field("warnings", diagnosis.warnings);
+    out.array("findings", [&] {
+      for (const Finding& finding : diagnosis.findings) {
+        out.object([&] {
+          out.field("id", finding.id);
+          out.field("severity", name(finding.severity));
+          out.field("object", finding.object);
+          out.field("message", finding.message);
+          out.field("fix", finding.fix);
+          out.field("docs", "docs/doctor.md#" + finding.id);
+        });
+      }
+    });
+    const auto names = [&out](std::string_view key, const std::vector<std::string>& all) {
+      out.list(key, all);
+    };
+    names("checks", diagnosis.checks);
+    names("notSeen", diagnosis.skipped);
+  });
   return std::move(out).take();
 }
 

@@ -9,22 +9,13 @@
 
 #include "app/words.h"
 #include "kube/informer.h"
+#include "text/path.h"
 #include "text/quantity.h"
 #include "text/rfc3339.h"
 
 namespace berth::app {
 
 namespace {
-
-const text::Value& at_path(const text::Value& root, std::initializer_list<std::string_view> path) {
-  static const text::Value kNothing;
-  const text::Value* value = &root;
-  for (const std::string_view key : path) {
-    value = value->find(key);
-    if (value == nullptr) return kNothing;
-  }
-  return *value;
-}
 
 std::int64_t time_at(const text::Value& value) {
   if (!value.is_string()) return 0;
@@ -34,9 +25,8 @@ std::int64_t time_at(const text::Value& value) {
 
 const text::Value* true_condition(const text::Value& root, std::string_view type,
                                   std::string_view status = "True") {
-  for (const text::Value& condition : at_path(root, {"status", "conditions"}).items()) {
-    if (at_path(condition, {"type"}).string() == type &&
-        at_path(condition, {"status"}).string() == status) {
+  for (const text::Value& condition : at(root, "status.conditions").items()) {
+    if (at(condition, "type").string() == type && at(condition, "status").string() == status) {
       return &condition;
     }
   }
@@ -60,9 +50,8 @@ std::string show_list(std::string_view text) {
 
 int gpus_of_template(const text::Value& job) {
   std::int64_t gpus = 0;
-  for (const text::Value& container :
-       at_path(job, {"spec", "template", "spec", "containers"}).items()) {
-    const text::Value& limit = at_path(container, {"resources", "limits", "nvidia.com/gpu"});
+  for (const text::Value& container : at(job, "spec.template.spec.containers").items()) {
+    const text::Value& limit = at(container, "resources.limits[nvidia.com/gpu]");
     const Result<text::Quantity> amount =
         text::parse_quantity(limit.is_string() ? limit.string() : limit.number_text());
     if (amount.ok()) gpus += amount->value();
@@ -150,22 +139,22 @@ struct JobFollower::State {
     Seen& seen = found->second;
     if (after == nullptr) return end(seen, "gone", "the Job was deleted");
     const text::Value& root = after->root();
-    const text::Value& parallelism = at_path(root, {"spec", "parallelism"});
+    const text::Value& parallelism = at(root, "spec.parallelism");
     seen.job.pods = static_cast<int>(parallelism.as_int64().value_or(1));
     seen.job.gpus = seen.job.pods * gpus_of_template(root);
-    seen.job.created_ns = time_at(at_path(root, {"metadata", "creationTimestamp"}));
+    seen.job.created_ns = time_at(at(root, "metadata.creationTimestamp"));
     if (true_condition(root, "Complete") != nullptr) return end(seen, "succeeded", "");
     if (const text::Value* failed = true_condition(root, "Failed")) {
-      return end(seen, "failed", std::string(at_path(*failed, {"message"}).string()));
+      return end(seen, "failed", std::string(at(*failed, "message").string()));
     }
     look(seen);
   }
 
   void on_pod(const kube::ObjectPtr& before, const kube::ObjectPtr& after) {
     const kube::Object& object = after != nullptr ? *after : *before;
-    const text::Value& labels = at_path(object.root(), {"metadata", "labels"});
+    const text::Value& labels = at(object.root(), "metadata.labels");
     const auto found =
-        jobs.find(std::string(at_path(labels, {"batch.kubernetes.io/job-name"}).string()));
+        jobs.find(std::string(at(labels, "[batch.kubernetes.io/job-name]").string()));
     if (found == jobs.end()) return;
     Seen& seen = found->second;
     if (after == nullptr) {
@@ -173,26 +162,23 @@ struct JobFollower::State {
       return;
     }
     PodSeen& pod = seen.pods[object.key.name];
-    pod.node = at_path(object.root(), {"spec", "nodeName"}).string();
-    pod.phase = at_path(object.root(), {"status", "phase"}).string();
-    pod.gpus =
-        show_list(at_path(object.root(), {"metadata", "annotations", "berth.dev/gpus"}).string());
+    pod.node = at(object.root(), "spec.nodeName").string();
+    pod.phase = at(object.root(), "status.phase").string();
+    pod.gpus = show_list(at(object.root(), "metadata.annotations[berth.dev/gpus]").string());
     pod.why.clear();
     if (const text::Value* waits = true_condition(object.root(), "PodScheduled", "False")) {
-      pod.why = at_path(*waits, {"message"}).string();
+      pod.why = at(*waits, "message").string();
     }
     look(seen);
   }
 
   void on_workload(const kube::ObjectPtr& after) {
     if (after == nullptr) return;
-    for (const text::Value& owner :
-         at_path(after->root(), {"metadata", "ownerReferences"}).items()) {
-      const auto found = jobs.find(std::string(at_path(owner, {"name"}).string()));
-      if (found == jobs.end() || at_path(owner, {"kind"}).string() != "Job") continue;
+    for (const text::Value& owner : at(after->root(), "metadata.ownerReferences").items()) {
+      const auto found = jobs.find(std::string(at(owner, "name").string()));
+      if (found == jobs.end() || at(owner, "kind").string() != "Job") continue;
       const text::Value* waits = true_condition(after->root(), "QuotaReserved", "False");
-      found->second.queue_why =
-          waits == nullptr ? "" : std::string(at_path(*waits, {"message"}).string());
+      found->second.queue_why = waits == nullptr ? "" : std::string(at(*waits, "message").string());
       look(found->second);
     }
   }

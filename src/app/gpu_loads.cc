@@ -8,6 +8,7 @@
 #include "kube/curl_transport.h"
 #include "objects/readers.h"
 #include "text/http.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -16,32 +17,26 @@ namespace {
 constexpr std::size_t kMostAsked = 2000;
 constexpr std::size_t kLongestMetrics = 4 * 1024 * 1024;
 
-std::string_view load_text(const ObjectFacts& pod, std::initializer_list<std::string_view> keys) {
-  const text::Value* found = objects::find_in(*pod.value, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 // Anybody can label a pod: what says how busy GPUs are runs in a namespace where tenants make none.
 // NVIDIA's operator and chart are told to use these.
 constexpr std::string_view kExporterNamespaces[] = {"gpu-operator", "nvidia-gpu-operator",
                                                     "dcgm-exporter", "kube-system"};
 
 bool is_exporter(const ObjectFacts& pod, const std::string& agents) {
-  const std::string_view name = load_text(pod, {"metadata", "labels", "app.kubernetes.io/name"});
-  const std::string_view part =
-      load_text(pod, {"metadata", "labels", "app.kubernetes.io/component"});
+  const std::string_view name = text_at(*pod.value, "metadata.labels[app.kubernetes.io/name]");
+  const std::string_view part = text_at(*pod.value, "metadata.labels[app.kubernetes.io/component]");
   if (name == "berth" && part == "agent") {
-    return pod.ns == agents && load_text(pod, {"spec", "serviceAccountName"}) == kAgentAccount;
+    return pod.ns == agents && text_at(*pod.value, "spec.serviceAccountName") == kAgentAccount;
   }
   return std::find(std::begin(kExporterNamespaces), std::end(kExporterNamespaces), pod.ns) !=
              std::end(kExporterNamespaces) &&
          (name == "dcgm-exporter" ||
-          load_text(pod, {"metadata", "labels", "app"}) == "nvidia-dcgm-exporter");
+          text_at(*pod.value, "metadata.labels.app") == "nvidia-dcgm-exporter");
 }
 
 // The one that it calls "metrics", else the usual one.
 std::string port_of_pod(const ObjectFacts& pod) {
-  const text::Value* containers = objects::find_in(*pod.value, {"spec", "containers"});
+  const text::Value* containers = find(*pod.value, "spec.containers");
   for (std::size_t i = 0; containers != nullptr && i < containers->items().size(); ++i) {
     const text::Value* ports = containers->items()[i].find("ports");
     for (std::size_t j = 0; ports != nullptr && j < ports->items().size(); ++j) {
@@ -63,8 +58,8 @@ std::map<std::string, std::string> load_targets(const ClusterView& view,
   const std::string port = std::to_string(kMetricsPort);
   std::map<std::string, std::string> pods;
   for (const ObjectFacts& pod : view.of_kind("Pod")) {
-    if (!is_exporter(pod, agents) || load_text(pod, {"status", "phase"}) != "Running") continue;
-    const std::string_view node = load_text(pod, {"spec", "nodeName"});
+    if (!is_exporter(pod, agents) || text_at(*pod.value, "status.phase") != "Running") continue;
+    const std::string_view node = text_at(*pod.value, "spec.nodeName");
     if (node.empty()) continue;
     pods.emplace(node, "/api/v1/namespaces/" + text::percent_encode(pod.ns) + "/pods/" +
                            text::percent_encode(pod.name) + ':' + port_of_pod(pod) +

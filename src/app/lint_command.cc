@@ -207,47 +207,45 @@ Sheet findings_sheet(const lint::Report& report) {
 }
 
 void write_finding(text::JsonWriter& json, const Finding& finding) {
-  json.begin_object();
-  json.field("file", finding.file);
-  if (finding.document > 0) json.field("document", finding.document);
-  json.field("line", finding.line);
-  if (finding.column > 0) json.field("column", finding.column);
-  json.field("severity", lint::name(finding.severity));
-  json.field("rule", finding.rule);
-  if (!finding.object.empty()) json.field("object", finding.object);
-  if (!finding.field.empty()) json.field("field", finding.field);
-  json.field("message", finding.what);
-  json.field("why", finding.why);
-  json.field("fix", finding.fix);
-  json.field("convertible", finding.edit.has_value());
-  json.end_object();
+  json.object([&] {
+    json.field("file", finding.file);
+    if (finding.document > 0) json.field("document", finding.document);
+    json.field("line", finding.line);
+    if (finding.column > 0) json.field("column", finding.column);
+    json.field("severity", lint::name(finding.severity));
+    json.field("rule", finding.rule);
+    if (!finding.object.empty()) json.field("object", finding.object);
+    if (!finding.field.empty()) json.field("field", finding.field);
+    json.field("message", finding.what);
+    json.field("why", finding.why);
+    json.field("fix", finding.fix);
+    json.field("convertible", finding.edit.has_value());
+  });
 }
 
 std::string report_json(const lint::Report& report) {
   text::JsonWriter json({.indent = 2});
-  json.begin_object();
-  json.field("files", report.files);
-  json.field("documents", report.documents);
-  json.field("errors", errors_in(report.findings));
-  json.field("warnings", count_of(report.findings, Severity::kWarning));
-  json.field("notes", count_of(report.findings, Severity::kNote));
-  json.field("complete", !report.cut);
-  json.key("findings");
-  json.begin_array();
-  for (const Finding& finding : report.findings) write_finding(json, finding);
-  json.end_array();
-  json.key("unreadable");
-  json.begin_array();
-  for (const lint::Unreadable& one : report.unreadable) {
-    json.begin_object();
-    json.field("file", one.file);
-    if (one.document > 0) json.field("document", one.document);
-    if (one.line > 0) json.field("line", one.line);
-    json.field("message", one.message);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.field("files", report.files);
+    json.field("documents", report.documents);
+    json.field("errors", errors_in(report.findings));
+    json.field("warnings", count_of(report.findings, Severity::kWarning));
+    json.field("notes", count_of(report.findings, Severity::kNote));
+    json.field("complete", !report.cut);
+    json.array("findings", [&] {
+      for (const Finding& finding : report.findings) write_finding(json, finding);
+    });
+    json.array("unreadable", [&] {
+      for (const lint::Unreadable& one : report.unreadable) {
+        json.object([&] {
+          json.field("file", one.file);
+          if (one.document > 0) json.field("document", one.document);
+          if (one.line > 0) json.field("line", one.line);
+          json.field("message", one.message);
+        });
+      }
+    });
+  });
   return std::move(json).take() + "\n";
 }
 
@@ -270,19 +268,18 @@ void print_rules(const std::string& output, std::ostream& out) {
     return;
   }
   text::JsonWriter json({.indent = 2});
-  json.begin_object();
-  json.key("rules");
-  json.begin_array();
-  for (const lint::Rule& rule : lint::rules()) {
-    json.begin_object();
-    json.field("id", rule.id);
-    json.field("severity", lint::name(rule.severity));
-    json.field("what", rule.what);
-    json.field("why", rule.why);
-    json.end_object();
-  }
-  json.end_array();
-  json.end_object();
+  json.object([&] {
+    json.array("rules", [&] {
+      for (const lint::Rule& rule : lint::rules()) {
+        json.object([&] {
+          json.field("id", rule.id);
+          json.field("severity", lint::name(rule.severity));
+          json.field("what", rule.what);
+          json.field("why", rule.why);
+        });
+      }
+    });
+  });
   const std::string text = std::move(json).take() + "\n";
   out << (output == "json" ? text : yaml_of(text));
 }

@@ -6,6 +6,7 @@
 
 #include "objects/readers.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -35,23 +36,15 @@ const kube::Resource& access_reviews() {
   return resource;
 }
 
-void begin_review(text::JsonWriter& out, const kube::Resource& review) {
-  out.begin_object();
-  out.field("apiVersion", review.api_version());
-  out.field("kind", review.kind);
-  out.key("spec");
-  out.begin_object();
-}
-
 // The members user, uid and groups of an access review, from a TokenReview's status.
 std::string caller_of(const text::Value& user) {
   text::JsonWriter out;
-  out.begin_object();
-  for (const auto& [from, to] : {std::pair("username", "user"), std::pair("uid", "uid"),
-                                 std::pair("groups", "groups"), std::pair("extra", "extra")}) {
-    if (const text::Value* value = user.find(from)) out.field(to, *value);
-  }
-  out.end_object();
+  out.object([&] {
+    for (const auto& [from, to] : {std::pair("username", "user"), std::pair("uid", "uid"),
+                                   std::pair("groups", "groups"), std::pair("extra", "extra")}) {
+      if (const text::Value* value = user.find(from)) out.field(to, *value);
+    }
+  });
   const std::string text = std::move(out).take();
   return text.substr(1, text.size() - 2);
 }
@@ -61,19 +54,19 @@ std::string access_review(const std::string& caller, const NeededRight& right,
                           const char* verb = "list", const std::string& ns = {},
                           const std::string& name = {}) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("verb", verb);
-  out.field("group", right.group);
-  out.field("resource", right.resource);
-  if (!ns.empty()) out.field("namespace", ns);
-  if (!name.empty()) out.field("name", name);
-  out.end_object();
+  out.object([&] {
+    out.field("verb", verb);
+    out.field("group", right.group);
+    out.field("resource", right.resource);
+    if (!ns.empty()) out.field("namespace", ns);
+    if (!name.empty()) out.field("name", name);
+  });
   return R"({"apiVersion":"authorization.k8s.io/v1","kind":"SubjectAccessReview","spec":{)" +
          caller + R"(,"resourceAttributes":)" + std::move(out).take() + "}}";
 }
 
 bool may(const kube::Answer& answer, std::string_view what) {
-  const text::Value* value = objects::find_in(answer.body.root(), {"status", what});
+  const text::Value* value = at(answer.body.root(), "status").find(what);
   return value != nullptr && value->as_bool();
 }
 
@@ -140,16 +133,17 @@ void PageAccess::ask_caller(const std::string& token, CallerKnown known) {
 
 void PageAccess::review(const std::string& token) {
   text::JsonWriter out;
-  begin_review(out, token_reviews());
-  out.field("token", token);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", token_reviews().api_version());
+    out.field("kind", token_reviews().kind);
+    out.object("spec", [&] { out.field("token", token); });
+  });
   client_.create(
       token_reviews(), "", std::move(out).take(), {}, [this, token](const kube::Answer& answer) {
         if (!answer.ok()) {
           return reviewed(token, answer.error().context("whose token it is cannot be told"));
         }
-        const text::Value* user = objects::find_in(answer.body.root(), {"status", "user"});
+        const text::Value* user = find(answer.body.root(), "status.user");
         if (may(answer, "authenticated") && user != nullptr) {
           return reviewed(token, caller_of(*user));
         }

@@ -9,6 +9,7 @@
 #include "objects/readers.h"
 #include "text/escape.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::app {
@@ -20,17 +21,11 @@ struct Record {
   std::string kind, ns, name, owner, reason, by, message;
 };
 
-std::int64_t time_in(const text::Value& v, std::initializer_list<std::string_view> keys) {
-  const Result<std::int64_t> time = text::parse_rfc3339(doctor_text(v, keys));
-  return time.ok() ? *time : 0;
-}
-
 std::string owner_of(const text::Value& object) {
-  const text::Value* owners = objects::find_in(object, {"metadata", "ownerReferences"});
+  const text::Value* owners = find(object, "metadata.ownerReferences");
   if (owners == nullptr) return "";
   for (const text::Value& owner : owners->items()) {
-    return std::string(doctor_text(owner, {"kind"})) + '/' +
-           std::string(doctor_text(owner, {"name"}));
+    return std::string(text_at(owner, "kind")) + '/' + std::string(text_at(owner, "name"));
   }
   return "";
 }
@@ -85,48 +80,48 @@ class Records {
   }
 
   void of_workload(const ObjectFacts& object) {
-    const text::Value* preempted = doctor_condition(*object.value, "Preempted");
-    const text::Value* evicted = doctor_condition(*object.value, "Evicted");
+    const text::Value* preempted = find_type(at(*object.value, "status.conditions"), "Preempted");
+    const text::Value* evicted = find_type(at(*object.value, "status.conditions"), "Evicted");
     // Of a workload that came back the conditions are False and say what was.
     const auto counts = [](const text::Value* condition) {
-      return condition != nullptr &&
-             (doctor_text(*condition, {"status"}) == "True" ||
-              doctor_text(*condition, {"message"}).starts_with("Previously: "));
+      return condition != nullptr && (text_at(*condition, "status") == "True" ||
+                                      text_at(*condition, "message").starts_with("Previously: "));
     };
     const text::Value* of = counts(preempted) ? preempted : counts(evicted) ? evicted : nullptr;
     if (of == nullptr) return;
-    std::string message(doctor_text(*of, {"message"}));
+    std::string message(text_at(*of, "message"));
     if (message.starts_with("Previously: ")) message = message.substr(12);
-    add({time_in(*of, {"lastTransitionTime"}), "Workload", object.ns, object.name,
-         owner_of(*object.value), std::string(doctor_text(*of, {"reason"})), "",
-         std::move(message)});
+    add({time_at(*of, "lastTransitionTime"), "Workload", object.ns, object.name,
+         owner_of(*object.value), std::string(text_at(*of, "reason")), "", std::move(message)});
   }
 
   void of_pod(const ObjectFacts& object) {
-    const text::Value* target = doctor_condition(*object.value, "DisruptionTarget");
-    if (target == nullptr || doctor_text(*target, {"status"}) != "True") return;
-    add({time_in(*target, {"lastTransitionTime"}), "Pod", object.ns, object.name,
-         owner_of(*object.value), std::string(doctor_text(*target, {"reason"})), "",
-         std::string(doctor_text(*target, {"message"}))});
+    const text::Value* target =
+        find_type(at(*object.value, "status.conditions"), "DisruptionTarget");
+    if (target == nullptr || text_at(*target, "status") != "True") return;
+    add({time_at(*target, "lastTransitionTime"), "Pod", object.ns, object.name,
+         owner_of(*object.value), std::string(text_at(*target, "reason")), "",
+         std::string(text_at(*target, "message"))});
   }
 
   void of_event(const ObjectFacts& event) {
     const text::Value& v = *event.value;
-    const std::string reason(doctor_text(v, {"reason"}));
+    const std::string reason(text_at(v, "reason"));
     if (reason != "Preempted" && reason != "Evicted" && !reason.starts_with("EvictedDueTo")) return;
     const bool fresh = v.find("regarding") != nullptr;
     const std::string_view about = fresh ? "regarding" : "involvedObject";
-    std::int64_t at = time_in(v, {"series", "lastObservedTime"});
-    for (const char* key : {"eventTime", "deprecatedLastTimestamp", "lastTimestamp"}) {
-      if (at == 0) at = time_in(v, {key});
+    std::int64_t at = 0;
+    for (const text::Path& stamp : std::initializer_list<text::Path>{
+             "series.lastObservedTime", "eventTime", "deprecatedLastTimestamp", "lastTimestamp",
+             "metadata.creationTimestamp"}) {
+      if (at == 0) at = time_at(v, stamp);
     }
-    if (at == 0) at = time_in(v, {"metadata", "creationTimestamp"});
-    const std::string kind(doctor_text(v, {about, "kind"}));
-    const std::string ns(doctor_text(v, {about, "namespace"}));
-    const std::string name(doctor_text(v, {about, "name"}));
+    const std::string kind(text_at(v[about], "kind"));
+    const std::string ns(text_at(v[about], "namespace"));
+    const std::string name(text_at(v[about], "name"));
     const ObjectFacts* object = view_.find(kind, ns, name);
     add({at, kind, ns, name, object == nullptr ? "" : owner_of(*object->value), reason, "",
-         std::string(doctor_text(v, {fresh ? "note" : "message"}))});
+         std::string(v[fresh ? "note" : "message"].string())});
   }
 
   const ClusterView& view_;
@@ -176,29 +171,28 @@ std::string preempted_text(const std::vector<Record>& records, const ClusterView
 
 std::string preempted_json(const std::vector<Record>& records) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", "berth.dev/preempted/v1");
-  out.key("preempted");
-  out.begin_array();
-  for (const Record& r : records) {
-    out.begin_object();
-    out.key("at");
-    if (r.at_ns == 0) {
-      out.null();
-    } else {
-      out.value(text::format_rfc3339(r.at_ns));
-    }
-    out.field("kind", r.kind);
-    out.field("namespace", r.ns);
-    out.field("name", r.name);
-    out.field("owner", r.owner);
-    out.field("reason", r.reason);
-    out.field("by", r.by);
-    out.field("message", r.message);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("version", "berth.dev/preempted/v1");
+    out.array("preempted", [&] {
+      for (const Record& r : records) {
+        out.object([&] {
+          out.key("at");
+          if (r.at_ns == 0) {
+            out.null();
+          } else {
+            out.value(text::format_rfc3339(r.at_ns));
+          }
+          out.field("kind", r.kind);
+          out.field("namespace", r.ns);
+          out.field("name", r.name);
+          out.field("owner", r.owner);
+          out.field("reason", r.reason);
+          out.field("by", r.by);
+          out.field("message", r.message);
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 

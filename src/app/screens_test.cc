@@ -89,21 +89,18 @@ class WildCluster {
     }
   }
 
+  // labels: as JSON.
   void begin(const char* version, const char* kind, const std::string& name,
-             const std::string& ns = {}) {
-    json_ = text::JsonWriter();
-    json_.begin_object();
-    json_.field("apiVersion", version);
-    json_.field("kind", kind);
-    json_.key("metadata");
-    json_.begin_object();
-    json_.field("name", name);
-    if (!ns.empty()) json_.field("namespace", ns);
-    json_.field("creationTimestamp", "2025-01-01T11:00:00Z");
+             const std::string& ns = {}, const std::string& labels = "{}") {
+    object_ = "{\"apiVersion\":" + quoted(version) + ",\"kind\":" + quoted(kind) +
+              ",\"metadata\":{\"name\":" + quoted(name) +
+              (ns.empty() ? "" : ",\"namespace\":" + quoted(ns)) + ",\"labels\":" + labels +
+              ",\"creationTimestamp\":\"2025-01-01T11:00:00Z\"}";
   }
   void end() {
-    json_.end_object();
-    std::string text = std::move(json_).take();
+    const Result<text::Document> value = text::parse_json(object_ + "}");
+    ASSERT_TRUE(value.ok()) << object_;
+    std::string text = text::to_json(value->root());
     // YAML takes C1 controls escaped alone.
     constexpr std::string_view kC1 = "\u009b";
     for (std::size_t at = text.find(kC1); at != std::string::npos; at = text.find(kC1)) {
@@ -111,12 +108,7 @@ class WildCluster {
     }
     text_ += text + "\n---\n";
   }
-  void raw(const char* key, const std::string& json) {
-    const Result<text::Document> value = text::parse_json(json);
-    ASSERT_TRUE(value.ok()) << json;
-    json_.key(key);
-    json_.value(value->root());
-  }
+  void raw(const char* key, const std::string& json) { object_ += "," + quoted(key) + ":" + json; }
   static std::string quoted(const std::string& text) {
     text::JsonWriter out;
     out.value(text);
@@ -128,12 +120,11 @@ class WildCluster {
     const int gpus = static_cast<int>(random_.below(17));
     nodes_.push_back(name);
     const std::string count = std::to_string(gpus);
-    begin("v1", "Node", name);
-    raw("labels", R"({"nvidia.com/gpu.product":)" +
-                      quoted(random_.chance(1, 3) ? wild("NVIDIA-H100") : "NVIDIA-H100-80GB-HBM3") +
-                      R"(,"nvidia.com/gpu.count":")" + count +
-                      R"(","topology.kubernetes.io/rack":)" + quoted(wild("r", true)) + "}");
-    json_.end_object();
+    begin("v1", "Node", name, "",
+          R"({"nvidia.com/gpu.product":)" +
+              quoted(random_.chance(1, 3) ? wild("NVIDIA-H100") : "NVIDIA-H100-80GB-HBM3") +
+              R"(,"nvidia.com/gpu.count":")" + count + R"(","topology.kubernetes.io/rack":)" +
+              quoted(wild("r", true)) + "}");
     raw("spec",
         random_.chance(1, 4)
             ? R"({"unschedulable":true,"taints":[{"key":"node.kubernetes.io/unschedulable",)"
@@ -147,7 +138,6 @@ class WildCluster {
     end();
     if (gpus == 0 || !random_.chance(1, 2)) return;
     begin("berth.dev/v1alpha1", "GpuNode", name);
-    json_.end_object();
     std::string list;
     for (int g = 0; g < gpus; ++g) {
       list += (g == 0 ? "" : ",") + std::string(R"({"index":)") + std::to_string(g);
@@ -170,7 +160,6 @@ class WildCluster {
                       name = wild("p" + std::to_string(i), random_.chance(1, 2));
     subjects_.push_back(ns + "/" + name);
     begin("v1", "Pod", name, ns);
-    json_.end_object();
     const bool bound = random_.chance(1, 2);
     std::string spec = "{" + container(static_cast<int>(random_.below(9)));
     if (bound) spec += R"(,"nodeName":)" + quoted(nodes_[random_.below(nodes_.size())]);
@@ -193,10 +182,8 @@ class WildCluster {
     local_ = wild("lq", true);
     queue_ns_ = wild("team", true);
     begin("kueue.x-k8s.io/v1beta2", "ResourceFlavor", flavor);
-    json_.end_object();
     end();
     begin("kueue.x-k8s.io/v1beta2", "ClusterQueue", queue);
-    json_.end_object();
     raw("spec", R"({"cohortName":)" + quoted(wild("ml", true)) +
                     R"(,"namespaceSelector":{},"resourceGroups":[{"coveredResources":)"
                     R"(["nvidia.com/gpu"],"flavors":[{"name":)" +
@@ -205,7 +192,6 @@ class WildCluster {
                     "}]}]}]}");
     end();
     begin("kueue.x-k8s.io/v1beta2", "LocalQueue", local_, queue_ns_);
-    json_.end_object();
     raw("spec", R"({"clusterQueue":)" + quoted(queue) + "}");
     end();
     subjects_.push_back(queue);
@@ -214,9 +200,8 @@ class WildCluster {
   void job(int i) {
     const std::string name = wild("j" + std::to_string(i), true);
     subjects_.push_back(queue_ns_ + "/" + name);
-    begin("batch/v1", "Job", name, queue_ns_);
-    raw("labels", R"({"kueue.x-k8s.io/queue-name":)" + quoted(local_) + "}");
-    json_.end_object();
+    begin("batch/v1", "Job", name, queue_ns_,
+          R"({"kueue.x-k8s.io/queue-name":)" + quoted(local_) + "}");
     const std::string pods = std::to_string(1 + random_.below(5));
     raw("spec", R"({"suspend":true,"parallelism":)" + pods + R"(,"completions":)" + pods +
                     R"(,"template":{"spec":{"restartPolicy":"Never",)" +
@@ -226,17 +211,16 @@ class WildCluster {
 
   void event(int i) {
     begin("v1", "Event", "e" + std::to_string(i), "t");
-    json_.end_object();
-    json_.field("reason", "Preempted");
-    json_.field("message", wild("preempted to make room for t/other"));
-    json_.field("lastTimestamp", "2025-01-01T11:30:00Z");
+    raw("reason", quoted("Preempted"));
+    raw("message", quoted(wild("preempted to make room for t/other")));
+    raw("lastTimestamp", quoted("2025-01-01T11:30:00Z"));
     raw("involvedObject", R"({"kind":)" + quoted(wild("Pod")) + R"(,"namespace":)" +
                               quoted(wild("t")) + R"(,"name":)" + quoted(wild("p")) + "}");
     end();
   }
 
   Random random_;
-  text::JsonWriter json_;
+  std::string object_;  // the one at hand, open at its end
   std::string text_, local_, queue_ns_;
   std::vector<std::string> nodes_, subjects_;
 };

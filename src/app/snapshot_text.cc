@@ -14,14 +14,14 @@ using text::Value;
 std::string object_text(const kube::Resource& resource, const Value& item, bool arguments) {
   const objects::KeepOptions keep = {.arguments = arguments};
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", resource.api_version());
-  out.field("kind", resource.kind);
-  for (const text::Member& member : item.members()) {
-    if (member.key == "apiVersion" || member.key == "kind") continue;
-    objects::write_kept(out, member, keep);
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", resource.api_version());
+    out.field("kind", resource.kind);
+    for (const text::Member& member : item.members()) {
+      if (member.key == "apiVersion" || member.key == "kind") continue;
+      objects::write_kept(out, member, keep);
+    }
+  });
   return std::move(out).take();
 }
 
@@ -36,13 +36,13 @@ std::string in_lines(const std::vector<std::string>& texts) {
 std::string snapshot_text(const Listed& listed, std::string_view server, std::int64_t now_ns,
                           bool arguments) {
   JsonWriter annotations;
-  annotations.begin_object();
-  annotations.field(kTakenAnnotation, text::format_rfc3339(now_ns));
-  annotations.field(kServerAnnotation, server);
-  annotations.field(kVersionAnnotation, listed.version.text);
-  annotations.field(kUnseenAnnotation, in_lines(listed.unseen));
-  annotations.field(kAbsentAnnotation, in_lines(listed.absent));
-  annotations.end_object();
+  annotations.object([&] {
+    annotations.field(kTakenAnnotation, text::format_rfc3339(now_ns));
+    annotations.field(kServerAnnotation, server);
+    annotations.field(kVersionAnnotation, listed.version.text);
+    annotations.field(kUnseenAnnotation, in_lines(listed.unseen));
+    annotations.field(kAbsentAnnotation, in_lines(listed.absent));
+  });
   std::string out = R"({"apiVersion":"v1","kind":"List","metadata":{"annotations":)" +
                     std::move(annotations).take() + "},\"items\":[";
   const char* before = "\n";

@@ -20,18 +20,18 @@ struct Versions {
 
 std::string versions_json(const Versions& versions) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", "berth.dev/version/v1");
-  out.field("client", versions.client);
-  out.key("server");
-  if (versions.server.empty()) {
-    out.null();
-  } else {
-    out.value(versions.server);
-  }
-  out.field("address", versions.where);
-  out.field("trouble", versions.trouble);
-  out.end_object();
+  out.object([&] {
+    out.field("version", "berth.dev/version/v1");
+    out.field("client", versions.client);
+    out.key("server");
+    if (versions.server.empty()) {
+      out.null();
+    } else {
+      out.value(versions.server);
+    }
+    out.field("address", versions.where);
+    out.field("trouble", versions.trouble);
+  });
   return std::move(out).take();
 }
 

@@ -15,6 +15,7 @@
 #include "serve/certificate.h"
 #include "text/base64.h"
 #include "text/json.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::app {
@@ -106,11 +107,6 @@ text::Document parsed(const std::string& json) {
   return document.ok() ? std::move(*document) : text::Document();
 }
 
-std::int64_t number(const text::Value& v, std::string_view key) {
-  const text::Value* found = v.find(key);
-  return found == nullptr ? -1 : found->as_int64().value_or(-1);
-}
-
 void expect_screen(const std::string& text) {
   std::istringstream lines(text);
   std::string line;
@@ -130,16 +126,16 @@ TEST(Views, StatesOfGpusAddUp) {
                                          view_node("n4", "r1", 2, "{}", "False"));
   const text::Document document = parsed(seen.out);
   const text::Value& gpus = *document.root().find("gpus");
-  EXPECT_EQ(number(gpus, "discovered"), 24);
-  EXPECT_EQ(number(gpus, "used"), 11);
-  EXPECT_EQ(number(gpus, "free"), 6);  // 2 + 3 + 1
-  EXPECT_EQ(number(gpus, "unhealthy"), 1);
-  EXPECT_EQ(number(gpus, "reserved"), 3);  // one by the operator, two of the cordoned node
-  EXPECT_EQ(number(gpus, "unknown"), 3);   // one unknown, two of the node that is away
+  EXPECT_EQ(int_at(gpus, "discovered"), 24);
+  EXPECT_EQ(int_at(gpus, "used"), 11);
+  EXPECT_EQ(int_at(gpus, "free"), 6);  // 2 + 3 + 1
+  EXPECT_EQ(int_at(gpus, "unhealthy"), 1);
+  EXPECT_EQ(int_at(gpus, "reserved"), 3);  // one by the operator, two of the cordoned node
+  EXPECT_EQ(int_at(gpus, "unknown"), 3);   // one unknown, two of the node that is away
   for (const char* group : {"models", "racks"}) {
     std::int64_t sum = 0;
     for (const text::Value& one : document.root().find(group)->items()) {
-      sum += number(*one.find("gpus"), "discovered");
+      sum += int_at(*one.find("gpus"), "discovered");
     }
     EXPECT_EQ(sum, 24) << group;
   }
@@ -153,9 +149,9 @@ TEST(Views, UnhealthyGpusWithPodsAreCounted) {
       view({"status", "-o", "json"}, view_node("n0", "r0", 2) + agent + view_pod("a", 2, "n0"));
   const text::Document document = parsed(seen.out);
   const text::Value& gpus = *document.root().find("gpus");
-  EXPECT_EQ(number(gpus, "unhealthy"), 1);
-  EXPECT_EQ(number(gpus, "unhealthyHeld"), 1);
-  EXPECT_EQ(number(gpus, "used"), 1);
+  EXPECT_EQ(int_at(gpus, "unhealthy"), 1);
+  EXPECT_EQ(int_at(gpus, "unhealthyHeld"), 1);
+  EXPECT_EQ(int_at(gpus, "used"), 1);
 }
 
 TEST(Views, StatusSaysWhatFitsAndWhatWaits) {
@@ -235,7 +231,7 @@ TEST(Views, QueuesSayWhoIsNextAndWhy) {
   const text::Document json = parsed(view({"queue", "-o", "json"}, all).out);
   const text::Value& row = json.root().find("queues")->items()[0];
   ASSERT_EQ(row.find("waiting")->size(), 2U);
-  EXPECT_EQ(number(row.find("waiting")->items()[1], "aheadMilli"), 16'000);
+  EXPECT_EQ(int_at(row.find("waiting")->items()[1], "aheadMilli"), 16'000);
   for (const Seen* seen : {&queues, &one}) expect_screen(seen->out);
 }
 

@@ -5,6 +5,8 @@
 #include <array>
 #include <utility>
 
+#include "text/path.h"
+
 namespace berth::app {
 
 namespace {
@@ -26,16 +28,6 @@ const kube::Resource& converted_queues() {
   return resource;
 }
 
-const text::Value& below(const text::Value& object, std::initializer_list<std::string_view> path) {
-  static const text::Value kNothing;
-  const text::Value* at = &object;
-  for (const std::string_view key : path) {
-    at = at->find(key);
-    if (at == nullptr) return kNothing;
-  }
-  return *at;
-}
-
 // One definition, and what is to be done about it.
 struct Definition {
   bool ours = false;       // it may be converted by us
@@ -46,24 +38,24 @@ struct Definition {
 
 Definition read_definition(const text::Value& crd, const ConversionPlace& place) {
   Definition out;
-  const text::Value& label = below(crd, {"metadata", "labels", kConversionLabel});
-  const text::Value& mark = below(crd, {"metadata", "annotations", kGeneratorMark});
+  const text::Value& label = at(crd, "metadata.labels")[kConversionLabel];
+  const text::Value& mark = at(crd, "metadata.annotations")[kGeneratorMark];
   out.ours = label.string() == "webhook" && mark.is_null();
-  out.version = below(crd, {"metadata", "resourceVersion"}).string();
-  const text::Value& conversion = below(crd, {"spec", "conversion"});
-  out.converted = below(conversion, {"strategy"}).string() == "Webhook";
-  const text::Value& client = below(conversion, {"webhook", "clientConfig"});
-  const text::Value& service = below(client, {"service"});
-  out.by_us = out.converted && below(service, {"path"}).string() == kConvertPath &&
-              below(service, {"name"}).string() == place.service &&
-              below(service, {"namespace"}).string() == place.service_namespace;
-  if (!place.url.empty()) out.by_us = out.converted && below(client, {"url"}).string() == place.url;
+  out.version = at(crd, "metadata.resourceVersion").string();
+  const text::Value& conversion = at(crd, "spec.conversion");
+  out.converted = at(conversion, "strategy").string() == "Webhook";
+  const text::Value& client = at(conversion, "webhook.clientConfig");
+  const text::Value& service = at(client, "service");
+  out.by_us = out.converted && at(service, "path").string() == kConvertPath &&
+              at(service, "name").string() == place.service &&
+              at(service, "namespace").string() == place.service_namespace;
+  if (!place.url.empty()) out.by_us = out.converted && at(client, "url").string() == place.url;
   // Ours from before, at another place.
   if (out.ours && !out.by_us && out.converted) {
-    const bool url = !below(client, {"url"}).string().empty();
-    out.converted = !url && below(service, {"name"}).string() != place.service;
+    const bool url = !at(client, "url").string().empty();
+    out.converted = !url && at(service, "name").string() != place.service;
   }
-  out.bundle = below(client, {"caBundle"}).string();
+  out.bundle = at(client, "caBundle").string();
   return out;
 }
 

@@ -123,7 +123,7 @@ explain::RawObject raw_of(const ObjectFacts& facts) {
           facts.resource_version, facts.value};
 }
 
-std::string json_of(const explain::Tree& tree) {
+std::string json_of(const text::Tree& tree) {
   text::JsonWriter out;
   tree.write(out);
   return std::move(out).take();
@@ -275,7 +275,7 @@ Result<objects::Inputs> inputs_with(const ClusterView& view,
   objects::ManifestReader reader({.live = view.live});
   int number = 0;
   std::vector<text::Document> made;  // until finish()
-  const auto add = [&](const explain::Tree& tree) -> Status {
+  const auto add = [&](const text::Tree& tree) -> Status {
     BERTH_TRY(text::Document document, text::parse_json(json_of(tree)));
     made.push_back(std::move(document));
     reader.add("fix", ++number, made.back());
@@ -293,9 +293,9 @@ Result<objects::Inputs> inputs_with(const ClusterView& view,
       reader.add("fix", ++number, named(facts));
       continue;
     }
-    explain::Tree tree = *change->after;
-    tree["apiVersion"] = explain::Tree::of_text(facts.api_version);
-    tree["kind"] = explain::Tree::of_text(facts.kind);
+    text::Tree tree = *change->after;
+    tree["apiVersion"] = text::Tree::of_text(facts.api_version);
+    tree["kind"] = text::Tree::of_text(facts.kind);
     BERTH_CHECK(add(tree));
   }
   for (const explain::ObjectChange& change : changes) {

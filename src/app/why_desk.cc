@@ -8,7 +8,7 @@ namespace berth::app {
 
 namespace {
 
-std::string text_of(const explain::Tree& tree) {
+std::string text_of(const text::Tree& tree) {
   text::JsonWriter out;
   tree.write(out);
   return std::move(out).take();

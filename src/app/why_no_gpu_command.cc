@@ -14,6 +14,7 @@
 #include "text/escape.h"
 #include "text/json.h"
 #include "text/nearest.h"
+#include "text/path.h"
 
 namespace berth::app {
 
@@ -76,8 +77,8 @@ class NoGpuFetch {
       }
       const text::Value& pod = keep(std::move(answer));
       seen_.evidence.pod = &pod;
-      node_ = explain::no_gpu_text(&pod, {"spec", "nodeName"});
-      class_ = explain::no_gpu_text(&pod, {"spec", "runtimeClassName"});
+      node_ = text_at(pod, "spec.nodeName");
+      class_ = text_at(pod, "spec.runtimeClassName");
       ask_node();
     });
     loop_.run();
@@ -112,7 +113,7 @@ class NoGpuFetch {
       std::vector<std::string> names;
       if (items != nullptr) {
         for (const text::Value& item : items->items()) {
-          names.push_back(explain::no_gpu_text(&item, {"metadata", "name"}));
+          names.push_back(std::string(text_at(item, "metadata.name")));
         }
       }
       failure_ = no_such_pod(pod_, "", names);
@@ -169,7 +170,7 @@ Result<NoGpuSeen> from_files(const ViewOptions& options, const kube::Key& pod, T
     }
     return no_such_pod(pod, " in " + out.view->source, names);
   }
-  const std::string node = explain::no_gpu_text(out.evidence.pod, {"spec", "nodeName"});
+  const std::string node(text_at(out.evidence.pod, "spec.nodeName"));
   out.evidence.node = find("Node", "", node);
   out.evidence.gpu_node = find("GpuNode", "", node);
   for (const ObjectFacts& facts : out.view->of_kind("RuntimeClass")) {

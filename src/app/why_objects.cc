@@ -6,17 +6,13 @@
 
 #include "app/why_kinds.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::app {
 
 namespace {
 
 constexpr int kFetchedPage = 500;
-
-std::string text_in(const text::Value& v, std::string_view key) {
-  const text::Value* found = objects::find_in(v, {"metadata", key});
-  return found == nullptr ? std::string() : std::string(found->string());
-}
 
 class FetchedPages : public explain::ObjectSource {
  public:
@@ -26,9 +22,10 @@ class FetchedPages : public explain::ObjectSource {
     if (items == nullptr) return;
     std::vector<explain::RawObject>& objects = objects_[resource.kind];
     for (const text::Value& item : items->items()) {
-      objects.push_back({resource.api_version(), resource.kind, text_in(item, "namespace"),
-                         text_in(item, "name"), text_in(item, "uid"),
-                         text_in(item, "resourceVersion"), &item});
+      objects.push_back(
+          {resource.api_version(), resource.kind, std::string(text_at(item, "metadata.namespace")),
+           std::string(text_at(item, "metadata.name")), std::string(text_at(item, "uid")),
+           std::string(text_at(item, "metadata.resourceVersion")), &item});
     }
   }
 
@@ -104,7 +101,7 @@ class Fetching : public std::enable_shared_from_this<Fetching> {
     const kube::Resource& resource = list.resource;
     if (!answer.ok()) return close(resource, false);
     std::string next;
-    if (const text::Value* token = objects::find_in(answer.body.root(), {"metadata", "continue"})) {
+    if (const text::Value* token = find(answer.body.root(), "metadata.continue")) {
       next = token->string();
     }
     pages_->add(resource, std::move(answer.body));

@@ -18,29 +18,26 @@ std::string gpus_text(const std::vector<int>& gpus) {
 
 std::string binding_body(std::string_view ns, std::string_view name, const Assumed& to) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Binding");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.field("namespace", ns);
-  if (!to.uid.empty()) out.field("uid", to.uid);
-  if (!to.gpus.empty() || !to.charged.empty()) {
-    out.key("annotations");
-    out.begin_object();
-    if (!to.gpus.empty()) out.field("berth.dev/gpus", gpus_text(to.gpus));
-    if (!to.charged.empty()) out.field(objects::kChargedAnnotation, to.charged);
-    out.end_object();
-  }
-  out.end_object();
-  out.key("target");
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.field("name", to.node);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "Binding");
+    out.object("metadata", [&] {
+      out.field("name", name);
+      out.field("namespace", ns);
+      if (!to.uid.empty()) out.field("uid", to.uid);
+      if (!to.gpus.empty() || !to.charged.empty()) {
+        out.object("annotations", [&] {
+          if (!to.gpus.empty()) out.field("berth.dev/gpus", gpus_text(to.gpus));
+          if (!to.charged.empty()) out.field(objects::kChargedAnnotation, to.charged);
+        });
+      }
+    });
+    out.object("target", [&] {
+      out.field("apiVersion", "v1");
+      out.field("kind", "Node");
+      out.field("name", to.node);
+    });
+  });
   return std::move(out).take();
 }
 
@@ -48,21 +45,20 @@ std::string pod_condition_patch(std::string_view type, std::string_view status,
                                 std::string_view reason, std::string_view message,
                                 std::int64_t now_ns) {
   JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  out.key("conditions");
-  out.begin_array();
-  out.begin_object();
-  out.field("type", type);
-  out.field("status", status);
-  out.field("reason", reason);
-  out.field("message", message);
-  out.field("lastTransitionTime", text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      out.array("conditions", [&] {
+        out.object([&] {
+          out.field("type", type);
+          out.field("status", status);
+          out.field("reason", reason);
+          out.field("message", message);
+          out.field("lastTransitionTime",
+                    text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -74,32 +70,30 @@ std::string event_body(const Regarding& regarding, std::string_view name, std::s
                        std::string_view reason, std::string_view action, std::string_view note,
                        std::int64_t now_ns) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "events.k8s.io/v1");
-  out.field("kind", "Event");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.field("namespace", regarding.ns.empty() ? "default" : regarding.ns);
-  out.end_object();
-  const std::int64_t micro = now_ns / 1000 % 1'000'000;
-  const std::string second = text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000);
-  out.field("eventTime", fmt::format("{}.{:06}Z", second.substr(0, second.size() - 1), micro));
-  out.field("reportingController", "berth.dev/controller");
-  out.field("reportingInstance", "berth");
-  out.field("action", action);
-  out.field("reason", reason);
-  out.field("type", type);
-  out.field("note", note.substr(0, 1024));
-  out.key("regarding");
-  out.begin_object();
-  out.field("apiVersion", regarding.version);
-  out.field("kind", regarding.kind);
-  if (!regarding.ns.empty()) out.field("namespace", regarding.ns);
-  out.field("name", regarding.name);
-  if (!regarding.uid.empty()) out.field("uid", regarding.uid);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "events.k8s.io/v1");
+    out.field("kind", "Event");
+    out.object("metadata", [&] {
+      out.field("name", name);
+      out.field("namespace", regarding.ns.empty() ? "default" : regarding.ns);
+    });
+    const std::int64_t micro = now_ns / 1000 % 1'000'000;
+    const std::string second = text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000);
+    out.field("eventTime", fmt::format("{}.{:06}Z", second.substr(0, second.size() - 1), micro));
+    out.field("reportingController", "berth.dev/controller");
+    out.field("reportingInstance", "berth");
+    out.field("action", action);
+    out.field("reason", reason);
+    out.field("type", type);
+    out.field("note", note.substr(0, 1024));
+    out.object("regarding", [&] {
+      out.field("apiVersion", regarding.version);
+      out.field("kind", regarding.kind);
+      if (!regarding.ns.empty()) out.field("namespace", regarding.ns);
+      out.field("name", regarding.name);
+      if (!regarding.uid.empty()) out.field("uid", regarding.uid);
+    });
+  });
   return std::move(out).take();
 }
 
@@ -124,39 +118,37 @@ class LineDigest {
 };
 
 void write_outcome(JsonWriter& out, const model::Outcome& o) {
-  out.begin_object();
-  out.field("workload", o.workload);
-  out.field("gang", o.gang);
-  out.field("verdict", model::name(o.verdict));
-  out.field("reason", model::name(o.reason));
-  out.field("message", o.message);
-  out.field("pods", o.pods);
-  out.field("placed", o.placed);
-  out.field("queued", o.queued);
-  out.field("queue", o.queue);
-  out.field("position", o.position);
-  out.end_object();
+  out.object([&] {
+    out.field("workload", o.workload);
+    out.field("gang", o.gang);
+    out.field("verdict", model::name(o.verdict));
+    out.field("reason", model::name(o.reason));
+    out.field("message", o.message);
+    out.field("pods", o.pods);
+    out.field("placed", o.placed);
+    out.field("queued", o.queued);
+    out.field("queue", o.queue);
+    out.field("position", o.position);
+  });
 }
 
 void write_placement(JsonWriter& out, const model::Placement& p) {
-  out.begin_object();
-  out.field("pod", p.pod);
-  out.field("node", p.node);
-  out.key("gpus");
-  out.begin_array();
-  for (const int gpu : p.gpus) out.value(gpu);
-  out.end_array();
-  out.field("gang", p.gang);
-  out.field("afterPreemption", p.after_preemption);
-  out.end_object();
+  out.object([&] {
+    out.field("pod", p.pod);
+    out.field("node", p.node);
+    out.array("gpus", [&] {
+      for (const int gpu : p.gpus) out.value(gpu);
+    });
+    out.field("gang", p.gang);
+    out.field("afterPreemption", p.after_preemption);
+  });
 }
 
 template <class List, class F>
 void write_list(JsonWriter& out, std::string_view name, const List& list, std::size_t most, F one) {
-  out.key(name);
-  out.begin_array();
-  for (std::size_t i = 0; i < list.size() && i < most; ++i) one(out, list[i]);
-  out.end_array();
+  out.array(name, [&] {
+    for (std::size_t i = 0; i < list.size() && i < most; ++i) one(out, list[i]);
+  });
 }
 
 }  // namespace
@@ -201,40 +193,41 @@ std::string decision_id(const DecisionLine& line, const model::Decision& d) {
 
 std::string decision_line(const DecisionLine& line, const model::Decision& d) {
   JsonWriter out;
-  out.begin_object();
-  out.field("id", decision_id(line, d));
-  out.field("cycle", line.cycle);
-  out.field("time", text::format_rfc3339(line.now_ns));
-  out.field("inputs", hex(line.inputs));
-  write_list(out, "outcomes", d.outcomes, line.max_outcomes, write_outcome);
-  if (d.outcomes.size() > line.max_outcomes) {
-    out.field("outcomesLeftOut", d.outcomes.size() - line.max_outcomes);
-  }
-  write_list(out, "placements", d.placements, SIZE_MAX, write_placement);
-  write_list(out, "preemptions", d.preemptions, SIZE_MAX,
-             [](JsonWriter& w, const model::Preemption& p) {
-               w.begin_object();
-               w.field("pod", p.pod);
-               w.field("node", p.node);
-               w.field("by", p.by);
-               w.field("breaksBudget", p.breaks_budget);
-               w.end_object();
-             });
-  write_list(out, "admissions", d.admissions, SIZE_MAX,
-             [](JsonWriter& w, const model::Admission& a) {
-               w.begin_object();
-               w.field("workload", a.workload);
-               w.field("queue", a.queue);
-               w.end_object();
-             });
-  write_list(out, "evictions", d.evictions, SIZE_MAX, [](JsonWriter& w, const model::Eviction& e) {
-    w.begin_object();
-    w.field("workload", e.workload);
-    w.field("by", e.by);
-    w.field("reason", e.reason);
-    w.end_object();
+  out.object([&] {
+    out.field("id", decision_id(line, d));
+    out.field("cycle", line.cycle);
+    out.field("time", text::format_rfc3339(line.now_ns));
+    out.field("inputs", hex(line.inputs));
+    write_list(out, "outcomes", d.outcomes, line.max_outcomes, write_outcome);
+    if (d.outcomes.size() > line.max_outcomes) {
+      out.field("outcomesLeftOut", d.outcomes.size() - line.max_outcomes);
+    }
+    write_list(out, "placements", d.placements, SIZE_MAX, write_placement);
+    write_list(out, "preemptions", d.preemptions, SIZE_MAX,
+               [](JsonWriter& w, const model::Preemption& p) {
+                 w.object([&] {
+                   w.field("pod", p.pod);
+                   w.field("node", p.node);
+                   w.field("by", p.by);
+                   w.field("breaksBudget", p.breaks_budget);
+                 });
+               });
+    write_list(out, "admissions", d.admissions, SIZE_MAX,
+               [](JsonWriter& w, const model::Admission& a) {
+                 w.object([&] {
+                   w.field("workload", a.workload);
+                   w.field("queue", a.queue);
+                 });
+               });
+    write_list(out, "evictions", d.evictions, SIZE_MAX,
+               [](JsonWriter& w, const model::Eviction& e) {
+                 w.object([&] {
+                   w.field("workload", e.workload);
+                   w.field("by", e.by);
+                   w.field("reason", e.reason);
+                 });
+               });
   });
-  out.end_object();
   return std::move(out).take();
 }
 

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/path.h"
+
 namespace berth::control {
 
 namespace {
@@ -37,15 +39,6 @@ constexpr std::string_view kHostWays[] = {"/proc",
                                           "/var/run/crio",
                                           "/run/podman",
                                           "/var/run/podman"};
-
-const Value* below(const Value* v, std::string_view key) {
-  return v == nullptr ? nullptr : v->find(key);
-}
-
-std::string_view word_below(const Value& v, std::string_view key) {
-  const Value* found = v.find(key);
-  return found == nullptr ? std::string_view() : found->string();
-}
 
 // As the kernel walks it: "//dev/./nvidia0/" is "/dev/nvidia0".
 std::string plain_path(std::string_view path) {
@@ -85,7 +78,7 @@ class Search {
 
   // By resources, or by annotations that count as holding some on the node where it is.
   static bool holds_gpus(const Value& pod, const Value& spec) {
-    if (const Value* notes = below(pod.find("metadata"), "annotations")) {
+    if (const Value* notes = find(pod.find("metadata"), "annotations")) {
       for (const char* key : {"gpu-fraction", "gpu-memory", "berth.dev/gpus"}) {
         if (notes->find(key) != nullptr) return true;
       }
@@ -93,7 +86,7 @@ class Search {
     for (const char* list : {"containers", "initContainers"}) {
       const Value* containers = spec.find(list);
       for (std::size_t i = 0; containers != nullptr && i < containers->items().size(); ++i) {
-        const Value* limits = below(containers->items()[i].find("resources"), "limits");
+        const Value* limits = find(containers->items()[i].find("resources"), "limits");
         if (limits == nullptr) continue;
         for (const text::Member& limit : limits->members()) {
           if (limit.key.starts_with("nvidia.com/")) return true;
@@ -104,7 +97,7 @@ class Search {
   }
 
   void look_at_pod(const Value& pod) {
-    if (const Value* notes = below(pod.find("metadata"), "annotations")) {
+    if (const Value* notes = find(pod.find("metadata"), "annotations")) {
       for (const text::Member& note : notes->members()) {
         if (!note.key.starts_with(kCdiNotes)) continue;
         say("metadata.annotations", "cdi.k8s.io/ names devices that nobody gave it");
@@ -113,7 +106,7 @@ class Search {
     }
     const Value* spec = pod.find("spec");
     if (spec == nullptr) return;
-    if (!word_below(*spec, "nodeName").empty() && holds_gpus(pod, *spec)) {
+    if (!text_at(*spec, "nodeName").empty() && holds_gpus(pod, *spec)) {
       say("spec.nodeName", "it takes GPUs of a node of its own choice, past queues and quota");
     }
     if (const Value* pid = spec->find("hostPID"); pid != nullptr && pid->as_bool()) {
@@ -122,7 +115,7 @@ class Search {
     const Value* volumes = spec->find("volumes");
     for (std::size_t i = 0; volumes != nullptr && i < volumes->items().size(); ++i) {
       const Value* host = volumes->items()[i].find("hostPath");
-      const std::string_view path = host == nullptr ? "" : word_below(*host, "path");
+      const std::string_view path = host == nullptr ? "" : text_at(*host, "path");
       if (path.empty() || !reaches_gpus(path)) continue;
       say("spec.volumes[" + std::to_string(i) + "].hostPath", "it leads to the node's GPUs");
     }
@@ -134,14 +127,14 @@ class Search {
     for (std::size_t i = 0; containers != nullptr && i < containers->items().size(); ++i) {
       const Value& container = containers->items()[i];
       const std::string where = "spec." + std::string(list) + '[' + std::to_string(i) + ']';
-      const Value* privileged = below(container.find("securityContext"), "privileged");
+      const Value* privileged = find(container.find("securityContext"), "privileged");
       if (privileged != nullptr && privileged->as_bool()) {
         say(where + ".securityContext.privileged", "it opens every device of the node");
       }
       look_at_variables(container, where);
       const Value* mounts = container.find("volumeMounts");
       for (std::size_t j = 0; mounts != nullptr && j < mounts->items().size(); ++j) {
-        const std::string path = plain_path(word_below(mounts->items()[j], "mountPath"));
+        const std::string path = plain_path(text_at(mounts->items()[j], "mountPath"));
         if (!path.starts_with(kDeviceMounts)) continue;
         say(where + ".volumeMounts[" + std::to_string(j) + ']',
             "NVIDIA's runtime reads devices from its path; ask for nvidia.com/gpu");
@@ -155,8 +148,8 @@ class Search {
     const Value* variables = container.find("env");
     for (std::size_t i = 0; variables != nullptr && i < variables->items().size(); ++i) {
       const Value& variable = variables->items()[i];
-      if (word_below(variable, "name") != kVisible) continue;
-      const std::string_view value = word_below(variable, "value");
+      if (text_at(variable, "name") != kVisible) continue;
+      const std::string_view value = text_at(variable, "value");
       const bool none = value.empty() || value == "void" || value == "none";
       if (none && variable.find("valueFrom") == nullptr) continue;
       say(where + ".env[" + std::to_string(i) + ']',

@@ -9,30 +9,25 @@
 
 #include "objects/readers.h"
 #include "schedule/rule_memo.h"
+#include "text/path.h"
 
 namespace berth::control {
 
-using objects::find_in;
 using text::Value;
 
 namespace {
 
-std::string_view text_of(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 std::vector<react::SickGpu> sick_gpus_of(const Value& gpu_node) {
   std::vector<react::SickGpu> out;
-  const Value* gpus = find_in(gpu_node, {"status", "gpus"});
+  const Value* gpus = find(gpu_node, "status.gpus");
   if (gpus == nullptr) return out;
   for (const Value& gpu : gpus->items()) {
-    const std::string_view state = text_of(gpu, {"health", "state"});
+    const std::string_view state = text_at(gpu, "health.state");
     if (state.empty() || state == "Healthy") continue;
     const Value* index = gpu.find("index");
     react::SickGpu one{
         .index = index == nullptr ? 0 : static_cast<int>(index->as_int64().value_or(0)),
-        .reason = std::string(text_of(gpu, {"health", "reason"})),
+        .reason = std::string(text_at(gpu, "health.reason")),
         .holders = {}};
     if (state == "Unknown" && one.reason.empty()) one.reason = "DriverSilent";
     if (const Value* holders = gpu.find("holders")) {
@@ -44,15 +39,15 @@ std::vector<react::SickGpu> sick_gpus_of(const Value& gpu_node) {
 }
 
 std::optional<model::Taint> notice_of(const Value& node) {
-  const Value* taints = find_in(node, {"spec", "taints"});
+  const Value* taints = find(node, "spec.taints");
   if (taints == nullptr) return std::nullopt;
   for (const Value& taint : taints->items()) {
-    const std::string_view effect = text_of(taint, {"effect"});
-    if (!schedule::is_notice_taint(text_of(taint, {"key"})) || effect == "PreferNoSchedule") {
+    const std::string_view effect = text_at(taint, "effect");
+    if (!schedule::is_notice_taint(text_at(taint, "key")) || effect == "PreferNoSchedule") {
       continue;
     }
     return model::Taint{
-        std::string(text_of(taint, {"key"})), std::string(text_of(taint, {"value"})),
+        std::string(text_at(taint, "key")), std::string(text_at(taint, "value")),
         effect == "NoExecute" ? model::TaintEffect::kNoExecute : model::TaintEffect::kNoSchedule};
   }
   return std::nullopt;

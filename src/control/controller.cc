@@ -24,6 +24,7 @@
 #include "objects/counted.h"
 #include "objects/quota_requests.h"
 #include "objects/readers.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::control {
@@ -38,17 +39,10 @@ constexpr std::int64_t kLongPause = kTick / 4;    // after a cycle that was shor
 constexpr int kMostRejections = 8;                // of one gang, then it waits as long as it may
 constexpr std::size_t kMostGroupsAtOnce = 100;
 
-std::string_view field_text(const Value& v, std::string_view outer, std::string_view key) {
-  const Value* at = v.find(outer);
-  const Value* found = at == nullptr ? nullptr : at->find(key);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 // Whether a pod that waited for GPUs has a node now.
 bool got_gpus(const objects::LivePod& waited, const Value& pod) {
   return waited.body->object.spec.gpu.kind != model::GpuDemandSpec::Kind::kNone &&
-         field_text(pod, "metadata", "uid") == waited.uid &&
-         !field_text(pod, "spec", "nodeName").empty();
+         text_at(pod, "metadata.uid") == waited.uid && !text_at(pod, "spec.nodeName").empty();
 }
 
 }  // namespace
@@ -280,7 +274,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
 }
 
 bool Controller::State::is_ours(const Value& pod) const {
-  const std::string_view name = field_text(pod, "spec", "schedulerName");
+  const std::string_view name = text_at(pod, "spec.schedulerName");
   const auto& ours = options.scheduler_names;
   return std::find(ours.begin(), ours.end(), name) != ours.end();
 }
@@ -289,8 +283,7 @@ void Controller::State::config_changed(const kube::ObjectPtr& after) {
   constexpr std::string_view kVersion = "config.kueue.x-k8s.io/v1beta2";
   bool read = false;
   if (after) {
-    const std::string_view yaml =
-        field_text(after->root(), "data", "controller_manager_config.yaml");
+    const std::string_view yaml = text_at(after->root(), "data[controller_manager_config.yaml]");
     auto documents = text::parse_yaml(yaml);
     if (documents.ok() && !documents->empty()) {
       const Value& root = documents->front().root();
@@ -310,11 +303,11 @@ void Controller::State::config_changed(const kube::ObjectPtr& after) {
 void Controller::State::rejected(const std::string& pod, const std::string& gang,
                                  const Value& object) {
   rejected_metric.add();
-  const std::string reason(field_text(object, "status", "reason"));
+  const std::string reason(text_at(object, "status.reason"));
   log.warn("a kubelet refused a pod", {{"pod", pod},
                                        {"gang", gang},
                                        {"reason", reason},
-                                       {"node", field_text(object, "spec", "nodeName")}});
+                                       {"node", text_at(object, "spec.nodeName")}});
   if (gang.empty() || !leading()) return;
   std::vector<std::string> others;
   const model::ClusterState& state = world.builder().state();
@@ -715,7 +708,7 @@ void Controller::State::keep_groups() {
       const Value* spec = object->root().find("spec");
       const Value* min = spec == nullptr ? nullptr : spec->find("minMember");
       if (min == nullptr) {
-        min = objects::find_in(object->root(), {"spec", "schedulingPolicy", "gang", "minCount"});
+        min = find(object->root(), "spec.schedulingPolicy.gang.minCount");
       }
       if (min != nullptr) counts.min_member = static_cast<int>(min->as_int64().value_or(1));
       const kube::Resource& resource = informer->options().resource;

@@ -4,10 +4,10 @@
 
 #include "objects/readers.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::control {
 
-using objects::find_in;
 using text::Value;
 
 namespace {
@@ -16,7 +16,7 @@ constexpr std::string_view kManagedFinalizer = "kueue.x-k8s.io/managed";
 constexpr std::int64_t kTryAgain = 5'000'000'000;
 
 bool is_held(const Value& pod) {
-  const Value* list = find_in(pod, {"metadata", "finalizers"});
+  const Value* list = find(pod, "metadata.finalizers");
   if (list == nullptr) return false;
   for (const Value& one : list->items()) {
     if (one.string() == kManagedFinalizer) return true;
@@ -25,25 +25,21 @@ bool is_held(const Value& pod) {
 }
 
 bool is_over(const Value& pod) {
-  const Value* deleted = find_in(pod, {"metadata", "deletionTimestamp"});
+  const Value* deleted = find(pod, "metadata.deletionTimestamp");
   if (deleted != nullptr && !deleted->is_null()) return true;
-  const Value* phase = find_in(pod, {"status", "phase"});
+  const Value* phase = find(pod, "status.phase");
   return phase != nullptr && (phase->string() == "Succeeded" || phase->string() == "Failed");
 }
 
 // For this very pod, and whatever other finalizers it has stay.
 std::string release_patch(const std::string& uid) {
   text::JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("uid", uid);
-  out.key("$deleteFromPrimitiveList/finalizers");
-  out.begin_array();
-  out.value(kManagedFinalizer);
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] {
+      out.field("uid", uid);
+      out.array("$deleteFromPrimitiveList/finalizers", [&] { out.value(kManagedFinalizer); });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -54,7 +50,7 @@ void Finalizers::pod_changed(const kube::Key& key, const Value& pod) {
     due_.erase(key.to_string());
     return;
   }
-  const Value* uid = find_in(pod, {"metadata", "uid"});
+  const Value* uid = find(pod, "metadata.uid");
   Due& due = due_[key.to_string()];
   due.key = key;
   due.uid = uid == nullptr ? std::string() : std::string(uid->string());

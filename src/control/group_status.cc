@@ -8,6 +8,7 @@
 #include "objects/readers.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::control {
@@ -30,31 +31,29 @@ constexpr std::string_view kInitiallyScheduled = "PodGroupInitiallyScheduled";
 std::string upstream_patch(const text::Value& group, const GroupCounts& counts,
                            std::int64_t now_ns) {
   if (counts.bound == 0 || counts.bound < counts.min_member) return {};
-  const text::Value* old = objects::find_in(group, {"status", "conditions"});
+  const text::Value* old = find(group, "status.conditions");
+  if (old != nullptr && find_type(*old, kInitiallyScheduled) != nullptr) return {};
   text::JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  out.key("conditions");
-  out.begin_array();
-  if (old != nullptr) {
-    for (const text::Value& condition : old->items()) {
-      const text::Value* type = condition.find("type");
-      if (type != nullptr && type->string() == kInitiallyScheduled) return {};
-      out.value(condition);
-    }
-  }
-  out.begin_object();
-  out.field("type", kInitiallyScheduled);
-  out.field("status", "True");
-  out.field("reason", "Scheduled");
-  out.field("message", std::to_string(counts.bound) + " pods are bound, " +
-                           std::to_string(counts.min_member) + " are needed");
-  out.field("lastTransitionTime", text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      out.array("conditions", [&] {
+        if (old != nullptr) {
+          for (const text::Value& condition : old->items()) {
+            out.value(condition);
+          }
+        }
+        out.object([&] {
+          out.field("type", kInitiallyScheduled);
+          out.field("status", "True");
+          out.field("reason", "Scheduled");
+          out.field("message", std::to_string(counts.bound) + " pods are bound, " +
+                                   std::to_string(counts.min_member) + " are needed");
+          out.field("lastTransitionTime",
+                    text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -63,10 +62,10 @@ std::string upstream_patch(const text::Value& group, const GroupCounts& counts,
 constexpr std::string_view kUnschedulable = "UnschedulableOnNodePool";
 
 void put_amounts(text::JsonWriter& out, std::string_view key, const model::Amounts& amounts) {
-  out.key(key);
-  out.begin_object();
-  for (const auto& [resource, amount] : amounts) out.field(resource, amount_text(resource, amount));
-  out.end_object();
+  out.object(key, [&] {
+    for (const auto& [resource, amount] : amounts)
+      out.field(resource, amount_text(resource, amount));
+  });
 }
 
 bool same_amounts(const text::Value* was, const model::Amounts& amounts) {
@@ -99,36 +98,36 @@ const text::Value* unschedulable_in(const text::Value* conditions) {
 void put_unschedulable(text::JsonWriter& out, const text::Value* conditions,
                        const GroupCounts& counts, std::int64_t now_ns) {
   std::int64_t last = -1;
-  out.key("schedulingConditions");
-  out.begin_array();
-  if (conditions != nullptr) {
-    for (const text::Value& condition : conditions->items()) {
-      const text::Value* number = condition.find("transitionID");
-      std::int64_t id = 0;
-      if (number != nullptr && objects::parse_int(number->string(), id)) last = std::max(last, id);
-      const text::Value* type = condition.find("type");
-      if (type == nullptr || type->string() != kUnschedulable) out.value(condition);
+  out.array("schedulingConditions", [&] {
+    if (conditions != nullptr) {
+      for (const text::Value& condition : conditions->items()) {
+        const text::Value* number = condition.find("transitionID");
+        std::int64_t id = 0;
+        if (number != nullptr && objects::parse_int(number->string(), id))
+          last = std::max(last, id);
+        const text::Value* type = condition.find("type");
+        if (type == nullptr || type->string() != kUnschedulable) out.value(condition);
+      }
     }
-  }
-  if (!counts.reason.empty()) {
-    out.begin_object();
-    out.field("type", kUnschedulable);
-    out.field("nodePool", "default");
-    out.field("status", "True");
-    out.field("reason", "Unschedulable");
-    out.field("message", counts.message);
-    out.key("reasons");
-    out.begin_array();
-    out.begin_object();
-    out.field("reason", kai_reason(counts.reason));
-    out.field("message", counts.message);
-    out.end_object();
-    out.end_array();
-    out.field("transitionID", std::to_string(last + 1));
-    out.field("lastTransitionTime", text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
-    out.end_object();
-  }
-  out.end_array();
+    if (!counts.reason.empty()) {
+      out.object([&] {
+        out.field("type", kUnschedulable);
+        out.field("nodePool", "default");
+        out.field("status", "True");
+        out.field("reason", "Unschedulable");
+        out.field("message", counts.message);
+        out.array("reasons", [&] {
+          out.object([&] {
+            out.field("reason", kai_reason(counts.reason));
+            out.field("message", counts.message);
+          });
+        });
+        out.field("transitionID", std::to_string(last + 1));
+        out.field("lastTransitionTime",
+                  text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
+      });
+    }
+  });
 }
 
 std::string kai_patch(const text::Value& group, const GroupCounts& counts, std::int64_t now_ns) {
@@ -137,7 +136,7 @@ std::string kai_patch(const text::Value& group, const GroupCounts& counts, std::
       {"pending", counts.pods - counts.running - counts.succeeded - counts.failed},
       {"succeeded", counts.succeeded},
       {"failed", counts.failed}};
-  const text::Value* conditions = objects::find_in(group, {"status", "schedulingConditions"});
+  const text::Value* conditions = find(group, "status.schedulingConditions");
   const text::Value* told = unschedulable_in(conditions);
   std::string_view why;
   if (told != nullptr) {
@@ -149,28 +148,26 @@ std::string kai_patch(const text::Value& group, const GroupCounts& counts, std::
   const bool same_reason = why == kai_reason(counts.reason);
   bool same = same_reason;
   for (const auto& [key, number] : numbers) {
-    const text::Value* was = objects::find_in(group, {"status", key});
+    const text::Value* was = at(group, "status").find(key);
     same = same && (was == nullptr ? 0 : was->as_int64().value_or(0)) == number;
   }
-  const text::Value* held = objects::find_in(group, {"status", "resourcesStatus"});
+  const text::Value* held = find(group, "status.resourcesStatus");
   for (const auto& [key, amounts] :
        {std::pair{"requested", &counts.requested}, {"allocated", &counts.allocated}}) {
     same = same && same_amounts(held == nullptr ? nullptr : held->find(key), *amounts);
   }
   if (same) return {};
   text::JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  for (const auto& [key, number] : numbers) out.field(key, number);
-  if (!same_reason) put_unschedulable(out, conditions, counts, now_ns);
-  out.key("resourcesStatus");
-  out.begin_object();
-  put_amounts(out, "requested", counts.requested);
-  put_amounts(out, "allocated", counts.allocated);
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      for (const auto& [key, number] : numbers) out.field(key, number);
+      if (!same_reason) put_unschedulable(out, conditions, counts, now_ns);
+      out.object("resourcesStatus", [&] {
+        put_amounts(out, "requested", counts.requested);
+        put_amounts(out, "allocated", counts.allocated);
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -197,13 +194,12 @@ std::string group_status_patch(std::string_view api_group, const text::Value& gr
   }
   if (same) return {};
   text::JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  out.field("phase", phase);
-  for (const auto& [key, number] : numbers) out.field(key, number);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      out.field("phase", phase);
+      for (const auto& [key, number] : numbers) out.field(key, number);
+    });
+  });
   return std::move(out).take();
 }
 

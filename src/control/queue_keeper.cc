@@ -9,6 +9,8 @@
 #include "control/bodies.h"
 #include "control/queue_keeper_subject.h"
 #include "objects/kueue_workload.h"
+#include "objects/queue_marks.h"
+#include "text/path.h"
 
 namespace berth::control {
 
@@ -22,11 +24,11 @@ constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
 
 // "Complete" or "Failed" where the Job has ended.
 std::string ended(const Value& job) {
-  const Value* list = inside(job, {"status", "conditions"});
+  const Value* list = find(job, "status.conditions");
   if (list == nullptr) return {};
   for (const Value& c : list->items()) {
-    const std::string type = text_at(c, {"type"});
-    if ((type == "Complete" || type == "Failed") && text_at(c, {"status"}) == "True") return type;
+    const std::string type(text_at(c, "type"));
+    if ((type == "Complete" || type == "Failed") && text_at(c, "status") == "True") return type;
   }
   return {};
 }
@@ -48,6 +50,7 @@ void QueueKeeper::clear() {
   told_at_.clear();
   waits_.clear();
   orphan_since_.clear();
+  leaving_since_.clear();
   restored_ = false;
   withheld_until_ = INT64_MAX;
 }
@@ -66,9 +69,9 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
   }
   for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
   replaced_.clear();
-  std::set<std::string, std::less<>> holding;
+  std::set<std::string, std::less<>> holding;  // owners, one of whose workloads holds quota
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
-    if (spec.admission) holding.insert(spec.ns + '/' + spec.name);
+    if (spec.admission) holding.insert(spec.ns + '/' + spec.owner);
     if (!spec.replaces.empty() && spec.admission) {
       replaced_[spec.replaces] = spec.ns + '/' + spec.name;
     }
@@ -110,10 +113,12 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
       notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Warning",
                      model::name(s.outcome->reason), "Admitting", s.outcome->message);
     }
-    const bool slice_to_come = !spec.admission && holding.contains(spec.replaces);
-    if (s.job && !slice_to_come) keep_job(s);
+    // A slice that waits says nothing of the Job that another one runs.
+    const bool other_runs = !spec.admission && holding.contains(spec.ns + '/' + spec.owner);
+    if (s.job && !other_runs) keep_job(s);
   }
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
+  std::erase_if(leaving_since_, [this](const auto& entry) { return entry.second.round != round_; });
   std::erase_if(orphan_since_, [&](const auto& entry) {
     const std::size_t slash = entry.first.find('/');
     return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
@@ -165,19 +170,20 @@ void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& nam
 void QueueKeeper::make_object(const model::WorkloadSpec& spec) {
   if (!spec.owner.starts_with("Job/")) return make_object_of_pods(spec);
   const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
-  const Value* pod_template = inside(job->root(), {"spec", "template"});
+  const Value* pod_template = find(job->root(), "spec.template");
   if (pod_template == nullptr) return;
   // A larger slice of an elastic Job stands beside the one that it takes the place of.
   const std::string of = spec.replaces.empty()
                              ? job->uid
                              : fmt::format("{}|{}|{}", job->uid, spec.replaces,
-                                           number_at(job->root(), {"metadata", "generation"}));
+                                           int_at(job->root(), "metadata.generation"));
   const std::string name = workload_name("Job", job->key.name, of);
   const std::string key = "make|" + spec.ns + '/' + name;
   const auto wait = not_before_.find(key);
   if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
   if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
-  const std::string priority_class = text_at(job->root(), {"metadata", "labels", kPriorityLabel});
+  const std::string priority_class =
+      std::string(at(job->root(), "metadata.labels")[kPriorityLabel].string());
   create(spec, name,
          workload_body(spec, name, {{"batch/v1", "Job", job->key.name, job->uid}},
                        {{pod_template, false}}, priority_class));
@@ -230,7 +236,7 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
             templates.push_back({&document.root(), true});
           }
           const std::string priority_class =
-              text_at(g->pods.front().root(), {"metadata", "labels", kPriorityLabel});
+              std::string(at(g->pods.front().root(), "metadata.labels")[kPriorityLabel].string());
           create(g->spec, name, workload_body(g->spec, name, g->owners, templates, priority_class));
         });
   }
@@ -359,8 +365,7 @@ bool QueueKeeper::all_gone(const Subject& s) const {
   }
   if (any) return false;
   if (!s.job) return true;
-  return true_at(s.job->root(), {"spec", "suspend"}) &&
-         number_at(s.job->root(), {"status", "active"}) == 0;
+  return true_at(s.job->root(), "spec.suspend") && int_at(s.job->root(), "status.active") == 0;
 }
 
 void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
@@ -474,10 +479,12 @@ std::string QueueKeeper::seats_to_write(const Subject& s) const {
 // and no pod of it runs: nothing will come for its quota.
 bool QueueKeeper::is_orphan(const Subject& s) {
   // MultiKueue makes the copies of its workers before what they are for.
-  if (!text_at(s.object->root(), {"metadata", "labels", kOriginLabel}).empty()) return false;
-  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  if (!std::string(at(s.object->root(), "metadata.labels")[kOriginLabel].string()).empty())
+    return false;
+  const Value* owners = find(s.object->root(), "metadata.ownerReferences");
   if (s.job || (owners != nullptr && owners->size() > 0)) return false;
-  if (text_at(s.object->root(), {"metadata", "labels", kJobUidLabel}).empty()) return false;
+  if (std::string(at(s.object->root(), "metadata.labels")[kJobUidLabel].string()).empty())
+    return false;
   return std::all_of(s.spec.pod_sets.begin(), s.spec.pod_sets.end(),
                      [](const model::PodSetSpec& set) { return set.pods.empty(); });
 }
@@ -505,9 +512,9 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
   if (!s.job && !pods) return;  // whoever made it says when its pods are ready
   for (const auto& set : s.spec.admission->pod_sets) wanted += set.count;
   if (s.job) {
-    const Value* ending = inside(s.job->root(), {"status", "uncountedTerminatedPods", "succeeded"});
-    ready = static_cast<int>(number_at(s.job->root(), {"status", "ready"}) +
-                             number_at(s.job->root(), {"status", "succeeded"}));
+    const Value* ending = find(s.job->root(), "status.uncountedTerminatedPods.succeeded");
+    ready = static_cast<int>(int_at(s.job->root(), "status.ready") +
+                             int_at(s.job->root(), "status.succeeded"));
     if (ending != nullptr) ready += static_cast<int>(ending->size());
   } else {
     for (const model::PodSetSpec& set : s.spec.pod_sets) {
@@ -550,9 +557,11 @@ bool QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
 // another class.
 bool QueueKeeper::follow_labels(const Subject& s) {
   if (!s.job) return false;
-  const std::string queue = text_at(s.job->root(), {"metadata", "labels", kQueueNameLabel});
-  const std::string wanted = text_at(s.job->root(), {"metadata", "labels", kPriorityLabel});
-  const std::string has = text_at(s.object->root(), {"spec", "priorityClassRef", "name"});
+  const std::string queue =
+      std::string(at(s.job->root(), "metadata.labels")[kQueueNameLabel].string());
+  const std::string wanted =
+      std::string(at(s.job->root(), "metadata.labels")[kPriorityLabel].string());
+  const std::string has(text_at(s.object->root(), "spec.priorityClassRef.name"));
   const bool moves = !queue.empty() && queue != s.spec.queue;
   const bool rises = !wanted.empty() && wanted != has;
   if (!moves && !rises) return false;

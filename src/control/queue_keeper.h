@@ -92,7 +92,7 @@ class QueueKeeper {
   void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then,
                     WriteClass kind = WriteClass::kAct);
   void forget_start(const Subject& s);
-  void end_strayed(const Subject& s);
+  void end_left(const Subject& s);
   void patch_job(const Subject& s, std::string patch, std::string_view event,
                  const std::string& note);
   void patch_workload(const kube::Key& at, std::string patch);
@@ -110,7 +110,12 @@ class QueueKeeper {
   Notices& notices_;
   Views views_;
   SendAway send_away_;
-  const objects::Inputs* inputs_ = nullptr;           // of the running keep()
+  const objects::Inputs* inputs_ = nullptr;  // of the running keep()
+  struct Leaving {
+    std::int64_t since = 0;
+    std::uint64_t round = 0;
+  };
+  std::map<std::string, Leaving> leaving_since_;      // workloads of Jobs that are told to leave
   std::map<std::string, std::int64_t> orphan_since_;  // holders that nothing seems to come for
   std::set<std::string> busy_;                        // writes under way, by kind and key
   std::map<std::string, std::int64_t> not_before_;    // by the same: back-off

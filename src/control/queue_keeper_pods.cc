@@ -1,12 +1,22 @@
 // Jobs that are started and stopped, and pods of groups that are let go, sent away and adopted.
+#include <fmt/format.h>
+
 #include <algorithm>
 #include <set>
 #include <utility>
 
 #include "control/bodies.h"
 #include "control/queue_keeper_subject.h"
+#include "text/path.h"
 
 namespace berth::control {
+
+namespace {
+
+constexpr std::int64_t kLeaveFor =
+    10 * kKeeperSecond;  // for a Job's own controller to end its pods
+
+}  // namespace
 
 std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
     const model::PodSetAdmission& set) const {
@@ -63,16 +73,16 @@ void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_vie
 
 void QueueKeeper::keep_job(Subject& s) {
   if (!s.ended.empty()) return;
-  const bool suspended = true_at(s.job->root(), {"spec", "suspend"});
+  const bool suspended = true_at(s.job->root(), "spec.suspend");
   if (s.runs == !suspended) return;
   if (!s.runs) {
     return patch_job(s, suspend_patch(true), s.object ? "Stopped" : "Suspended",
                      s.object ? "The workload is not admitted" : "Waits for its queue");
   }
-  const Value* sets = inside(s.object->root(), {"spec", "podSets"});
+  const Value* sets = find(s.object->root(), "spec.podSets");
   if (sets == nullptr || sets->size() == 0 || s.spec.admission->pod_sets.empty()) return;
   // The API server lets the pods' place be changed only while the Job has never started.
-  if (inside(s.job->root(), {"status", "startTime"}) != nullptr) return forget_start(s);
+  if (find(s.job->root(), "status.startTime") != nullptr) return forget_start(s);
   const Value* original = sets->items()[0].find("template");
   if (original == nullptr) return;
   const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
@@ -81,12 +91,17 @@ void QueueKeeper::keep_job(Subject& s) {
 }
 
 // Of a Job that is told to leave its controller ends the pods, but for those that it no longer
-// knows.
-void QueueKeeper::end_strayed(const Subject& s) {
+// knows. It may itself be leaving, or not be Kubernetes' own: then nobody does, and we end them.
+void QueueKeeper::end_left(const Subject& s) {
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  Leaving& leaving = leaving_since_.try_emplace(s.name, Leaving{now, 0}).first->second;
+  leaving.round = round_;
+  const std::int64_t until = leaving.since + kLeaveFor;
+  if (now < until) withheld_until_ = std::min(withheld_until_, until);
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
       const objects::LivePod* live = world_.objects().pod(name);
-      if (live == nullptr || !live->strayed || live->finished()) continue;
+      if (live == nullptr || live->finished() || (!live->strayed && now < until)) continue;
       send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
                  "its workload " + s.name + " was evicted");
     }
@@ -96,7 +111,7 @@ void QueueKeeper::end_strayed(const Subject& s) {
 void QueueKeeper::keep_pods(Subject& s) {
   const bool leaves = s.eviction != nullptr || (s.spec.admission && !s.spec.evicted.empty());
   if (s.job) {
-    if (leaves) end_strayed(s);
+    if (leaves) end_left(s);
     return;
   }
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
@@ -136,14 +151,15 @@ void QueueKeeper::keep_pods(Subject& s) {
 // Those that came for others of their group are its owners too, as the first were: it lasts as long
 // as they do.
 void QueueKeeper::adopt_pods(const Subject& s) {
-  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  const Value* owners = find(s.object->root(), "metadata.ownerReferences");
   if (owners == nullptr || owners->size() == 0 || busy_.contains("status|" + s.name)) return;
   std::vector<WorkloadOwner> all;
   std::set<std::string> known;
   for (const Value& owner : owners->items()) {
-    if (text_at(owner, {"kind"}) != "Pod" || true_at(owner, {"controller"})) return;
-    const std::string uid = text_at(owner, {"uid"});
-    const objects::LivePod* live = world_.objects().pod(s.spec.ns + '/' + text_at(owner, {"name"}));
+    if (text_at(owner, "kind") != "Pod" || true_at(owner, "controller")) return;
+    const std::string uid(text_at(owner, "uid"));
+    const objects::LivePod* live =
+        world_.objects().pod(s.spec.ns + '/' + std::string(text_at(owner, "name")));
     known.insert(uid);
     if (live != nullptr && live->uid == uid) all.push_back({"v1", "Pod", live->name, uid, false});
   }
@@ -161,16 +177,17 @@ void QueueKeeper::adopt_pods(const Subject& s) {
 
 // Its pods are those that own the object; ended ones are no part of the input any more.
 void QueueKeeper::finish_pods(Subject& s) {
-  const Value* owners = inside(s.object->root(), {"metadata", "ownerReferences"});
+  const Value* owners = find(s.object->root(), "metadata.ownerReferences");
   if (owners == nullptr || busy_.contains("status|" + s.name)) return;
   int ended = 0, failed = 0;
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     if (!set.pods.empty()) return;  // one runs, or is to
   }
   for (const Value& owner : owners->items()) {
-    if (text_at(owner, {"kind"}) != "Pod") return;
-    const objects::LivePod* live = world_.objects().pod(s.spec.ns + '/' + text_at(owner, {"name"}));
-    if (live == nullptr || live->uid != text_at(owner, {"uid"})) continue;
+    if (text_at(owner, "kind") != "Pod") return;
+    const objects::LivePod* live =
+        world_.objects().pod(s.spec.ns + '/' + std::string(text_at(owner, "name")));
+    if (live == nullptr || live->uid != text_at(owner, "uid")) continue;
     if (!live->finished()) return;
     ++ended;
     failed += live->phase == "Failed" ? 1 : 0;

@@ -2,7 +2,6 @@
 // keeper's files.
 #pragma once
 
-#include <initializer_list>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -14,27 +13,6 @@ namespace berth::control {
 using text::Value;
 
 inline constexpr std::int64_t kKeeperSecond = 1'000'000'000;
-
-inline const Value* inside(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = &v;
-  for (const std::string_view key : keys) {
-    found = found->find(key);
-    if (found == nullptr) return nullptr;
-  }
-  return found;
-}
-inline bool true_at(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = inside(v, keys);
-  return found != nullptr && found->as_bool();
-}
-inline std::int64_t number_at(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = inside(v, keys);
-  return found == nullptr ? 0 : found->as_int64().value_or(0);
-}
-inline std::string text_at(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = inside(v, keys);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
 
 struct QueueKeeper::Subject {
   const model::WorkloadSpec& spec;

@@ -9,19 +9,14 @@
 #include "objects/pod_body.h"
 #include "objects/readers.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::control {
 
-using objects::find_in;
 using text::Value;
 
 namespace {
-
-std::string_view word_in(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
 
 // FNV-1a; parts are told apart by a byte that no text has.
 void mix(std::uint64_t& sum, std::string_view part) {
@@ -36,17 +31,17 @@ constexpr std::uint64_t kMixStart = 0xcbf29ce484222325;
 // amounts of other things are no news.
 std::uint64_t node_facts(const Value& node) {
   std::uint64_t sum = kMixStart;
-  mix(sum, word_in(node, {"status", "nodeInfo", "bootID"}));
-  if (const Value* amounts = find_in(node, {"status", "allocatable"})) {
+  mix(sum, text_at(node, "status.nodeInfo.bootID"));
+  if (const Value* amounts = find(node, "status.allocatable")) {
     for (const text::Member& amount : amounts->members()) {
       if (!model::is_device(amount.key)) continue;
       mix(sum, amount.key);
       mix(sum, amount.value.string());
     }
   }
-  if (const Value* conditions = find_in(node, {"status", "conditions"})) {
+  if (const Value* conditions = find(node, "status.conditions")) {
     for (const Value& condition : conditions->items()) {
-      if (word_in(condition, {"type"}) == "Ready") mix(sum, word_in(condition, {"status"}));
+      if (text_at(condition, "type") == "Ready") mix(sum, text_at(condition, "status"));
     }
   }
   return sum;
@@ -54,19 +49,19 @@ std::uint64_t node_facts(const Value& node) {
 
 std::uint64_t agent_facts(const Value& gpu_node) {
   std::uint64_t sum = kMixStart;
-  if (const Value* gpus = find_in(gpu_node, {"status", "gpus"})) {
+  if (const Value* gpus = find(gpu_node, "status.gpus")) {
     for (const Value& gpu : gpus->items()) {
-      mix(sum, word_in(gpu, {"uuid"}));
-      mix(sum, word_in(gpu, {"health", "state"}));
+      mix(sum, text_at(gpu, "uuid"));
+      mix(sum, text_at(gpu, "health.state"));
     }
   }
-  mix(sum, word_in(gpu_node, {"status", "driverVersion"}));
+  mix(sum, text_at(gpu_node, "status.driverVersion"));
   return sum;
 }
 
 bool has_gpus(const Value& node) {
   for (const std::string_view list : {"capacity", "allocatable"}) {
-    const Value* amounts = find_in(node, {"status", list});
+    const Value* amounts = at(node, "status").find(list);
     if (amounts == nullptr) continue;
     for (const text::Member& amount : amounts->members()) {
       if (amount.key.starts_with("nvidia.com/") && amount.value.string() != "0") return true;
@@ -76,10 +71,10 @@ bool has_gpus(const Value& node) {
 }
 
 const Value* rejecting_taint(const Value& node) {
-  const Value* taints = find_in(node, {"spec", "taints"});
+  const Value* taints = find(node, "spec.taints");
   if (taints == nullptr) return nullptr;
   for (const Value& taint : taints->items()) {
-    if (word_in(taint, {"key"}) == react::kRejectingTaint) return &taint;
+    if (text_at(taint, "key") == react::kRejectingTaint) return &taint;
   }
   return nullptr;
 }
@@ -92,9 +87,8 @@ std::int64_t age_of(std::string_view time, std::int64_t wall_now) {
 }  // namespace
 
 bool refused_by_node(const Value& pod) {
-  return word_in(pod, {"status", "phase"}) == "Failed" &&
-         !word_in(pod, {"spec", "nodeName"}).empty() &&
-         react::rejection_reason(word_in(pod, {"status", "reason"}));
+  return text_at(pod, "status.phase") == "Failed" && !text_at(pod, "spec.nodeName").empty() &&
+         react::rejection_reason(text_at(pod, "status.reason"));
 }
 
 Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notices,
@@ -127,8 +121,8 @@ Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notice
 
 void Rejections::pod_placed(const std::string& name, const Value& pod) {
   // Without GPUs that were chosen for it a pod says nothing about the node's.
-  if (word_in(pod, {"metadata", "annotations", objects::kGpusAnnotation}).empty()) return;
-  placed_.insert_or_assign(name, std::string(word_in(pod, {"metadata", "uid"})));
+  if (at(pod, "metadata.annotations")[objects::kGpusAnnotation].string().empty()) return;
+  placed_.insert_or_assign(name, std::string(text_at(pod, "metadata.uid")));
 }
 
 void Rejections::pod_gone(const std::string& name) {
@@ -138,18 +132,18 @@ void Rejections::pod_gone(const std::string& name) {
 
 std::string Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
   react::RejectedPod out{.name = name,
-                         .uid = std::string(word_in(pod, {"metadata", "uid"})),
-                         .node = std::string(word_in(pod, {"spec", "nodeName"})),
-                         .reason = std::string(word_in(pod, {"status", "reason"})),
+                         .uid = std::string(text_at(pod, "metadata.uid")),
+                         .node = std::string(text_at(pod, "spec.nodeName")),
+                         .reason = std::string(text_at(pod, "status.reason")),
                          .at = now()};
   const std::string ns = name.substr(0, name.find('/'));
-  if (const Value* owners = find_in(pod, {"metadata", "ownerReferences"})) {
+  if (const Value* owners = find(pod, "metadata.ownerReferences")) {
     for (const Value& owner : owners->items()) {
       const Value* controls = owner.find("controller");
       if (controls == nullptr || !controls->as_bool()) continue;
-      const objects::Owner by{.api_version = std::string(word_in(owner, {"apiVersion"})),
-                              .kind = std::string(word_in(owner, {"kind"})),
-                              .name = std::string(word_in(owner, {"name"})),
+      const objects::Owner by{.api_version = std::string(text_at(owner, "apiVersion")),
+                              .kind = std::string(text_at(owner, "kind")),
+                              .name = std::string(text_at(owner, "name")),
                               .uid = {}};
       out.owner = ns + '/' + by.text();
       out.replaced_beside = by.is("apps", "ReplicaSet") || by.is("batch", "Job") ||
@@ -157,7 +151,7 @@ std::string Rejections::pod_refused(const std::string& name, const Value& pod, b
     }
   }
   // The clock of a node is trusted only for what happened before we looked.
-  if (!seen) out.at -= age_of(word_in(pod, {"status", "startTime"}), loop_.wall().now_ns());
+  if (!seen) out.at -= age_of(text_at(pod, "status.startTime"), loop_.wall().now_ns());
   if (seen) {
     const std::string again =
         out.owner.empty() ? std::string("nobody makes it again: delete it and create it anew")
@@ -184,9 +178,9 @@ void Rejections::node_changed(const std::string& name, const Value* node) {
   std::optional<react::RejectedPods::Mark> mark;
   if (taint != nullptr) {
     std::int64_t level = 0;
-    if (!objects::parse_int(word_in(*taint, {"value"}), level)) level = 0;
+    if (!objects::parse_int(text_at(*taint, "value"), level)) level = 0;
     mark = {static_cast<int>(std::clamp<std::int64_t>(level, 0, 99)),
-            age_of(word_in(*taint, {"timeAdded"}), loop_.wall().now_ns())};
+            age_of(text_at(*taint, "timeAdded"), loop_.wall().now_ns())};
   }
   react_.marked(name, mark, now());
 }
@@ -280,32 +274,28 @@ void Rejections::taint(const std::string& node, bool on, int level) {
 // The list of taints is replaced as a whole, so the write carries the version that was read.
 void Rejections::write_taints(const std::string& node, const Value& object, bool on, int level) {
   text::JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", word_in(object, {"metadata", "resourceVersion"}));
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.key("taints");
-  out.begin_array();
-  if (const Value* taints = find_in(object, {"spec", "taints"})) {
-    for (const Value& taint : taints->items()) {
-      if (word_in(taint, {"key"}) != react::kRejectingTaint) out.value(taint);
-    }
-  }
-  if (on) {
-    out.begin_object();
-    out.field("key", react::kRejectingTaint);
-    out.field("value", std::to_string(level));
-    out.field("effect", "NoSchedule");
-    out.field("timeAdded",
-              text::format_rfc3339(loop_.wall().now_ns() / 1'000'000'000 * 1'000'000'000));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata",
+               [&] { out.field("resourceVersion", text_at(object, "metadata.resourceVersion")); });
+    out.object("spec", [&] {
+      out.array("taints", [&] {
+        if (const Value* taints = find(object, "spec.taints")) {
+          for (const Value& taint : taints->items()) {
+            if (text_at(taint, "key") != react::kRejectingTaint) out.value(taint);
+          }
+        }
+        if (on) {
+          out.object([&] {
+            out.field("key", react::kRejectingTaint);
+            out.field("value", std::to_string(level));
+            out.field("effect", "NoSchedule");
+            out.field("timeAdded",
+                      text::format_rfc3339(loop_.wall().now_ns() / 1'000'000'000 * 1'000'000'000));
+          });
+        }
+      });
+    });
+  });
   writer_.add(
       WriteClass::kAct, "",
       [node, body = std::move(out).take()](kube::Client& client, kube::Client::Done done) {

@@ -7,21 +7,13 @@
 #include "control/bodies.h"
 #include "objects/readers.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::control {
 
 using text::Value;
 
 namespace {
-
-std::string word_of(const Value& v, std::string_view key) {
-  const Value* found = v.find(key);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
-std::int64_t number_of(const Value& v, std::string_view key) {
-  const Value* found = v.find(key);
-  return found == nullptr ? 0 : found->as_int64().value_or(0);
-}
 
 std::set<std::string> set_of(const Value& v) {
   std::set<std::string> out;
@@ -34,7 +26,7 @@ std::set<std::string> set_of(const Value& v) {
 // "0,1" as gpus_text() writes it.
 std::vector<int> gpus_of(const Value& v) {
   std::vector<int> out;
-  const std::string text = word_of(v, "gpus");
+  const std::string text(text_at(v, "gpus"));
   for (const std::string_view part : objects::split(text, ",")) {
     std::int64_t number = 0;
     if (objects::parse_int(part, number)) out.push_back(static_cast<int>(number));
@@ -72,7 +64,7 @@ Result<std::optional<ReplayDifference>> Replay::line(std::string_view text) {
   auto document = text::parse_json(json);
   if (!document.ok()) return damaged(document.error().to_string());
   const Value& v = document->root();
-  const std::string op = word_of(v, "op");
+  const std::string op(text_at(v, "op"));
   if (op == "begin") {
     const Status begun = begin(v);
     if (!begun.ok()) return damaged(begun.error().to_string());
@@ -85,8 +77,8 @@ Result<std::optional<ReplayDifference>> Replay::line(std::string_view text) {
 }
 
 Status Replay::begin(const Value& v) {
-  if (number_of(v, "format") != kWorldLogFormat) {
-    return invalid("format " + std::to_string(number_of(v, "format")) + ", want " +
+  if (int_at(v, "format") != kWorldLogFormat) {
+    return invalid("format " + std::to_string(int_at(v, "format")) + ", want " +
                    std::to_string(kWorldLogFormat));
   }
   std::vector<std::string> names;
@@ -103,12 +95,12 @@ std::optional<ReplayDifference> Replay::compare(const Value& v, const char* what
                                                 const model::Decision& made) {
   ++decisions_;
   const std::string objects = hex(world_->objects().digest());
-  if (objects != word_of(v, "objects")) {
-    return ReplayDifference{cycle_, "objects", word_of(v, "objects"), objects, made};
+  if (objects != text_at(v, "objects")) {
+    return ReplayDifference{cycle_, "objects", std::string(text_at(v, "objects")), objects, made};
   }
   const std::string digest = hex(decision_digest(made));
-  if (digest == word_of(v, "digest")) return std::nullopt;
-  return ReplayDifference{cycle_, what, word_of(v, "digest"), digest, made};
+  if (digest == text_at(v, "digest")) return std::nullopt;
+  return ReplayDifference{cycle_, what, std::string(text_at(v, "digest")), digest, made};
 }
 
 Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const Value& v) {
@@ -117,12 +109,13 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
   if (op == "put") {
     const Value* object = v.find("o");
     if (object == nullptr) return invalid("want the object o");
-    world_->put(word_of(v, "v"), word_of(v, "k"), *object);
+    world_->put(std::string(text_at(v, "v")), std::string(text_at(v, "k")), *object);
   } else if (op == "remove") {
-    world_->remove(word_of(v, "v"), word_of(v, "k"), word_of(v, "ns"), word_of(v, "name"));
+    world_->remove(std::string(text_at(v, "v")), std::string(text_at(v, "k")),
+                   std::string(text_at(v, "ns")), std::string(text_at(v, "name")));
   } else if (op == "cycle") {
     ++cycles_;
-    cycle_ = static_cast<std::uint64_t>(number_of(v, "n"));
+    cycle_ = static_cast<std::uint64_t>(int_at(v, "n"));
     last_ = {};
   } else if (op == "refresh") {
     std::vector<objects::Note> refused, unread;
@@ -130,12 +123,12 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
   } else if (op == "inputs") {
     inputs_ = world_->inputs();
   } else if (op == "decide") {
-    now_ns_ = number_of(v, "now");
+    now_ns_ = int_at(v, "now");
     last_ = world_->decide(now_ns_);
     out = compare(v, "pods", last_);
   } else if (op == "queues") {
     if (!inputs_) return invalid("found queues, want inputs before it");
-    queues_ = world_->decide_queues(*inputs_, number_of(v, "now"));
+    queues_ = world_->decide_queues(*inputs_, int_at(v, "now"));
     out = compare(v, "queues", queues_);
     const auto join = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());
@@ -160,25 +153,25 @@ std::optional<ReplayDifference> Replay::wrote(const Value& v) {
   const DecisionLine line{.cycle = cycle_, .now_ns = now_ns_, .inputs = world_->objects().digest()};
   id_ = decision_id(line, last_);
   written_ = decision_line(line, last_);
-  if (id_ == word_of(v, "id")) return std::nullopt;
-  return ReplayDifference{cycle_, "cycle", word_of(v, "id"), id_, last_};
+  if (id_ == text_at(v, "id")) return std::nullopt;
+  return ReplayDifference{cycle_, "cycle", std::string(text_at(v, "id")), id_, last_};
 }
 
 // Calls about pods and nodes.
 bool Replay::believe(std::string_view op, const Value& v) {
-  const std::string pod = word_of(v, "pod");
+  const std::string pod(text_at(v, "pod"));
   if (op == "assume") {
-    world_->assume(pod, {.uid = word_of(v, "uid"),
-                         .node = word_of(v, "node"),
-                         .gang = word_of(v, "gang"),
+    world_->assume(pod, {.uid = std::string(text_at(v, "uid")),
+                         .node = std::string(text_at(v, "node")),
+                         .gang = std::string(text_at(v, "gang")),
                          .gpus = gpus_of(v),
-                         .charged = word_of(v, "charged")});
+                         .charged = std::string(text_at(v, "charged"))});
   } else if (op == "drop") {
     world_->drop(pod);
   } else if (op == "confirm") {
     world_->confirm(pod);
   } else if (op == "leave") {
-    world_->leave(pod, word_of(v, "uid"), word_of(v, "node"), 0);
+    world_->leave(pod, std::string(text_at(v, "uid")), std::string(text_at(v, "node")), 0);
   } else if (op == "stays") {
     world_->stays(pod);
   } else if (op == "keep") {
@@ -186,17 +179,17 @@ bool Replay::believe(std::string_view op, const Value& v) {
   } else if (op == "let-go") {
     world_->let_go(pod);
   } else if (op == "protect") {
-    world_->protect(word_of(v, "namespace"));
+    world_->protect(std::string(text_at(v, "namespace")));
   } else if (op == "hold") {
-    world_->hold(word_of(v, "name"), number_of(v, "until"));
+    world_->hold(std::string(text_at(v, "name")), int_at(v, "until"));
   } else if (op == "end-holds") {
-    world_->end_holds(number_of(v, "now"));
+    world_->end_holds(int_at(v, "now"));
   } else if (op == "avoid") {
     world_->avoid(set_of(v));
   } else if (op == "room-makers") {
     world_->set_room_makers(set_of(v));
   } else if (op == "fail") {
-    world_->fail_one(pod, {word_of(v, "reason"), word_of(v, "why")});
+    world_->fail_one(pod, {std::string(text_at(v, "reason")), std::string(text_at(v, "why"))});
   } else if (op == "forget") {
     world_->forget_everything();
   } else {
@@ -207,7 +200,7 @@ bool Replay::believe(std::string_view op, const Value& v) {
 
 // Calls about workloads, which speak of the last decision of queues.
 Status Replay::promise(std::string_view op, const Value& v, bool& known) {
-  const std::string workload = word_of(v, "workload");
+  const std::string workload(text_at(v, "workload"));
   if (op == "reserve") {
     const model::WorkloadSpec* spec = inputs_ ? spec_in(*inputs_, workload) : nullptr;
     if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
@@ -221,8 +214,8 @@ Status Replay::promise(std::string_view op, const Value& v, bool& known) {
   } else if (op == "end-reservation") {
     world_->end_reservation(workload);
   } else if (op == "take") {
-    world_->take_place(workload, static_cast<std::size_t>(number_of(v, "place")),
-                       word_of(v, "pod"));
+    world_->take_place(workload, static_cast<std::size_t>(int_at(v, "place")),
+                       std::string(text_at(v, "pod")));
   } else if (op == "admitting") {
     const auto it = std::find_if(queues_.admissions.begin(), queues_.admissions.end(),
                                  [&](const model::Admission& a) { return a.workload == workload; });
@@ -239,15 +232,16 @@ Status Replay::promise(std::string_view op, const Value& v, bool& known) {
 }
 
 Status Replay::restore(const Value& v) {
-  const std::string workload = word_of(v, "workload");
+  const std::string workload(text_at(v, "workload"));
   const objects::Inputs inputs = world_->objects().inputs();
   const model::WorkloadSpec* spec = spec_in(inputs, workload);
   if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
   std::vector<KnownPlace> places;
   if (const Value* list = v.find("places")) {
     for (const Value& place : list->items()) {
-      places.push_back({word_of(place, "set"), word_of(place, "pod"), word_of(place, "node"),
-                        gpus_of(place), word_of(place, "taken")});
+      places.push_back({std::string(text_at(place, "set")), std::string(text_at(place, "pod")),
+                        std::string(text_at(place, "node")), gpus_of(place),
+                        std::string(text_at(place, "taken"))});
     }
   }
   world_->restore(*spec, places, 0);

@@ -10,6 +10,7 @@
 #include "text/json.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/path.h"
 
 namespace berth::control {
 
@@ -24,14 +25,10 @@ constexpr std::size_t kMostContainers = 1'000;  // that are changed: a patch is 
 constexpr std::string_view kVisibleDevices = "NVIDIA_VISIBLE_DEVICES";
 constexpr std::string_view kQueueName = "kueue.x-k8s.io/queue-name";
 
-const Value* at(const Value* v, std::string_view key) {
-  return v == nullptr ? nullptr : v->find(key);
-}
-
 // By annotations, as shares of GPUs are asked for.
 bool asks_for_shares(const Value& pod) {
-  const Value* notes = at(at(&pod, "metadata"), "annotations");
-  return at(notes, "gpu-fraction") != nullptr || at(notes, "gpu-memory") != nullptr;
+  const Value* notes = find(pod, "metadata.annotations");
+  return find(notes, "gpu-fraction") != nullptr || find(notes, "gpu-memory") != nullptr;
 }
 
 // "0", 0, "0e3" and "0.0Ki" ask for nothing.
@@ -42,7 +39,7 @@ bool is_zero(const Value& amount) {
 
 bool container_asks_for_gpus(const Value& container, bool nothing_counts) {
   for (const std::string_view kind : {"limits", "requests"}) {
-    const Value* amounts = at(container.find("resources"), kind);
+    const Value* amounts = container["resources"].find(kind);
     if (amounts == nullptr) continue;
     for (const text::Member& member : amounts->members()) {
       if (member.key.starts_with("nvidia.com/") && (nothing_counts || !is_zero(member.value))) {
@@ -56,7 +53,7 @@ bool container_asks_for_gpus(const Value& container, bool nothing_counts) {
 bool asks_for_gpus(const Value& pod) {
   if (asks_for_shares(pod)) return true;
   for (const std::string_view list : {"containers", "initContainers"}) {
-    const Value* containers = at(pod.find("spec"), list);
+    const Value* containers = pod["spec"].find(list);
     if (containers == nullptr) continue;
     for (const Value& container : containers->items()) {
       if (container_asks_for_gpus(container, true)) return true;
@@ -86,7 +83,7 @@ class Review {
     if (depth > kMaxTemplateDepth) return;
     for (const text::Member& member : v.members()) {
       path_.emplace_back(member.key);
-      const Value* containers = at(member.value.find("spec"), "containers");
+      const Value* containers = find(member.value.find("spec"), "containers");
       if (member.key == "template" && containers != nullptr && containers->is_array()) {
         choose_scheduler(member.value);
         if (bypasses_.empty()) bypasses_ = find_bypasses(member.value, dotted(path_), false);
@@ -118,17 +115,14 @@ class Review {
   }
 
   void give_default_queue(const Value& object) {
-    const Value* labels = at(object.find("metadata"), "labels");
+    const Value* labels = find(object.find("metadata"), "labels");
     std::vector<std::string> path = {"metadata", "labels"};
     if (labels != nullptr && labels->is_object()) {
       path.emplace_back(kQueueName);
       return add(path, [](text::JsonWriter& out) { out.field("value", "default"); });
     }
     add(path, [](text::JsonWriter& out) {
-      out.key("value");
-      out.begin_object();
-      out.field(kQueueName, "default");
-      out.end_object();
+      out.object("value", [&] { out.field(kQueueName, "default"); });
     });
   }
 
@@ -144,13 +138,13 @@ class Review {
   // cannot be seen from here. Containers that are there already (before) cannot be changed. Devices
   // of claims come by CDI, which does not read it.
   void hide_gpus(const Value& pod, std::string_view list, const Value* before) {
-    const Value* containers = at(pod.find("spec"), list);
+    const Value* containers = pod["spec"].find(list);
     if (containers == nullptr || asks_for_shares(pod)) return;
     if (containers->items().size() > kMostContainers) {
       bypasses_.push_back("spec." + std::string(list) + ": too many to be looked at");
       return;
     }
-    const std::set<std::string_view> known = names_of(at(at(before, "spec"), list));
+    const std::set<std::string_view> known = names_of(at(before, "spec").find(list));
     for (std::size_t i = 0; i < containers->items().size(); ++i) {
       const Value& container = containers->items()[i];
       const Value* variables = container.find("env");
@@ -162,13 +156,15 @@ class Review {
       std::vector<std::string> path = {"spec", std::string(list), std::to_string(i), "env"};
       if (some) path.emplace_back("-");
       add(path, [some](text::JsonWriter& out) {
+        const auto variable = [&out] {
+          out.object([&] {
+            out.field("name", kVisibleDevices);
+            out.field("value", "void");
+          });
+        };
         out.key("value");
-        if (!some) out.begin_array();
-        out.begin_object();
-        out.field("name", kVisibleDevices);
-        out.field("value", "void");
-        out.end_object();
-        if (!some) out.end_array();
+        if (some) return variable();
+        out.array(variable);
       });
     }
   }
@@ -180,22 +176,19 @@ class Review {
   std::vector<std::string> take_bypasses() { return std::move(bypasses_); }
 
   // The patch, or nothing.
-  std::string take() && {
-    if (!any_) return {};
-    patch_.end_array();
-    return std::move(patch_).take();
-  }
+  std::string take() && { return patch_.empty() ? patch_ : "[" + patch_ + "]"; }
 
  private:
   template <class F>
   void add(const std::vector<std::string>& path, F value) {
-    if (!any_) patch_.begin_array();
-    any_ = true;
-    patch_.begin_object();
-    patch_.field("op", "add");  // it replaces what is there
-    patch_.field("path", text::print_pointer(path));
-    value(patch_);
-    patch_.end_object();
+    text::JsonWriter out;
+    out.object([&] {
+      out.field("op", "add");  // it replaces what is there
+      out.field("path", text::print_pointer(path));
+      value(out);
+    });
+    if (!patch_.empty()) patch_ += ',';
+    patch_ += out.text();
   }
 
   static std::string dotted(const std::vector<std::string>& path) {
@@ -206,18 +199,17 @@ class Review {
 
   const WebhookOptions& options_;
   std::vector<std::string> path_, bypasses_;
-  text::JsonWriter patch_;
-  bool any_ = false;
+  std::string patch_;  // its operations, commas between them
 };
 
 bool names_queue(const Value& object) {
-  const Value* queue = at(at(object.find("metadata"), "labels"), kQueueName);
+  const Value* queue = at(object, "metadata.labels").find(kQueueName);
   return queue != nullptr && !queue->string().empty();
 }
 
 // The kind of what controls it; "" for nobody.
 std::string_view controller_of(const Value& object) {
-  const Value* owners = at(object.find("metadata"), "ownerReferences");
+  const Value* owners = find(object, "metadata.ownerReferences");
   if (owners == nullptr) return {};
   for (const Value& owner : owners->items()) {
     const Value* controls = owner.find("controller");
@@ -229,16 +221,15 @@ std::string_view controller_of(const Value& object) {
 
 // Whether its pods wait in a group or queue of another scheduler.
 bool waits_elsewhere(const Value& job) {
-  const Value* meta = at(at(job.find("spec"), "template"), "metadata");
-  const Value* labels = at(meta, "labels");
-  const Value* notes = at(meta, "annotations");
+  const Value& labels = at(job, "spec.template.metadata.labels");
+  const Value& notes = at(job, "spec.template.metadata.annotations");
   for (const std::string_view key : {"kai.scheduler/queue", "scheduling.x-k8s.io/pod-group"}) {
-    if (at(labels, key) != nullptr) return true;
+    if (labels.find(key) != nullptr) return true;
   }
   for (const std::string_view key :
        {"scheduling.volcano.sh/queue-name", "scheduling.k8s.io/group-name",
         "scheduling.volcano.sh/group-name", "pod-group-name"}) {
-    if (at(notes, key) != nullptr) return true;
+    if (notes.find(key) != nullptr) return true;
   }
   return false;
 }
@@ -289,7 +280,7 @@ bool goes_past_queue(const Findings& found, const std::string& ns, const Webhook
 Findings look_at(const Value& request, const WebhookOptions& options) {
   Findings out;
   const Value* object = request.find("object");
-  const Value* kind_value = at(request.find("kind"), "kind");
+  const Value* kind_value = find(request.find("kind"), "kind");
   const Value* operation = request.find("operation");
   if (object == nullptr || !object->is_object() || kind_value == nullptr) return out;
   const std::string_view kind = kind_value->string();
@@ -313,7 +304,7 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
   } else {
     review.find_templates(*object, 0);
   }
-  const Value* group = at(request.find("kind"), "group");
+  const Value* group = find(request.find("kind"), "group");
   const bool batch = group != nullptr && group->string() == "batch";
   if (options.suspend_queued_jobs && created && batch && kind == "Job") {
     review_job(*object, ns, options, review);
@@ -327,20 +318,18 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
 
 void write_strings(text::JsonWriter& out, std::string_view key,
                    const std::vector<std::string>& list) {
-  out.key(key);
-  out.begin_array();
-  for (const std::string& one : list) out.value("berth: " + one);
-  out.end_array();
+  out.array(key, [&] {
+    for (const std::string& one : list) out.value("berth: " + one);
+  });
 }
 
 // The first says enough; the others stand beside it as warnings.
 void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypasses) {
-  out.key("status");
-  out.begin_object();
-  out.field("code", 403);
-  out.field("reason", "Forbidden");
-  out.field("message", bypasses.front() + " (this cluster refuses ways around its GPUs' books)");
-  out.end_object();
+  out.object("status", [&] {
+    out.field("code", 403);
+    out.field("reason", "Forbidden");
+    out.field("message", bypasses.front() + " (this cluster refuses ways around its GPUs' books)");
+  });
 }
 
 std::string answer(std::string_view uid, const Findings& found, const WebhookOptions& options) {
@@ -348,21 +337,20 @@ std::string answer(std::string_view uid, const Findings& found, const WebhookOpt
       (options.refuse_bypasses && !found.bypasses.empty() && !found.judged_before) ||
       found.past_queue;
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "admission.k8s.io/v1");
-  out.field("kind", "AdmissionReview");
-  out.key("response");
-  out.begin_object();
-  out.field("uid", uid);
-  out.field("allowed", !refused);
-  if (refused) write_refusal(out, found.bypasses);
-  if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
-  if (!refused && !found.patch.empty()) {
-    out.field("patchType", "JSONPatch");
-    out.field("patch", text::base64_encode(found.patch));
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "admission.k8s.io/v1");
+    out.field("kind", "AdmissionReview");
+    out.object("response", [&] {
+      out.field("uid", uid);
+      out.field("allowed", !refused);
+      if (refused) write_refusal(out, found.bypasses);
+      if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
+      if (!refused && !found.patch.empty()) {
+        out.field("patchType", "JSONPatch");
+        out.field("patch", text::base64_encode(found.patch));
+      }
+    });
+  });
   return std::move(out).take();
 }
 
@@ -398,7 +386,7 @@ Result<std::string> review(std::string body, const WebhookOptions& options) {
   if (version == nullptr || version->string() != "admission.k8s.io/v1") {
     return invalid("apiVersion: want admission.k8s.io/v1");
   }
-  const Value* uid = at(request, "uid");
+  const Value* uid = find(request, "uid");
   if (uid == nullptr || uid->string().empty()) return invalid("request.uid: found nothing");
   return answer(uid->string(), look_at(*request, options), options);
 }

@@ -8,6 +8,7 @@
 #include "objects/kueue_workload.h"
 #include "objects/readers.h"
 #include "text/json.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::control {
@@ -16,13 +17,6 @@ using text::JsonWriter;
 using text::Value;
 
 namespace {
-
-std::string_view string_of(const Value* v) {
-  return v == nullptr ? std::string_view{} : v->string();
-}
-const Value* child(const Value* v, std::string_view key) {
-  return v == nullptr ? nullptr : v->find(key);
-}
 
 std::string whole_seconds(std::int64_t now_ns) {
   return text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000);
@@ -42,118 +36,100 @@ std::string_view effect_name(model::TaintEffect effect) {
 
 std::string toleration_json(const model::Toleration& t) {
   JsonWriter out;
-  out.begin_object();
-  if (!t.key.empty()) out.field("key", t.key);
-  out.field("operator", t.op == model::Toleration::Op::kExists ? "Exists" : "Equal");
-  if (!t.value.empty()) out.field("value", t.value);
-  if (t.effect) out.field("effect", effect_name(*t.effect));
-  out.end_object();
+  out.object([&] {
+    if (!t.key.empty()) out.field("key", t.key);
+    out.field("operator", t.op == model::Toleration::Op::kExists ? "Exists" : "Equal");
+    if (!t.value.empty()) out.field("value", t.value);
+    if (t.effect) out.field("effect", effect_name(*t.effect));
+  });
   return std::move(out).take();
 }
 
 void write_topology_request(JsonWriter& out, const model::TopologyAsk& ask) {
   using Mode = model::TopologyAsk::Mode;
   if (!ask.asks()) return;
-  out.key("topologyRequest");
-  out.begin_object();
-  if (ask.mode == Mode::kRequired) out.field("required", ask.level);
-  if (ask.mode == Mode::kPreferred) out.field("preferred", ask.level);
-  if (ask.mode == Mode::kUnconstrained) out.field("unconstrained", true);
-  if (!ask.group.empty()) out.field("podSetGroupName", ask.group);
-  if (ask.slices.size() == 1) {
-    out.field("podSetSliceRequiredTopology", ask.slices.front().level);
-    out.field("podSetSliceSize", ask.slices.front().size);
-  } else if (!ask.slices.empty()) {
-    out.key("podsetSliceRequiredTopologyConstraints");
-    out.begin_array();
-    for (const auto& slice : ask.slices) {
-      out.begin_object();
-      out.field("topology", slice.level);
-      out.field("size", slice.size);
-      out.end_object();
+  out.object("topologyRequest", [&] {
+    if (ask.mode == Mode::kRequired) out.field("required", ask.level);
+    if (ask.mode == Mode::kPreferred) out.field("preferred", ask.level);
+    if (ask.mode == Mode::kUnconstrained) out.field("unconstrained", true);
+    if (!ask.group.empty()) out.field("podSetGroupName", ask.group);
+    if (ask.slices.size() == 1) {
+      out.field("podSetSliceRequiredTopology", ask.slices.front().level);
+      out.field("podSetSliceSize", ask.slices.front().size);
+    } else if (!ask.slices.empty()) {
+      out.array("podsetSliceRequiredTopologyConstraints", [&] {
+        for (const auto& slice : ask.slices) {
+          out.object([&] {
+            out.field("topology", slice.level);
+            out.field("size", slice.size);
+          });
+        }
+      });
     }
-    out.end_array();
-  }
-  out.end_object();
+  });
 }
 
 // A pod as a template: what the API server put there for this one pod is left out.
 void write_pod_as_template(JsonWriter& out, const Value& pod) {
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  for (const std::string_view key : {"labels", "annotations"}) {
-    const Value* found = child(pod.find("metadata"), key);
-    if (found != nullptr && found->size() > 0) out.field(key, *found);
-  }
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  const Value* spec = pod.find("spec");
-  if (spec != nullptr) {
-    for (const text::Member& member : spec->members()) {
-      if (member.key == "nodeName" || member.key == "schedulingGates") continue;
-      out.field(member.key, member.value);
-    }
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] {
+      for (const std::string_view key : {"labels", "annotations"}) {
+        const Value* found = pod["metadata"].find(key);
+        if (found != nullptr && found->size() > 0) out.field(key, *found);
+      }
+    });
+    out.object("spec", [&] {
+      const Value* spec = pod.find("spec");
+      if (spec != nullptr) {
+        for (const text::Member& member : spec->members()) {
+          if (member.key == "nodeName" || member.key == "schedulingGates") continue;
+          out.field(member.key, member.value);
+        }
+      }
+    });
+  });
 }
 
 void write_topology_assignment(JsonWriter& out, const model::TopologyAssignment& topology) {
-  out.key("topologyAssignment");
-  out.begin_object();
-  out.key("levels");
-  out.begin_array();
-  for (const std::string& level : topology.levels) out.value(level);
-  out.end_array();
-  out.key("slices");
-  out.begin_array();
-  for (const auto& domain : topology.domains) {
-    out.begin_object();
-    out.field("domainCount", 1);
-    out.key("valuesPerLevel");
-    out.begin_array();
-    for (const std::string& value : domain.values) {
-      out.begin_object();
-      out.field("universal", value);
-      out.end_object();
-    }
-    out.end_array();
-    out.key("podCounts");
-    out.begin_object();
-    out.field("universal", domain.count);
-    out.end_object();
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object("topologyAssignment", [&] {
+    out.list("levels", topology.levels);
+    out.array("slices", [&] {
+      for (const auto& domain : topology.domains) {
+        out.object([&] {
+          out.field("domainCount", 1);
+          out.array("valuesPerLevel", [&] {
+            for (const std::string& value : domain.values) {
+              out.object([&] { out.field("universal", value); });
+            }
+          });
+          out.object("podCounts", [&] { out.field("universal", domain.count); });
+        });
+      }
+    });
+  });
 }
 
 void write_admission(JsonWriter& out, const model::Admission& admission) {
-  out.begin_object();
-  out.field("clusterQueue", admission.queue);
-  out.key("podSetAssignments");
-  out.begin_array();
-  for (const model::PodSetAdmission& set : admission.pod_sets) {
-    out.begin_object();
-    out.field("name", set.name);
-    out.field("count", set.count);
-    out.key("flavors");
-    out.begin_object();
-    for (const auto& [resource, flavor] : set.flavors) out.field(resource, flavor);
-    out.end_object();
-    out.key("resourceUsage");
-    out.begin_object();
-    for (const auto& [resource, amount] : set.usage) {
-      out.field(resource, amount_text(resource, amount));
-    }
-    out.end_object();
-    if (set.topology) write_topology_assignment(out, *set.topology);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("clusterQueue", admission.queue);
+    out.array("podSetAssignments", [&] {
+      for (const model::PodSetAdmission& set : admission.pod_sets) {
+        out.object([&] {
+          out.field("name", set.name);
+          out.field("count", set.count);
+          out.object("flavors", [&] {
+            for (const auto& [resource, flavor] : set.flavors) out.field(resource, flavor);
+          });
+          out.object("resourceUsage", [&] {
+            for (const auto& [resource, amount] : set.usage) {
+              out.field(resource, amount_text(resource, amount));
+            }
+          });
+          if (set.topology) write_topology_assignment(out, *set.topology);
+        });
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -179,54 +155,46 @@ std::string workload_name(std::string_view kind, std::string_view name, std::str
 namespace {
 
 void write_class(JsonWriter& out, std::string_view priority_class) {
-  out.key("priorityClassRef");
-  out.begin_object();
-  out.field("group", "kueue.x-k8s.io");
-  out.field("kind", "WorkloadPriorityClass");
-  out.field("name", priority_class);
-  out.end_object();
+  out.object("priorityClassRef", [&] {
+    out.field("group", "kueue.x-k8s.io");
+    out.field("kind", "WorkloadPriorityClass");
+    out.field("name", priority_class);
+  });
 }
 
 void write_owners(JsonWriter& out, const std::vector<WorkloadOwner>& owners) {
-  out.key("ownerReferences");
-  out.begin_array();
-  for (const WorkloadOwner& owner : owners) {
-    out.begin_object();
-    out.field("apiVersion", owner.version);
-    out.field("kind", owner.kind);
-    out.field("name", owner.name);
-    out.field("uid", owner.uid);
-    if (owner.controller) {
-      out.field("controller", true);
-      out.field("blockOwnerDeletion", true);
+  out.array("ownerReferences", [&] {
+    for (const WorkloadOwner& owner : owners) {
+      out.object([&] {
+        out.field("apiVersion", owner.version);
+        out.field("kind", owner.kind);
+        out.field("name", owner.name);
+        out.field("uid", owner.uid);
+        if (owner.controller) {
+          out.field("controller", true);
+          out.field("blockOwnerDeletion", true);
+        }
+      });
     }
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 }  // namespace
 
 std::string move_patch(std::string_view queue, std::string_view priority_class) {
   JsonWriter out;
-  out.begin_object();
-  out.key("spec");
-  out.begin_object();
-  if (!queue.empty()) out.field("queueName", queue);
-  if (!priority_class.empty()) write_class(out, priority_class);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("spec", [&] {
+      if (!queue.empty()) out.field("queueName", queue);
+      if (!priority_class.empty()) write_class(out, priority_class);
+    });
+  });
   return std::move(out).take();
 }
 
 std::string owners_patch(const std::vector<WorkloadOwner>& owners) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  write_owners(out, owners);
-  out.end_object();
-  out.end_object();
+  out.object([&] { out.object("metadata", [&] { write_owners(out, owners); }); });
   return std::move(out).take();
 }
 
@@ -235,54 +203,47 @@ std::string workload_body(const model::WorkloadSpec& spec, const std::string& na
                           const std::vector<PodSetTemplate>& templates,
                           const std::string& priority_class) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "kueue.x-k8s.io/v1beta2");
-  out.field("kind", "Workload");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.field("namespace", spec.ns);
-  if (owners.size() == 1) {
-    out.key("labels");
-    out.begin_object();
-    out.field("kueue.x-k8s.io/job-uid", owners.front().uid);
-    out.end_object();
-  }
-  if (!spec.replaces.empty()) {
-    out.key("annotations");
-    out.begin_object();
-    out.field("kueue.x-k8s.io/workload-slice-replacement-for", spec.replaces);
-    out.end_object();
-  }
-  write_owners(out, owners);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("active", true);
-  out.field("queueName", spec.queue);
-  out.field("priority", spec.priority);
-  if (!priority_class.empty()) write_class(out, priority_class);
-  if (spec.max_execution_s > 0) out.field("maximumExecutionTimeSeconds", spec.max_execution_s);
-  out.key("podSets");
-  out.begin_array();
-  for (std::size_t i = 0; i < spec.pod_sets.size() && i < templates.size(); ++i) {
-    const model::PodSetSpec& set = spec.pod_sets[i];
-    out.begin_object();
-    out.field("name", set.name);
-    out.field("count", set.count);
-    if (set.min_count) out.field("minCount", *set.min_count);
-    write_topology_request(out, set.topology);
-    out.key("template");
-    if (templates[i].whole_pod) {
-      write_pod_as_template(out, *templates[i].pod_template);
-    } else {
-      out.value(*templates[i].pod_template);
-    }
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "kueue.x-k8s.io/v1beta2");
+    out.field("kind", "Workload");
+    out.object("metadata", [&] {
+      out.field("name", name);
+      out.field("namespace", spec.ns);
+      if (owners.size() == 1) {
+        out.object("labels", [&] { out.field("kueue.x-k8s.io/job-uid", owners.front().uid); });
+      }
+      if (!spec.replaces.empty()) {
+        out.object("annotations", [&] {
+          out.field("kueue.x-k8s.io/workload-slice-replacement-for", spec.replaces);
+        });
+      }
+      write_owners(out, owners);
+    });
+    out.object("spec", [&] {
+      out.field("active", true);
+      out.field("queueName", spec.queue);
+      out.field("priority", spec.priority);
+      if (!priority_class.empty()) write_class(out, priority_class);
+      if (spec.max_execution_s > 0) out.field("maximumExecutionTimeSeconds", spec.max_execution_s);
+      out.array("podSets", [&] {
+        for (std::size_t i = 0; i < spec.pod_sets.size() && i < templates.size(); ++i) {
+          const model::PodSetSpec& set = spec.pod_sets[i];
+          out.object([&] {
+            out.field("name", set.name);
+            out.field("count", set.count);
+            if (set.min_count) out.field("minCount", *set.min_count);
+            write_topology_request(out, set.topology);
+            out.key("template");
+            if (templates[i].whole_pod) {
+              write_pod_as_template(out, *templates[i].pod_template);
+            } else {
+              out.value(*templates[i].pod_template);
+            }
+          });
+        }
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -320,24 +281,22 @@ std::string seats_text(const std::vector<KnownPlace>& places) {
   std::map<std::string_view, std::vector<const KnownPlace*>> sets;
   for (const KnownPlace& place : places) sets[place.pod_set].push_back(&place);
   JsonWriter out;
-  out.begin_object();
-  for (const auto& [set, list] : sets) {
-    out.key(set);
-    out.begin_array();
-    for (const KnownPlace* place : list) {
-      out.begin_object();
-      out.field("node", place->node);
-      if (!place->gpus.empty()) {
-        out.key("gpus");
-        out.begin_array();
-        for (const int gpu : place->gpus) out.value(gpu);
-        out.end_array();
-      }
-      out.end_object();
+  out.object([&] {
+    for (const auto& [set, list] : sets) {
+      out.array(set, [&] {
+        for (const KnownPlace* place : list) {
+          out.object([&] {
+            out.field("node", place->node);
+            if (!place->gpus.empty()) {
+              out.array("gpus", [&] {
+                for (const int gpu : place->gpus) out.value(gpu);
+              });
+            }
+          });
+        }
+      });
     }
-    out.end_array();
-  }
-  out.end_object();
+  });
   return std::move(out).take();
 }
 
@@ -362,15 +321,9 @@ std::string preemption_times(const std::vector<std::int64_t>& before, std::int64
 
 std::string annotation_patch(std::string_view key, std::string_view value) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.key("annotations");
-  out.begin_object();
-  out.field(key, value);
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { out.object("annotations", [&] { out.field(key, value); }); });
+  });
   return std::move(out).take();
 }
 
@@ -382,28 +335,24 @@ bool deactivates(const model::Eviction& eviction) {
 
 WorkloadStatus::WorkloadStatus(const Value& workload, std::int64_t now_ns)
     : now_(whole_seconds(now_ns)) {
-  const Value* meta = workload.find("metadata");
-  version_ = string_of(child(meta, "resourceVersion"));
-  if (const Value* g = child(meta, "generation")) generation_ = g->as_int64().value_or(0);
-  const Value* status = workload.find("status");
-  if (const Value* list = child(status, "conditions")) {
+  version_ = text_at(workload, "metadata.resourceVersion");
+  generation_ = int_at(workload, "metadata.generation", generation_);
+  if (const Value* list = text::find(workload, "status.conditions")) {
     for (const Value& c : list->items()) {
-      Condition one{
-          std::string(string_of(c.find("type"))), std::string(string_of(c.find("status"))),
-          std::string(string_of(c.find("reason"))), std::string(string_of(c.find("message"))),
-          std::string(string_of(c.find("lastTransitionTime")))};
+      Condition one{std::string(text_at(c, "type")), std::string(text_at(c, "status")),
+                    std::string(text_at(c, "reason")), std::string(text_at(c, "message")),
+                    std::string(text_at(c, "lastTransitionTime"))};
       if (const Value* g = c.find("observedGeneration")) one.generation = g->as_int64().value_or(0);
       conditions_.push_back(std::move(one));
     }
   }
-  if (const Value* list = child(status, "unhealthyNodes")) {
-    for (const Value& node : list->items()) unhealthy_.emplace_back(string_of(node.find("name")));
+  if (const Value* list = text::find(workload, "status.unhealthyNodes")) {
+    for (const Value& node : list->items()) unhealthy_.emplace_back(text_at(node, "name"));
   }
-  if (const Value* list = child(status, "admissionChecks")) {
+  if (const Value* list = text::find(workload, "status.admissionChecks")) {
     for (const Value& c : list->items()) {
-      Check one{std::string(string_of(c.find("name"))), std::string(string_of(c.find("state"))),
-                std::string(string_of(c.find("message"))),
-                std::string(string_of(c.find("lastTransitionTime")))};
+      Check one{std::string(text_at(c, "name")), std::string(text_at(c, "state")),
+                std::string(text_at(c, "message")), std::string(text_at(c, "lastTransitionTime"))};
       if (const Value* r = c.find("retryCount")) one.retries = r->as_int64().value_or(0);
       checks_.push_back(std::move(one));
     }
@@ -499,60 +448,51 @@ void WorkloadStatus::requeue_at(int count, std::int64_t at_ns) {
 
 std::string WorkloadStatus::patch() const {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", version_);
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  out.key("conditions");
-  out.begin_array();
-  for (const Condition& c : conditions_) {
-    out.begin_object();
-    out.field("type", c.type);
-    out.field("status", c.status);
-    out.field("reason", c.reason);
-    out.field("message", c.message);
-    out.field("lastTransitionTime", c.since.empty() ? now_ : c.since);
-    if (c.generation > 0) out.field("observedGeneration", c.generation);
-    out.end_object();
-  }
-  out.end_array();
-  if (!admission_.empty()) {
-    out.key("admission");
-    out.raw(admission_);
-  }
-  if (!requeue_.empty()) {
-    out.key("requeueState");
-    out.raw(requeue_);
-  }
-  if (nodes_changed_) {
-    out.key("unhealthyNodes");
-    out.begin_array();
-    for (const std::string& node : unhealthy_) {
-      out.begin_object();
-      out.field("name", node);
-      out.end_object();
-    }
-    out.end_array();
-  }
-  if (checks_changed_) {
-    out.key("admissionChecks");
-    out.begin_array();
-    for (const Check& c : checks_) {
-      out.begin_object();
-      out.field("name", c.name);
-      out.field("state", c.state);
-      out.field("message", c.message);
-      out.field("lastTransitionTime", c.since.empty() ? now_ : c.since);
-      if (c.retries > 0) out.field("retryCount", c.retries);
-      out.end_object();
-    }
-    out.end_array();
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { out.field("resourceVersion", version_); });
+    out.object("status", [&] {
+      out.array("conditions", [&] {
+        for (const Condition& c : conditions_) {
+          out.object([&] {
+            out.field("type", c.type);
+            out.field("status", c.status);
+            out.field("reason", c.reason);
+            out.field("message", c.message);
+            out.field("lastTransitionTime", c.since.empty() ? now_ : c.since);
+            if (c.generation > 0) out.field("observedGeneration", c.generation);
+          });
+        }
+      });
+      if (!admission_.empty()) {
+        out.key("admission");
+        out.raw(admission_);
+      }
+      if (!requeue_.empty()) {
+        out.key("requeueState");
+        out.raw(requeue_);
+      }
+      if (nodes_changed_) {
+        out.array("unhealthyNodes", [&] {
+          for (const std::string& node : unhealthy_) {
+            out.object([&] { out.field("name", node); });
+          }
+        });
+      }
+      if (checks_changed_) {
+        out.array("admissionChecks", [&] {
+          for (const Check& c : checks_) {
+            out.object([&] {
+              out.field("name", c.name);
+              out.field("state", c.state);
+              out.field("message", c.message);
+              out.field("lastTransitionTime", c.since.empty() ? now_ : c.since);
+              if (c.retries > 0) out.field("retryCount", c.retries);
+            });
+          }
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 
@@ -563,7 +503,7 @@ namespace {
 // One that may run with fewer pods has had its number lowered by an earlier start.
 bool changes_count(const Value* spec, const model::PodSetAdmission& admitted,
                    const model::WorkloadSpec& workload) {
-  const Value* parallelism = child(spec, "parallelism");
+  const Value* parallelism = find(spec, "parallelism");
   const std::int64_t now = parallelism == nullptr ? 1 : parallelism->as_int64().value_or(1);
   const bool fewer = !workload.pod_sets.empty() && workload.pod_sets.front().min_count.has_value();
   return admitted.count > 0 && (now > admitted.count || (fewer && now != admitted.count));
@@ -579,7 +519,7 @@ std::string job_start_patch(const Value& job, const Value& original,
   const std::string& local_queue = workload.queue;
   const Value* spec = job.find("spec");
   std::map<std::string, std::string> selector;
-  const Value* first = child(child(&original, "spec"), "nodeSelector");
+  const Value* first = find(original, "spec.nodeSelector");
   if (first != nullptr) {
     for (const text::Member& m : first->members()) selector.emplace(m.key, m.value.string());
   }
@@ -587,91 +527,80 @@ std::string job_start_patch(const Value& job, const Value& original,
     for (const auto& [key, value] : flavor->node_labels) selector[key] = value;
   }
   JsonWriter out;
-  out.begin_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("suspend", false);
-  if (changes_count(spec, admitted, workload)) out.field("parallelism", admitted.count);
-  out.key("template");
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.key("labels");
-  out.begin_object();
-  out.field("kueue.x-k8s.io/podset", admitted.name);
-  if (cluster_queue.size() <= 63) out.field("kueue.x-k8s.io/cluster-queue-name", cluster_queue);
-  if (local_queue.size() <= 63) out.field("kueue.x-k8s.io/local-queue-name", local_queue);
-  out.end_object();
-  out.key("annotations");
-  out.begin_object();
-  out.field("kueue.x-k8s.io/workload", workload.name);
-  out.end_object();
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.key("nodeSelector");
-  out.begin_object();
-  for (const auto& [key, value] : selector) out.field(key, value);
-  // Labels of flavors that an earlier start gave it.
-  if (const Value* has = child(child(child(spec, "template"), "spec"), "nodeSelector")) {
-    for (const text::Member& m : has->members()) {
-      if (selector.contains(std::string(m.key))) continue;
-      out.key(m.key);
-      out.null();
-    }
-  }
-  out.end_object();
-  out.key("tolerations");
-  out.begin_array();
-  std::set<std::string> seen;
-  if (const Value* has = child(child(&original, "spec"), "tolerations")) {
-    for (const Value& toleration : has->items()) {
-      if (seen.insert(text::to_json(toleration)).second) out.value(toleration);
-    }
-  }
-  for (const model::FlavorSpec* flavor : flavors) {
-    for (const model::Toleration& toleration : flavor->tolerations) {
-      std::string json = toleration_json(toleration);
-      if (seen.insert(json).second) out.raw(json);
-    }
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("spec", [&] {
+      out.field("suspend", false);
+      if (changes_count(spec, admitted, workload)) out.field("parallelism", admitted.count);
+      out.object("template", [&] {
+        out.object("metadata", [&] {
+          out.object("labels", [&] {
+            out.field("kueue.x-k8s.io/podset", admitted.name);
+            if (cluster_queue.size() <= 63)
+              out.field("kueue.x-k8s.io/cluster-queue-name", cluster_queue);
+            if (local_queue.size() <= 63) out.field("kueue.x-k8s.io/local-queue-name", local_queue);
+          });
+          out.object("annotations", [&] { out.field("kueue.x-k8s.io/workload", workload.name); });
+        });
+        out.object("spec", [&] {
+          out.object("nodeSelector", [&] {
+            for (const auto& [key, value] : selector) out.field(key, value);
+            // Labels of flavors that an earlier start gave it.
+            if (const Value* has = find(spec, "template.spec.nodeSelector")) {
+              for (const text::Member& m : has->members()) {
+                if (selector.contains(std::string(m.key))) continue;
+                out.key(m.key);
+                out.null();
+              }
+            }
+          });
+          out.array("tolerations", [&] {
+            std::set<std::string> seen;
+            if (const Value* has = find(original, "spec.tolerations")) {
+              for (const Value& toleration : has->items()) {
+                if (seen.insert(text::to_json(toleration)).second) out.value(toleration);
+              }
+            }
+            for (const model::FlavorSpec* flavor : flavors) {
+              for (const model::Toleration& toleration : flavor->tolerations) {
+                std::string json = toleration_json(toleration);
+                if (seen.insert(json).second) out.raw(json);
+              }
+            }
+          });
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 
 std::string pod_start_patch(const model::PodSetAdmission&,
                             const std::vector<const model::FlavorSpec*>& flavors) {
   JsonWriter out;
-  out.begin_object();
-  out.key("spec");
-  out.begin_object();
-  out.key("schedulingGates");
-  out.begin_array();
-  for (const std::string_view gate : {"kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"}) {
-    out.begin_object();
-    out.field("$patch", "delete");
-    out.field("name", gate);
-    out.end_object();
-  }
-  out.end_array();
-  bool any = false;
-  for (const model::FlavorSpec* flavor : flavors) any = any || !flavor->node_labels.empty();
-  if (any) {
-    out.key("nodeSelector");
-    out.begin_object();
-    std::map<std::string, std::string> selector;
-    for (const model::FlavorSpec* flavor : flavors) {
-      for (const auto& [key, value] : flavor->node_labels) selector[key] = value;
-    }
-    for (const auto& [key, value] : selector) out.field(key, value);
-    out.end_object();
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("spec", [&] {
+      out.array("schedulingGates", [&] {
+        for (const std::string_view gate :
+             {"kueue.x-k8s.io/admission", "kueue.x-k8s.io/topology"}) {
+          out.object([&] {
+            out.field("$patch", "delete");
+            out.field("name", gate);
+          });
+        }
+      });
+      bool any = false;
+      for (const model::FlavorSpec* flavor : flavors) any = any || !flavor->node_labels.empty();
+      if (any) {
+        out.object("nodeSelector", [&] {
+          std::map<std::string, std::string> selector;
+          for (const model::FlavorSpec* flavor : flavors) {
+            for (const auto& [key, value] : flavor->node_labels) selector[key] = value;
+          }
+          for (const auto& [key, value] : selector) out.field(key, value);
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 
@@ -681,35 +610,33 @@ namespace {
 
 void write_flavors(JsonWriter& out, std::string_view name, const QueueCounts& counts,
                    const std::vector<model::ResourceGroup>& groups, bool used, bool borrowed) {
-  out.key(name);
-  out.begin_array();
-  for (const model::ResourceGroup& group : groups) {
-    for (const model::FlavorQuota& quota : group.flavors) {
-      out.begin_object();
-      out.field("name", quota.flavor);
-      out.key("resources");
-      out.begin_array();
-      for (const model::ResourceQuota& resource : quota.resources) {
-        std::int64_t amount = 0;
-        if (const auto f = counts.use.find(quota.flavor); f != counts.use.end()) {
-          if (const auto r = f->second.find(resource.resource); r != f->second.end()) {
-            amount = used ? r->second.second : r->second.first;
-          }
-        }
-        out.begin_object();
-        out.field("name", resource.resource);
-        out.field("total", amount_text(resource.resource, amount));
-        if (borrowed) {
-          const std::int64_t over = std::max<std::int64_t>(0, amount - resource.nominal);
-          out.field("borrowed", amount_text(resource.resource, over));
-        }
-        out.end_object();
+  out.array(name, [&] {
+    for (const model::ResourceGroup& group : groups) {
+      for (const model::FlavorQuota& quota : group.flavors) {
+        out.object([&] {
+          out.field("name", quota.flavor);
+          out.array("resources", [&] {
+            for (const model::ResourceQuota& resource : quota.resources) {
+              std::int64_t amount = 0;
+              if (const auto f = counts.use.find(quota.flavor); f != counts.use.end()) {
+                if (const auto r = f->second.find(resource.resource); r != f->second.end()) {
+                  amount = used ? r->second.second : r->second.first;
+                }
+              }
+              out.object([&] {
+                out.field("name", resource.resource);
+                out.field("total", amount_text(resource.resource, amount));
+                if (borrowed) {
+                  const std::int64_t over = std::max<std::int64_t>(0, amount - resource.nominal);
+                  out.field("borrowed", amount_text(resource.resource, over));
+                }
+              });
+            }
+          });
+        });
       }
-      out.end_array();
-      out.end_object();
     }
-  }
-  out.end_array();
+  });
 }
 
 bool says_already(const Value* status, const Value& wanted) {
@@ -734,37 +661,33 @@ std::string queue_status_patch(const Value& queue, const QueueCounts& counts,
                                                                      : inactive.substr(colon + 2);
   const std::string_view word = inactive.empty() ? "True" : "False";
   std::string since = whole_seconds(now_ns);
-  if (const Value* list = child(status, "conditions")) {
+  if (const Value* list = find(status, "conditions")) {
     for (const Value& c : list->items()) {
-      if (string_of(c.find("type")) == "Active" && string_of(c.find("status")) == word) {
-        since = string_of(c.find("lastTransitionTime"));
+      if (text_at(c, "type") == "Active" && text_at(c, "status") == word) {
+        since = text_at(c, "lastTransitionTime");
       }
     }
   }
   JsonWriter out;
-  out.begin_object();
-  out.field("pendingWorkloads", counts.pending);
-  out.field("reservingWorkloads", counts.reserving);
-  out.field("admittedWorkloads", counts.admitted);
-  write_flavors(out, "flavorsReservation", counts, groups, false, cluster_queue);
-  write_flavors(out, "flavorsUsage", counts, groups, true, cluster_queue);
-  if (counts.weighted_share) {
-    out.key("fairSharing");
-    out.begin_object();
-    out.field("weightedShare", *counts.weighted_share);
-    out.end_object();
-  }
-  out.key("conditions");
-  out.begin_array();
-  out.begin_object();
-  out.field("type", "Active");
-  out.field("status", word);
-  out.field("reason", reason);
-  out.field("message", message);
-  out.field("lastTransitionTime", since);
-  out.end_object();
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("pendingWorkloads", counts.pending);
+    out.field("reservingWorkloads", counts.reserving);
+    out.field("admittedWorkloads", counts.admitted);
+    write_flavors(out, "flavorsReservation", counts, groups, false, cluster_queue);
+    write_flavors(out, "flavorsUsage", counts, groups, true, cluster_queue);
+    if (counts.weighted_share) {
+      out.object("fairSharing", [&] { out.field("weightedShare", *counts.weighted_share); });
+    }
+    out.array("conditions", [&] {
+      out.object([&] {
+        out.field("type", "Active");
+        out.field("status", word);
+        out.field("reason", reason);
+        out.field("message", message);
+        out.field("lastTransitionTime", since);
+      });
+    });
+  });
   std::string wanted = std::move(out).take();
   const auto document = text::parse_json(wanted);
   if (document.ok() && says_already(status, document->root())) return {};

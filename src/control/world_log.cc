@@ -3,6 +3,7 @@
 #include <array>
 
 #include "objects/kept.h"
+#include "text/path.h"
 
 namespace berth::control {
 
@@ -22,11 +23,6 @@ std::string object_key(std::string_view version, std::string_view kind, std::str
   return out;
 }
 
-std::string_view string_in(const Value& v, std::string_view key) {
-  const Value* found = v.find(key);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 Result<std::int64_t> number_in(const Value& v, std::string_view key, std::int64_t most) {
   const Value* found = v.find(key);
   const auto number = found == nullptr ? std::nullopt : found->as_int64();
@@ -36,51 +32,42 @@ Result<std::int64_t> number_in(const Value& v, std::string_view key, std::int64_
   return *number;
 }
 
-bool flag_in(const Value& v, std::string_view key) {
-  const Value* found = v.find(key);
-  return found != nullptr && found->as_bool();
-}
-
 }  // namespace
 
 void write_policies(JsonWriter& out, const schedule::Policy& policy,
                     const admit::Policy& queue_policy) {
-  out.key("policy");
-  out.begin_object();
-  out.field("packing", static_cast<std::int64_t>(policy.packing));
-  out.field("preemption", policy.preemption);
-  out.key("rules");
-  out.begin_array();
-  for (const auto& rule : policy.rules) {
-    out.begin_object();
-    out.field("by", static_cast<std::int64_t>(rule.by));
-    out.field("key", rule.key);
-    out.field("value", rule.value);
-    out.field("spread", rule.spread);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("locality");
-  out.begin_array();
-  for (const auto& one : policy.locality) {
-    out.begin_object();
-    out.field("key", one.key);
-    out.field("value", one.value);
-    out.field("weight", one.weight);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.key("queuePolicy");
-  out.begin_object();
-  out.field("preemption", queue_policy.preemption);
-  out.field("minRuntimeNs", queue_policy.min_runtime_ns);
-  out.field("budgets", queue_policy.budgets);
-  out.field("ownersFirst", queue_policy.owners_first);
-  out.field("noPingPong", queue_policy.no_ping_pong);
-  out.field("maxEvictionsPerHour", queue_policy.max_evictions_per_hour);
-  out.field("victims", static_cast<std::int64_t>(queue_policy.victims));
-  out.end_object();
+  out.object("policy", [&] {
+    out.field("packing", static_cast<std::int64_t>(policy.packing));
+    out.field("preemption", policy.preemption);
+    out.array("rules", [&] {
+      for (const auto& rule : policy.rules) {
+        out.object([&] {
+          out.field("by", static_cast<std::int64_t>(rule.by));
+          out.field("key", rule.key);
+          out.field("value", rule.value);
+          out.field("spread", rule.spread);
+        });
+      }
+    });
+    out.array("locality", [&] {
+      for (const auto& one : policy.locality) {
+        out.object([&] {
+          out.field("key", one.key);
+          out.field("value", one.value);
+          out.field("weight", one.weight);
+        });
+      }
+    });
+  });
+  out.object("queuePolicy", [&] {
+    out.field("preemption", queue_policy.preemption);
+    out.field("minRuntimeNs", queue_policy.min_runtime_ns);
+    out.field("budgets", queue_policy.budgets);
+    out.field("ownersFirst", queue_policy.owners_first);
+    out.field("noPingPong", queue_policy.no_ping_pong);
+    out.field("maxEvictionsPerHour", queue_policy.max_evictions_per_hour);
+    out.field("victims", static_cast<std::int64_t>(queue_policy.victims));
+  });
 }
 
 Result<std::pair<schedule::Policy, admit::Policy>> read_policies(const Value& line) {
@@ -91,28 +78,28 @@ Result<std::pair<schedule::Policy, admit::Policy>> read_policies(const Value& li
   BERTH_TRY(const std::int64_t packing,
             number_in(*p, "packing", static_cast<int>(Packing::kLeastAllocated)));
   policy.packing = static_cast<Packing>(packing);
-  policy.preemption = flag_in(*p, "preemption");
+  policy.preemption = true_at(*p, "preemption");
   if (const Value* rules = p->find("rules")) {
     for (const Value& rule : rules->items()) {
       BERTH_TRY(const std::int64_t by, number_in(rule, "by", static_cast<int>(By::kLabel)));
-      policy.rules.push_back({static_cast<By>(by), std::string(string_in(rule, "key")),
-                              std::string(string_in(rule, "value")), flag_in(rule, "spread")});
+      policy.rules.push_back({static_cast<By>(by), std::string(text_at(rule, "key")),
+                              std::string(text_at(rule, "value")), true_at(rule, "spread")});
     }
   }
   if (const Value* list = p->find("locality")) {
     for (const Value& one : list->items()) {
       const Value* weight = one.find("weight");
       policy.locality.push_back(
-          {std::string(string_in(one, "key")), std::string(string_in(one, "value")),
+          {std::string(text_at(one, "key")), std::string(text_at(one, "value")),
            static_cast<int>(weight == nullptr ? 1 : weight->as_int64().value_or(1))});
     }
   }
   admit::Policy queue_policy;
-  queue_policy.preemption = flag_in(*q, "preemption");
+  queue_policy.preemption = true_at(*q, "preemption");
   BERTH_TRY(queue_policy.min_runtime_ns, number_in(*q, "minRuntimeNs", INT64_MAX));
-  queue_policy.budgets = flag_in(*q, "budgets");
-  queue_policy.owners_first = flag_in(*q, "ownersFirst");
-  queue_policy.no_ping_pong = flag_in(*q, "noPingPong");
+  queue_policy.budgets = true_at(*q, "budgets");
+  queue_policy.owners_first = true_at(*q, "ownersFirst");
+  queue_policy.no_ping_pong = true_at(*q, "noPingPong");
   BERTH_TRY(const std::int64_t most, number_in(*q, "maxEvictionsPerHour", INT32_MAX));
   queue_policy.max_evictions_per_hour = static_cast<int>(most);
   BERTH_TRY(const std::int64_t victims,
@@ -124,67 +111,61 @@ Result<std::pair<schedule::Policy, admit::Policy>> read_policies(const Value& li
 void WorldLog::begin(const std::vector<std::string>& scheduler_names,
                      const schedule::Policy& policy, const admit::Policy& queue_policy) {
   JsonWriter out;
-  out.begin_object();
-  out.field("op", "begin");
-  out.field("format", kWorldLogFormat);
-  out.key("schedulerNames");
-  out.begin_array();
-  for (const std::string& name : scheduler_names) out.value(name);
-  out.end_array();
-  write_policies(out, policy, queue_policy);
-  out.end_object();
+  out.object([&] {
+    out.field("op", "begin");
+    out.field("format", kWorldLogFormat);
+    out.list("schedulerNames", scheduler_names);
+    write_policies(out, policy, queue_policy);
+  });
   start_file(std::move(out).take());
 }
 
 void WorldLog::put(std::string_view version, std::string_view kind, const Value& object) {
   JsonWriter out;
-  out.begin_object();
-  out.field("op", "put");
-  out.field("v", version);
-  out.field("k", kind);
-  out.key("o");
-  objects::write_kept(out, object, {.arguments = false, .node_images = false});
-  out.end_object();
+  out.object([&] {
+    out.field("op", "put");
+    out.field("v", version);
+    out.field("k", kind);
+    out.key("o");
+    objects::write_kept(out, object, {.arguments = false, .node_images = false});
+  });
   const Value* meta = object.find("metadata");
   const Value none;
   const Value& m = meta == nullptr ? none : *meta;
-  write_object(object_key(version, kind, string_in(m, "namespace"), string_in(m, "name")),
+  write_object(object_key(version, kind, text_at(m, "namespace"), text_at(m, "name")),
                std::move(out).take(), true);
 }
 
 void WorldLog::remove(std::string_view version, std::string_view kind, std::string_view ns,
                       std::string_view name) {
   JsonWriter out;
-  out.begin_object();
-  out.field("op", "remove");
-  out.field("v", version);
-  out.field("k", kind);
-  out.field("ns", ns);
-  out.field("name", name);
-  out.end_object();
+  out.object([&] {
+    out.field("op", "remove");
+    out.field("v", version);
+    out.field("k", kind);
+    out.field("ns", ns);
+    out.field("name", name);
+  });
   write_object(object_key(version, kind, ns, name), std::move(out).take(), false);
 }
 
 void WorldLog::note(std::string_view op, std::initializer_list<Field> fields) {
   JsonWriter out;
-  out.begin_object();
-  out.field("op", op);
-  for (const auto& [key, word] : fields) {
-    std::visit([&, name = key](const auto& value) { out.field(name, value); }, word);
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("op", op);
+    for (const auto& [key, word] : fields) {
+      std::visit([&, name = key](const auto& value) { out.field(name, value); }, word);
+    }
+  });
   write(std::move(out).take());
 }
 
 void WorldLog::note_names(std::string_view op, const std::set<std::string>& names) {
   JsonWriter out;
-  out.begin_object();
-  out.field("op", op);
-  out.key("names");
-  out.begin_array();
-  for (const std::string& name : names) out.value(name);
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("op", op);
+    out.list("names", names);
+  });
   write(std::move(out).take());
 }
 

@@ -30,22 +30,21 @@ Reservation::Place place_in(const model::WorkloadSpec& spec, const model::PodSet
 
 std::string places_line(const std::string& workload, const std::vector<KnownPlace>& places) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("op", "places");
-  out.field("workload", workload);
-  out.key("places");
-  out.begin_array();
-  for (const KnownPlace& place : places) {
-    out.begin_object();
-    out.field("set", place.pod_set);
-    out.field("pod", place.pod);
-    out.field("node", place.node);
-    out.field("gpus", gpus_text(place.gpus));
-    out.field("taken", place.taken_by);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("op", "places");
+    out.field("workload", workload);
+    out.array("places", [&] {
+      for (const KnownPlace& place : places) {
+        out.object([&] {
+          out.field("set", place.pod_set);
+          out.field("pod", place.pod);
+          out.field("node", place.node);
+          out.field("gpus", gpus_text(place.gpus));
+          out.field("taken", place.taken_by);
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 

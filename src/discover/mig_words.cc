@@ -166,66 +166,62 @@ constexpr text::Field<MigGpu> kGpuFields[] = {
 void read_gpu(const Value& v, MigGpu& out, Decoder& d) { decode_object(v, kGpuFields, out, d); }
 
 void write_gpu(const MigGpu& gpu, text::JsonWriter& out) {
-  out.begin_object();
-  out.field("uuid", gpu.uuid);
-  out.field("index", gpu.index);
-  out.field("name", gpu.name);
-  out.field("pciDevice", gpu.pci_device);
-  out.field("capable", gpu.capable);
-  out.field("enabled", gpu.enabled);
-  out.field("modePending", gpu.mode_pending);
-  out.field("slices", gpu.geometry.slices);
-  out.field("slots", gpu.geometry.slots);
-  out.key("profiles");
-  out.begin_array();
-  for (const MigProfile& profile : gpu.geometry.profiles) {
-    out.begin_object();
-    out.field("name", profile.name);
-    out.field("slices", profile.slices);
-    out.field("slots", profile.slots);
-    out.key("starts");
-    out.begin_array();
-    for (const int start : profile.starts) out.value(start);
-    out.end_array();
-    out.field("most", profile.most);
-    out.field("memoryMiB", profile.memory_mib);
-    out.field("multiprocessors", profile.multiprocessors);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("instances");
-  out.begin_array();
-  for (const MigCut& cut : gpu.cuts) {
-    out.begin_object();
-    out.field("id", cut.id);
-    out.field("profile", cut.profile);
-    out.field("start", cut.start);
-    out.field("slots", cut.slots);
-    out.key("compute");
-    out.begin_array();
-    for (const MigCut::Compute& one : cut.compute) {
-      out.begin_object();
-      out.field("id", one.id);
-      out.field("slices", one.slices);
-      out.field("uuid", one.uuid);
-      out.end_object();
-    }
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("uuid", gpu.uuid);
+    out.field("index", gpu.index);
+    out.field("name", gpu.name);
+    out.field("pciDevice", gpu.pci_device);
+    out.field("capable", gpu.capable);
+    out.field("enabled", gpu.enabled);
+    out.field("modePending", gpu.mode_pending);
+    out.field("slices", gpu.geometry.slices);
+    out.field("slots", gpu.geometry.slots);
+    out.array("profiles", [&] {
+      for (const MigProfile& profile : gpu.geometry.profiles) {
+        out.object([&] {
+          out.field("name", profile.name);
+          out.field("slices", profile.slices);
+          out.field("slots", profile.slots);
+          out.array("starts", [&] {
+            for (const int start : profile.starts) out.value(start);
+          });
+          out.field("most", profile.most);
+          out.field("memoryMiB", profile.memory_mib);
+          out.field("multiprocessors", profile.multiprocessors);
+        });
+      }
+    });
+    out.array("instances", [&] {
+      for (const MigCut& cut : gpu.cuts) {
+        out.object([&] {
+          out.field("id", cut.id);
+          out.field("profile", cut.profile);
+          out.field("start", cut.start);
+          out.field("slots", cut.slots);
+          out.array("compute", [&] {
+            for (const MigCut::Compute& one : cut.compute) {
+              out.object([&] {
+                out.field("id", one.id);
+                out.field("slices", one.slices);
+                out.field("uuid", one.uuid);
+              });
+            }
+          });
+        });
+      }
+    });
+  });
 }
 
 std::string write_error(const Error& error) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("ok", false);
-  for (const auto& [word, code] : kCodes) {
-    if (code == error.code()) out.field("code", word);
-  }
-  out.field("error", error.to_string());
-  out.end_object();
+  out.object([&] {
+    out.field("ok", false);
+    for (const auto& [word, code] : kCodes) {
+      if (code == error.code()) out.field("code", word);
+    }
+    out.field("error", error.to_string());
+  });
   return std::move(out).take() + "\n";
 }
 
@@ -249,28 +245,25 @@ Error told_error(const Value& root) {
 
 std::string write_request(const HelperRequest& request) {
   text::JsonWriter out;
-  out.begin_object();
-  if (!request.step) {
-    out.field("verb", kListVerb);
-  } else {
-    const MigStep& step = *request.step;
-    out.field("verb", name(step.kind));
-    out.field("gpu", step.gpu);
-    if (step.kind != Kind::kModeOn && step.kind != Kind::kModeOff) {
-      out.field("profile", step.profile);
-      out.field("start", step.start);
+  out.object([&] {
+    if (!request.step) {
+      out.field("verb", kListVerb);
+    } else {
+      const MigStep& step = *request.step;
+      out.field("verb", name(step.kind));
+      out.field("gpu", step.gpu);
+      if (step.kind != Kind::kModeOn && step.kind != Kind::kModeOff) {
+        out.field("profile", step.profile);
+        out.field("start", step.start);
+      }
+      if (step.kind == Kind::kFill || step.kind == Kind::kDestroy) {
+        out.field("instance", step.instance);
+      }
+      if (step.kind == Kind::kDestroy) {
+        out.list("compute", step.compute);
+      }
     }
-    if (step.kind == Kind::kFill || step.kind == Kind::kDestroy) {
-      out.field("instance", step.instance);
-    }
-    if (step.kind == Kind::kDestroy) {
-      out.key("compute");
-      out.begin_array();
-      for (const std::string& uuid : step.compute) out.value(uuid);
-      out.end_array();
-    }
-  }
-  out.end_object();
+  });
   return std::move(out).take() + "\n";
 }
 
@@ -321,13 +314,12 @@ Result<HelperRequest> read_request(std::string_view text) {
 std::string write_answer(const Result<std::vector<MigGpu>>& answer) {
   if (!answer.ok()) return write_error(answer.error());
   text::JsonWriter out;
-  out.begin_object();
-  out.field("ok", true);
-  out.key("gpus");
-  out.begin_array();
-  for (const MigGpu& gpu : *answer) write_gpu(gpu, out);
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("ok", true);
+    out.array("gpus", [&] {
+      for (const MigGpu& gpu : *answer) write_gpu(gpu, out);
+    });
+  });
   return std::move(out).take() + "\n";
 }
 

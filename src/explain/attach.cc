@@ -9,6 +9,7 @@
 
 #include "explain/makers.h"
 #include "explain/pod_template.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -22,12 +23,13 @@ class CsiVolumes {
  public:
   explicit CsiVolumes(const ObjectSource& objects) {
     for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
-      const std::string driver = text_below(volume.value, {"spec", "csi", "driver"});
+      const std::string driver(text_at(volume.value, "spec.csi.driver"));
       if (driver.empty()) continue;
       drivers_[volume.name] = driver;
-      const Value* claim = deeper(volume.value, {"spec", "claimRef"});
+      const Value* claim = find(volume.value, "spec.claimRef");
       if (claim == nullptr) continue;
-      volumes_[text_below(claim, {"namespace"}) + '/' + text_below(claim, {"name"})] = volume.name;
+      volumes_[std::string(text_at(claim, "namespace")) + '/' +
+               std::string(text_at(claim, "name"))] = volume.name;
     }
   }
   bool none() const { return drivers_.empty(); }
@@ -36,14 +38,14 @@ class CsiVolumes {
   std::map<std::string, Names> of_pod(const ObjectSource& objects, const std::string& ns,
                                       const Value* spec) const {
     std::map<std::string, Names> out;
-    for (const Value& each : items_below(spec, {"volumes"})) {
-      const std::string claim = text_below(&each, {"persistentVolumeClaim", "claimName"});
+    for (const Value& each : at(spec, "volumes").items()) {
+      const std::string claim(text_at(each, "persistentVolumeClaim.claimName"));
       if (claim.empty()) continue;
       std::string volume;
       if (const auto known = volumes_.find(ns + '/' + claim); known != volumes_.end()) {
         volume = known->second;
       } else if (const auto raw = objects.find("PersistentVolumeClaim", ns, claim)) {
-        volume = text_below(raw->value, {"spec", "volumeName"});
+        volume = text_at(raw->value, "spec.volumeName");
       }
       if (const auto driver = drivers_.find(volume); driver != drivers_.end()) {
         out[driver->second].insert(volume);
@@ -58,9 +60,9 @@ class CsiVolumes {
 };
 
 std::int64_t most_of(const RawObject& node, const std::string& driver) {
-  for (const Value& each : items_below(node.value, {"spec", "drivers"})) {
-    const Value* count = deeper(&each, {"allocatable", "count"});
-    if (text_below(&each, {"name"}) != driver || count == nullptr) continue;
+  for (const Value& each : at(node.value, "spec.drivers").items()) {
+    const Value* count = find(each, "allocatable.count");
+    if (text_at(each, "name") != driver || count == nullptr) continue;
     return count->as_int64().value_or(-1);
   }
   return -1;
@@ -76,9 +78,9 @@ std::map<std::string, AttachedThere> attached_by_node(const ObjectSource& object
                                                       const CsiVolumes& known) {
   std::map<std::string, AttachedThere> out;
   for (const RawObject& pod : objects.of_kind("Pod")) {
-    const std::string node = text_below(pod.value, {"spec", "nodeName"});
-    const Value* spec = deeper(pod.value, {"spec"});
-    if (node.empty() || deeper(spec, {"volumes"}) == nullptr || has_ended(*pod.value)) continue;
+    const std::string node(text_at(pod.value, "spec.nodeName"));
+    const Value* spec = find(pod.value, "spec");
+    if (node.empty() || find(spec, "volumes") == nullptr || has_ended(*pod.value)) continue;
     for (const auto& [driver, volumes] : known.of_pod(objects, pod.ns, spec)) {
       out[node].volumes[driver].insert(volumes.begin(), volumes.end());
       out[node].by[driver].push_back(pod.ns + '/' + pod.name);
@@ -93,7 +95,7 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects, const std::string&
                                  const Value* spec) {
   std::vector<FullNode> out;
   const std::vector<RawObject> nodes = objects.of_kind("CSINode");
-  if (nodes.empty() || deeper(spec, {"volumes"}) == nullptr) return out;
+  if (nodes.empty() || find(spec, "volumes") == nullptr) return out;
   const CsiVolumes known(objects);
   const auto wanted =
       known.none() ? std::map<std::string, Names>() : known.of_pod(objects, ns, spec);
@@ -146,7 +148,7 @@ std::vector<FullNode> full_nodes(const ObjectSource& objects,
                                  const std::vector<TemplatePlace>& places) {
   for (const TemplatePlace& place : places) {
     const auto raw = objects.find(place.kind, place.ns, place.name);
-    const Value* spec = raw ? deeper(template_at(*raw, place), {"spec"}) : nullptr;
+    const Value* spec = raw ? find(template_at(*raw, place), "spec") : nullptr;
     std::vector<FullNode> full = full_nodes(objects, place.ns, spec);
     if (!full.empty()) return full;
   }
@@ -157,12 +159,12 @@ std::string told_of_claim(const ObjectSource& objects, const std::string& ns,
                           const std::string& claim) {
   const auto raw = objects.find("PersistentVolumeClaim", ns, claim);
   if (!raw) return "";
-  if (!text_below(raw->value, {"metadata", "deletionTimestamp"}).empty()) {
+  if (!text_at(raw->value, "metadata.deletionTimestamp").empty()) {
     return fmt::format("the claim {} is being deleted: no pod gets it any more", claim);
   }
-  if (text_below(raw->value, {"status", "phase"}) != "Lost") return "";
+  if (text_at(raw->value, "status.phase") != "Lost") return "";
   return fmt::format("the claim {} is Lost: its volume {} is gone", claim,
-                     text_below(raw->value, {"spec", "volumeName"}));
+                     std::string(text_at(raw->value, "spec.volumeName")));
 }
 
 std::string told_of(const FullNode& full) {

@@ -11,6 +11,7 @@
 #include "explain/pod_template.h"
 #include "explain/words.h"
 #include "text/escape.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 #include "text/yaml.h"
 
@@ -39,28 +40,26 @@ std::string one_line(std::string_view in) {
   return cut ? out + "..." : out;
 }
 
-std::string line_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  return one_line(text_below(at, keys));
+std::string line_at(const Value* from, const text::Path& path) {
+  return one_line(text_at(from, path));
 }
 
 std::int64_t bounded_count(std::int64_t n) { return std::clamp<std::int64_t>(n, 0, kMostCounted); }
 
 // Fields that are zero are left out.
-std::int64_t count_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? 0 : bounded_count(found->as_int64().value_or(0));
+std::int64_t count_at(const Value* from, const text::Path& path) {
+  return bounded_count(int_at(from, path));
 }
 
 // The same of a bound: one that is no number is none.
-std::optional<std::int64_t> bound_below(const Value* at, std::string_view key) {
-  const Value* found = deeper(at, {key});
+std::optional<std::int64_t> bound_at(const Value* from, const text::Path& path) {
+  const Value* found = find(from, path);
   const auto n = found == nullptr ? std::optional<std::int64_t>(0) : found->as_int64();
   return n ? std::optional(bounded_count(*n)) : std::nullopt;
 }
 
-std::optional<std::int64_t> time_below(const Value* at,
-                                       std::initializer_list<std::string_view> keys) {
-  const Result<std::int64_t> parsed = text::parse_rfc3339(text_below(at, keys));
+std::optional<std::int64_t> known_time_at(const Value* from, const text::Path& path) {
+  const Result<std::int64_t> parsed = text::parse_rfc3339(text_at(from, path));
   return parsed.ok() ? std::optional(*parsed) : std::nullopt;
 }
 
@@ -90,23 +89,23 @@ void settle_group(const GroupCounts& counts, PoolView& pool) {
 
 PoolView group_of(const Value& group) {
   PoolView out;
-  out.name = last_part(text_below(&group, {"name"}));
+  out.name = last_part(std::string(text_at(group, "name")));
   const Value* health = group.find("health");
   const auto registered = [&](std::string_view key) {
-    return count_below(health, {"nodeCounts", "registered", key});
+    return bounded_count(at(health, "nodeCounts.registered")[key].as_int64().value_or(0));
   };
   out.nodes = registered("ready");
-  out.min = bound_below(health, "minSize");
-  out.max = bound_below(health, "maxSize");
-  out.healthy = text_below(health, {"status"}) != "Unhealthy";
-  out.scale_up = line_below(&group, {"scaleUp", "status"});
-  const std::string code = line_below(&group, {"scaleUp", "backoffInfo", "errorCode"});
-  out.failure = line_below(&group, {"scaleUp", "backoffInfo", "errorMessage"});
+  out.min = bound_at(health, "minSize");
+  out.max = bound_at(health, "maxSize");
+  out.healthy = text_at(health, "status") != "Unhealthy";
+  out.scale_up = line_at(&group, "scaleUp.status");
+  const std::string code = line_at(&group, "scaleUp.backoffInfo.errorCode");
+  out.failure = line_at(&group, "scaleUp.backoffInfo.errorMessage");
   if (out.failure.empty()) out.failure = code;
-  settle_group({.target = count_below(health, {"cloudProviderTarget"}),
+  settle_group({.target = count_at(health, "cloudProviderTarget"),
                 .registered = std::max(registered("total"), out.nodes),
                 .not_started = registered("notStarted"),
-                .late = count_below(health, {"nodeCounts", "longUnregistered"})},
+                .late = count_at(health, "nodeCounts.longUnregistered")},
                out);
   return out;
 }
@@ -170,7 +169,7 @@ std::vector<PoolView> groups_in_lines(std::string_view text) {
 std::vector<PoolView> groups_of(const ObjectSource& objects) {
   const auto raw = objects.find("ConfigMap", "kube-system", "cluster-autoscaler-status");
   if (!raw) return {};
-  const Value* status = deeper(raw->value, {"data", "status"});
+  const Value* status = find(raw->value, "data.status");
   if (status == nullptr) return {};
   std::vector<PoolView> out;
   text::YamlOptions bounds;
@@ -189,14 +188,7 @@ std::vector<PoolView> groups_of(const ObjectSource& objects) {
 
 // ---- Karpenter ---------------------------------------------------------------------------------
 
-const Value* status_condition(const Value* object, std::string_view type) {
-  for (const Value& each : items_below(object, {"status", "conditions"})) {
-    if (text_below(&each, {"type"}) == type) return &each;
-  }
-  return nullptr;
-}
-
-bool says_true(const Value* condition) { return text_below(condition, {"status"}) == "True"; }
+bool says_true(const Value* condition) { return text_at(condition, "status") == "True"; }
 
 // What the waiting pod would add to a pool, at the least.
 std::int64_t would_add(const model::PodSpec& pod, const std::string& resource) {
@@ -211,15 +203,15 @@ PoolView node_pool_of(const Value& object, const std::string& name, const model:
   PoolView out;
   out.name = one_line(name);
   out.by = kByKarpenter;
-  const model::Amounts limits = amounts_below(&object, {"spec", "limits"});
-  const model::Amounts used = amounts_below(&object, {"status", "resources"});
+  const model::Amounts limits = amounts_of(at(object, "spec.limits"));
+  const model::Amounts used = amounts_of(at(object, "status.resources"));
   const auto used_of = [&used](const std::string& resource) {
     const auto it = used.find(resource);
     return it == used.end() ? std::int64_t{0} : std::max<std::int64_t>(0, it->second);
   };
   out.nodes = bounded_count(used_of("nodes"));
   if (object.find("status") != nullptr && object.find("status")->find("nodes") != nullptr) {
-    out.nodes = count_below(&object, {"status", "nodes"});
+    out.nodes = count_at(&object, "status.nodes");
   }
   for (const auto& [resource, limit] : limits) {
     const std::int64_t holds = resource == "nodes" ? out.nodes : used_of(resource);
@@ -237,15 +229,15 @@ PoolView node_pool_of(const Value& object, const std::string& name, const model:
     out.at_limit = resource == "nodes" ? show_count(limit, "node")
                                        : show_amount(resource, limit) + ' ' + one_line(resource);
   }
-  const Value* ready = status_condition(&object, "Ready");
-  if (ready != nullptr && text_below(ready, {"status"}) == "False") {
+  const Value* ready = find_type(at(object, "status.conditions"), "Ready");
+  if (ready != nullptr && text_at(ready, "status") == "False") {
     out.healthy = false;
-    out.failure = line_below(ready, {"message"});
+    out.failure = line_at(ready, "message");
   }
   // Claims that never became nodes are deleted; this is what remains of them.
-  const Value* registers = status_condition(&object, "NodeRegistrationHealthy");
-  if (registers != nullptr && text_below(registers, {"status"}) == "False" && out.failure.empty()) {
-    const std::string message = line_below(registers, {"message"});
+  const Value* registers = find_type(at(object, "status.conditions"), "NodeRegistrationHealthy");
+  if (registers != nullptr && text_at(registers, "status") == "False" && out.failure.empty()) {
+    const std::string message = line_at(registers, "message");
     out.failure = "its nodes do not register" + (message.empty() ? "" : ": " + message);
   }
   return out;
@@ -253,21 +245,21 @@ PoolView node_pool_of(const Value& object, const std::string& name, const model:
 
 // A NodeClaim whose node is not there yet.
 void add_claim(const Value& claim, PoolView& pool) {
-  if (says_true(status_condition(&claim, "Initialized"))) return;
-  if (deeper(&claim, {"metadata", "deletionTimestamp"}) != nullptr) return;
+  if (says_true(find_type(at(claim, "status.conditions"), "Initialized"))) return;
+  if (find(claim, "metadata.deletionTimestamp") != nullptr) return;
   ++pool.in_flight;
-  const Value* launched = status_condition(&claim, "Launched");
-  const std::string reason = text_below(launched, {"reason"});
+  const Value* launched = find_type(at(claim, "status.conditions"), "Launched");
+  const std::string reason(text_at(launched, "reason"));
   if (launched != nullptr && !says_true(launched)) {
     if (reason.empty() || reason == "AwaitingReconciliation") return;
-    const std::string message = line_below(launched, {"message"});
+    const std::string message = line_at(launched, "message");
     if (pool.failure.empty()) pool.failure = message.empty() ? one_line(reason) : message;
     return;
   }
   for (const char* type : {"Registered", "Initialized"}) {
-    const Value* condition = status_condition(&claim, type);
+    const Value* condition = find_type(at(claim, "status.conditions"), type);
     if (condition == nullptr || says_true(condition)) continue;
-    if (pool.awaits.empty()) pool.awaits = line_below(condition, {"message"});
+    if (pool.awaits.empty()) pool.awaits = line_at(condition, "message");
     return;
   }
 }
@@ -283,7 +275,7 @@ std::vector<PoolView> node_pools_of(const ObjectSource& objects, const model::Po
     if (raw.api_version.starts_with("karpenter.sh/")) claims.try_emplace(raw.name, raw.value);
   }
   for (const auto& [name, claim] : claims) {
-    const auto it = pools.find(text_below(claim, {"metadata", "labels", kKarpenterLabel}));
+    const auto it = pools.find(std::string(at(claim, "metadata.labels")[kKarpenterLabel].string()));
     if (it != pools.end()) add_claim(*claim, it->second);
   }
   std::vector<PoolView> out;
@@ -298,24 +290,21 @@ bool of_autoscaler(const Value& event, std::string_view reason) {
                                        "Nominated"};
   if (std::find(std::begin(kOwn), std::end(kOwn), reason) != std::end(kOwn)) return true;
   if (reason != "FailedScheduling") return false;
-  return text_below(&event, {"source", "component"}) == kByKarpenter ||
-         text_below(&event, {"deprecatedSource", "component"}) == kByKarpenter ||
-         text_below(&event, {"reportingController"}) == kByKarpenter ||
-         text_below(&event, {"reportingComponent"}) == kByKarpenter;
+  return text_at(event, "source.component") == kByKarpenter ||
+         text_at(event, "deprecatedSource.component") == kByKarpenter ||
+         text_at(event, "reportingController") == kByKarpenter ||
+         text_at(event, "reportingComponent") == kByKarpenter;
 }
 
 // core/v1 and events.k8s.io/v1 call the same things differently.
 std::optional<std::int64_t> event_time(const Value& event) {
   std::optional<std::int64_t> latest;
-  const auto take = [&](std::initializer_list<std::string_view> keys) {
-    const auto at = time_below(&event, keys);
+  for (const text::Path& stamp : std::initializer_list<text::Path>{
+           "series.lastObservedTime", "lastTimestamp", "deprecatedLastTimestamp", "eventTime",
+           "metadata.creationTimestamp"}) {
+    const auto at = known_time_at(&event, stamp);
     if (at && (!latest || *at > *latest)) latest = at;
-  };
-  take({"series", "lastObservedTime"});
-  take({"lastTimestamp"});
-  take({"deprecatedLastTimestamp"});
-  take({"eventTime"});
-  take({"metadata", "creationTimestamp"});
+  }
   return latest;
 }
 
@@ -326,16 +315,17 @@ std::optional<Autoscaler::Event> latest_event(const ObjectSource& objects, const
   std::optional<Autoscaler::Event> out;
   for (const RawObject& raw : objects.of_kind("Event")) {
     const Value& event = *raw.value;
-    const std::string reason = text_below(&event, {"reason"});
+    const std::string reason(text_at(event, "reason"));
     if (!of_autoscaler(event, reason)) continue;
     const Value* about = event.find("regarding");
     if (about == nullptr) about = event.find("involvedObject");
-    if (text_below(about, {"kind"}) != "Pod") continue;
-    if (!pods.contains(text_below(about, {"namespace"}) + '/' + text_below(about, {"name"}))) {
+    if (text_at(about, "kind") != "Pod") continue;
+    if (!pods.contains(std::string(text_at(about, "namespace")) + '/' +
+                       std::string(text_at(about, "name")))) {
       continue;
     }
-    std::string message = line_below(&event, {"note"});
-    if (message.empty()) message = line_below(&event, {"message"});
+    std::string message = line_at(&event, "note");
+    if (message.empty()) message = line_at(&event, "message");
     Autoscaler::Event one{.reason = reason, .message = message, .at_ns = event_time(event)};
     const auto order = [](const Autoscaler::Event& e) { return std::tie(e.at_ns, e.message); };
     if (!out || order(*out) < order(one)) out = std::move(one);
@@ -344,9 +334,9 @@ std::optional<Autoscaler::Event> latest_event(const ObjectSource& objects, const
 }
 
 bool asks_for(const RawObject& request, const Unit& unit) {
-  for (const Value& owner : items_below(request.value, {"metadata", "ownerReferences"})) {
-    if (unit.queued != nullptr && text_below(&owner, {"kind"}) == "Workload" &&
-        text_below(&owner, {"name"}) == unit.queued->name) {
+  for (const Value& owner : at(request.value, "metadata.ownerReferences").items()) {
+    if (unit.queued != nullptr && text_at(owner, "kind") == "Workload" &&
+        text_at(owner, "name") == unit.queued->name) {
       return true;
     }
   }
@@ -354,7 +344,8 @@ bool asks_for(const RawObject& request, const Unit& unit) {
     for (const std::string_view key :
          {"autoscaling.x-k8s.io/consume-provisioning-request",
           "cluster-autoscaler.kubernetes.io/consume-provisioning-request"}) {
-      if (text_below(object.value, {"metadata", "annotations", key}) == request.name) return true;
+      if (std::string(at(object.value, "metadata.annotations")[key].string()) == request.name)
+        return true;
     }
   }
   return false;
@@ -373,23 +364,23 @@ std::optional<Autoscaler::Request> request_of(const ObjectSource& objects, const
   for (const RawObject& raw : objects.of_kind("ProvisioningRequest")) {
     if (!raw.api_version.starts_with("autoscaling.x-k8s.io/") || raw.ns != unit.ns) continue;
     if (!asks_for(raw, unit)) continue;
-    const std::pair order(text_below(raw.value, {"metadata", "creationTimestamp"}), raw.name);
+    const std::pair order(std::string(text_at(raw.value, "metadata.creationTimestamp")), raw.name);
     if (out && order <= latest) continue;
     latest = order;
     out.emplace();
     out->name = one_line(raw.name);
     out->state = "not accepted yet";
     for (const auto& [type, state] : kStates) {
-      const Value* condition = status_condition(raw.value, type);
+      const Value* condition = find_type(at(raw.value, "status.conditions"), type);
       if (!says_true(condition)) continue;
       out->state = state;
-      out->message = line_below(condition, {"message"});
+      out->message = line_at(condition, "message");
       break;
     }
     // What a request that was accepted waits for.
-    const Value* provisioned = status_condition(raw.value, "Provisioned");
+    const Value* provisioned = find_type(at(raw.value, "status.conditions"), "Provisioned");
     if (out->state.starts_with("accepted") && provisioned != nullptr) {
-      out->message = line_below(provisioned, {"message"});
+      out->message = line_at(provisioned, "message");
     }
   }
   return out;

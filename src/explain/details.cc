@@ -13,6 +13,7 @@
 #include "explain/words.h"
 #include "model/amounts.h"
 #include "schedule/rule_memo.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -336,12 +337,6 @@ void show_nodes(const NodePicture& picture, const model::ClusterState& state, co
 
 namespace {
 
-const text::Value* at_path(const text::Value& root, std::initializer_list<const char*> keys) {
-  const text::Value* at = &root;
-  for (const char* key : keys) at = at == nullptr ? nullptr : at->find(key);
-  return at;
-}
-
 std::optional<std::int64_t> end_of(const model::PodInfo& pod, const ObjectSource* objects) {
   const std::size_t slash = pod.name.find('/');
   const std::string_view owner = pod.shape == nullptr ? std::string_view() : pod.shape->owner;
@@ -450,10 +445,10 @@ std::string checks_not_ready(const ObjectSource* objects, const Unit& unit) {
     std::string said = state == model::CheckState::kRetry      ? "to be tried again"
                        : state == model::CheckState::kRejected ? "rejected"
                                                                : "";
-    const auto told = items_below(raw ? raw->value : nullptr, {"status", "admissionChecks"});
+    const auto told = at(raw ? raw->value : nullptr, "status.admissionChecks").items();
     for (const text::Value& each : told) {
-      const std::string message = text_below(&each, {"message"});
-      if (text_below(&each, {"name"}) != check || message.empty()) continue;
+      const std::string message(text_at(each, "message"));
+      if (text_at(each, "name") != check || message.empty()) continue;
       said += (said.empty() ? "" : ": ") + message;
     }
     if (!said.empty()) out += " (" + said + ')';
@@ -464,10 +459,10 @@ std::string checks_not_ready(const ObjectSource* objects, const Unit& unit) {
 std::string told_by_scheduler(const Unit& unit) {
   for (const RawObject& object : unit.objects) {
     if (object.kind != "Pod") continue;
-    for (const text::Value& each : items_below(object.value, {"status", "conditions"})) {
-      if (text_below(&each, {"type"}) != "PodScheduled") continue;
-      const std::string message = text_below(&each, {"message"});
-      if (text_below(&each, {"status"}) == "False" && !message.empty()) return message;
+    for (const text::Value& each : at(object.value, "status.conditions").items()) {
+      if (text_at(each, "type") != "PodScheduled") continue;
+      const std::string message(text_at(each, "message"));
+      if (text_at(each, "status") == "False" && !message.empty()) return message;
     }
   }
   return "";
@@ -587,22 +582,22 @@ Refusal refusal_of(const Unit& unit) {
   Refusal out;
   for (const RawObject& object : unit.objects) {
     if (object.kind != "Pod") continue;
-    const text::Value* reason = at_path(*object.value, {"status", "reason"});
-    const text::Value* message = at_path(*object.value, {"status", "message"});
+    const text::Value* reason = find(*object.value, "status.reason");
+    const text::Value* message = find(*object.value, "status.message");
     if (reason != nullptr && !reason->string().empty()) {
       out.message = reason->string();
       if (message != nullptr) out.message += ": " + std::string(message->string());
       return out;
     }
     out.started = true;
-    const text::Value* containers = at_path(*object.value, {"status", "containerStatuses"});
+    const text::Value* containers = find(*object.value, "status.containerStatuses");
     for (const text::Value& each :
          containers == nullptr ? std::span<const text::Value>() : containers->items()) {
-      const text::Value* why = at_path(each, {"state", "waiting", "reason"});
+      const text::Value* why = find(each, "state.waiting.reason");
       const text::Value* name = each.find("name");
       if (why == nullptr || name == nullptr) continue;
       out.message = fmt::format("container {}: {}", name->string(), why->string());
-      const text::Value* more = at_path(each, {"state", "waiting", "message"});
+      const text::Value* more = find(each, "state.waiting.message");
       if (more != nullptr) out.message += fmt::format(": {}", more->string());
       return out;
     }

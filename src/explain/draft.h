@@ -12,10 +12,12 @@
 #include <string_view>
 #include <vector>
 
-#include "explain/tree.h"
 #include "model/workload.h"
+#include "text/tree.h"
 
 namespace berth::explain {
+
+using text::Tree;
 
 // An object as a file or the API has it.
 struct RawObject {

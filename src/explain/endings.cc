@@ -9,6 +9,7 @@
 #include "explain/pod_template.h"
 #include "explain/words.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -23,11 +24,10 @@ constexpr std::size_t kMostLookedAt = 4096;
 
 // How long it says that it runs, in seconds; 0: it does not.
 std::int64_t declared_s(const RawObject& object) {
-  const text::Value* limit = deeper(object.value, {"spec", "activeDeadlineSeconds"});
+  const text::Value* limit = find(object.value, "spec.activeDeadlineSeconds");
   std::int64_t seconds = limit == nullptr ? 0 : limit->as_int64().value_or(0);
   if (seconds <= 0) {
-    std::string run =
-        text_below(object.value, {"metadata", "annotations", "sim.berth.dev/run-seconds"});
+    std::string run(text_at(object.value, "metadata.annotations[sim.berth.dev/run-seconds]"));
     run.resize(std::min(run.size(), run.find('.')));
     if (!objects::parse_int(run, seconds)) seconds = 0;
   }

@@ -10,6 +10,7 @@
 #include "explain/makers.h"
 #include "explain/pod_template.h"
 #include "objects/gpu_demand.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -34,21 +35,21 @@ struct KaiWork {
 
 std::optional<RawObject> kai_group_of(const ObjectSource& objects, const std::string& ns,
                                       const Value* meta) {
-  const std::string name = text_below(meta, {"annotations", "pod-group-name"});
+  const std::string name(text_at(meta, "annotations.pod-group-name"));
   const auto group = name.empty() ? std::nullopt : objects.find("PodGroup", ns, name);
   return group && group->api_version.starts_with(kKaiGroup) ? group : std::nullopt;
 }
 
 std::int64_t priority_of(const ObjectSource& objects, const Value* group, const Value* meta,
                          const Value* spec) {
-  std::string name = text_below(group, {"spec", "priorityClassName"});
-  if (name.empty()) name = text_below(meta, {"labels", "priorityClassName"});
-  if (name.empty()) name = text_below(spec, {"priorityClassName"});
+  std::string name(text_at(group, "spec.priorityClassName"));
+  if (name.empty()) name = text_at(meta, "labels.priorityClassName");
+  if (name.empty()) name = text_at(spec, "priorityClassName");
   for (const RawObject& raw : objects.of_kind("PriorityClass")) {
     const Value* value = raw.value->find("value");
     if (raw.name == name && value != nullptr) return value->as_int64().value_or(0);
   }
-  const Value* own = deeper(spec, {"priority"});
+  const Value* own = find(spec, "priority");
   return own == nullptr ? 0 : own->as_int64().value_or(0);
 }
 
@@ -63,7 +64,7 @@ KaiAmounts asked_by(const Value* meta, const Value* spec) {
   }
   int milli = 0;
   bool exact = true;
-  const std::string part = text_below(meta, {"annotations", "gpu-fraction"});
+  const std::string part(text_at(meta, "annotations.gpu-fraction"));
   if (!part.empty() && objects::parse_fraction(part, milli, exact)) out["gpu"] = milli / 1000.0;
   return out;
 }
@@ -71,19 +72,19 @@ KaiAmounts asked_by(const Value* meta, const Value* spec) {
 KaiWork work_of(const ObjectSource& objects, const std::string& ns, const Value* owner,
                 const Value* pod) {
   KaiWork out;
-  const Value* meta = deeper(pod, {"metadata"});
+  const Value* meta = find(pod, "metadata");
   const auto group = kai_group_of(objects, ns, meta);
   const Value* raw = group ? group->value : nullptr;
-  for (const Value* at : {meta, deeper(owner, {"metadata"})}) {
-    if (out.queue.empty()) out.queue = text_below(at, {"labels", kKaiQueueLabel});
+  for (const Value* from : {meta, find(owner, "metadata")}) {
+    if (out.queue.empty()) out.queue = std::string(at(from, "labels")[kKaiQueueLabel].string());
   }
-  if (out.queue.empty()) out.queue = text_below(raw, {"spec", "queue"});
+  if (out.queue.empty()) out.queue = text_at(raw, "spec.queue");
   if (out.queue.empty()) return out;
-  std::string says = text_below(raw, {"spec", "preemptibility"});
-  for (const Value* at : {meta, deeper(owner, {"metadata"})}) {
-    if (says.empty()) says = text_below(at, {"labels", kPreemptibilityLabel});
+  std::string says(text_at(raw, "spec.preemptibility"));
+  for (const Value* from : {meta, find(owner, "metadata")}) {
+    if (says.empty()) says = std::string(at(from, "labels")[kPreemptibilityLabel].string());
   }
-  const Value* spec = deeper(pod, {"spec"});
+  const Value* spec = find(pod, "spec");
   out.kept = says == "non-preemptible" ||
              (says.empty() && priority_of(objects, raw, meta, spec) >= kNotPreempted);
   if (out.kept) out.asked = asked_by(meta, spec);
@@ -106,13 +107,13 @@ class Quotas {
       const auto it = queues_.find(name);
       if (it == queues_.end()) break;
       out.push_back(name);
-      name = text_below(it->second.value, {"spec", "parentQueue"});
+      name = text_at(it->second.value, "spec.parentQueue");
     }
     return out;
   }
   // Absent: without end.
   std::optional<double> deserved(const std::string& queue, const std::string& resource) const {
-    const Value* quota = deeper(queues_.at(queue).value, {"spec", "resources", resource, "quota"});
+    const Value* quota = find(at(queues_.at(queue).value, "spec.resources")[resource], "quota");
     if (quota == nullptr || !quota->is_number() || quota->as_double() < 0) return std::nullopt;
     return quota->as_double();
   }
@@ -154,8 +155,7 @@ std::optional<Held> by_deserved_quota(const ObjectSource& objects,
   if (mine.asked.empty() || chain.empty()) return std::nullopt;
   std::map<std::string, KaiAmounts> used;  // by queue of the chain
   for (const RawObject& pod : objects.of_kind("Pod")) {
-    const bool runs =
-        !text_below(pod.value, {"spec", "nodeName"}).empty() && !has_ended(*pod.value);
+    const bool runs = !text_at(pod.value, "spec.nodeName").empty() && !has_ended(*pod.value);
     if (!runs || own.contains(pod.ns + '/' + pod.name)) continue;
     const KaiWork work = work_of(objects, pod.ns, nullptr, pod.value);
     if (!work.kept) continue;

@@ -5,6 +5,7 @@
 #include <algorithm>
 
 #include "explain/pod_template.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -21,11 +22,8 @@ constexpr const char* kKueueVersion = "kueue.x-k8s.io/v1beta2";
 
 using Keys = std::vector<std::string>;
 
-std::int64_t whole_number(const Value* at, std::initializer_list<std::string_view> keys,
-                          std::int64_t otherwise) {
-  const Value* found = deeper(at, keys);
-  const auto number = found == nullptr ? std::nullopt : found->as_int64();
-  return std::clamp<std::int64_t>(number.value_or(otherwise), 0, kLargestCount);
+std::int64_t whole_number(const Value* from, const text::Path& path, std::int64_t otherwise) {
+  return std::clamp<std::int64_t>(int_at(from, path, otherwise), 0, kLargestCount);
 }
 
 int few(std::int64_t pods) {
@@ -43,67 +41,67 @@ std::string set_name(std::string_view text) {
 
 // Of the spec of a Job, some of whose pods may be done.
 int pods_of_job(const Value* spec, std::int64_t done = 0) {
-  const std::int64_t parallel = whole_number(spec, {"parallelism"}, 1);
-  if (deeper(spec, {"completions"}) == nullptr) return few(parallel);
-  return few(std::min(parallel, whole_number(spec, {"completions"}, parallel) - done));
+  const std::int64_t parallel = whole_number(spec, "parallelism", 1);
+  if (find(spec, "completions") == nullptr) return few(parallel);
+  return few(std::min(parallel, whole_number(spec, "completions", parallel) - done));
 }
 
 void of_job_set(const Value* spec, std::vector<MadeSet>& out) {
-  const auto jobs = items_below(spec, {"replicatedJobs"});
+  const auto jobs = at(spec, "replicatedJobs").items();
   for (std::size_t i = 0; i < jobs.size() && i < kMostSets; ++i) {
-    const Value* job = deeper(&jobs[i], {"template", "spec"});
-    out.push_back({set_name(text_below(&jobs[i], {"name"})),
+    const Value* job = find(jobs[i], "template.spec");
+    out.push_back({set_name(std::string(text_at(jobs[i], "name"))),
                    {"spec", "replicatedJobs", std::to_string(i), "template", "spec", "template"},
-                   few(whole_number(&jobs[i], {"replicas"}, 1) * pods_of_job(job))});
+                   few(whole_number(&jobs[i], "replicas", 1) * pods_of_job(job))});
   }
 }
 
 void of_ray(const Value* cluster, const Keys& path, std::vector<MadeSet>& out) {
-  const auto at = [&path](Keys more) {
+  const auto below = [&path](Keys more) {
     more.insert(more.begin(), path.begin(), path.end());
     return more;
   };
-  if (deeper(cluster, {"headGroupSpec", "template"}) == nullptr) return;
-  out.push_back({"head", at({"headGroupSpec", "template"}), 1});
-  const auto groups = items_below(cluster, {"workerGroupSpecs"});
+  if (find(cluster, "headGroupSpec.template") == nullptr) return;
+  out.push_back({"head", below({"headGroupSpec", "template"}), 1});
+  const auto groups = at(cluster, "workerGroupSpecs").items();
   for (std::size_t i = 0; i < groups.size() && i < kMostSets; ++i) {
-    const std::int64_t least = whole_number(&groups[i], {"minReplicas"}, 0);
-    const std::int64_t pods = std::max(least, whole_number(&groups[i], {"replicas"}, least)) *
-                              whole_number(&groups[i], {"numOfHosts"}, 1);
-    out.push_back({set_name(text_below(&groups[i], {"groupName"})),
-                   at({"workerGroupSpecs", std::to_string(i), "template"}), few(pods)});
+    const std::int64_t least = whole_number(&groups[i], "minReplicas", 0);
+    const std::int64_t pods = std::max(least, whole_number(&groups[i], "replicas", least)) *
+                              whole_number(&groups[i], "numOfHosts", 1);
+    out.push_back({set_name(std::string(text_at(groups[i], "groupName"))),
+                   below({"workerGroupSpecs", std::to_string(i), "template"}), few(pods)});
   }
 }
 
 // PyTorchJob, MPIJob and their like: a template for each role.
 void of_roles(const Value* spec, std::string_view field, std::vector<MadeSet>& out) {
-  const Value* roles = deeper(spec, {field});
+  const Value* roles = spec == nullptr ? nullptr : spec->find(field);
   for (const text::Member& role :
        roles == nullptr ? std::span<const text::Member>() : roles->members()) {
     if (out.size() >= kMostSets) break;
     out.push_back({set_name(role.key),
                    {"spec", std::string(field), std::string(role.key), "template"},
-                   few(whole_number(&role.value, {"replicas"}, 1))});
+                   few(whole_number(&role.value, "replicas", 1))});
   }
 }
 
 // A Volcano Job.
 void of_tasks(const Value* spec, std::vector<MadeSet>& out) {
-  const auto tasks = items_below(spec, {"tasks"});
+  const auto tasks = at(spec, "tasks").items();
   for (std::size_t i = 0; i < tasks.size() && i < kMostSets; ++i) {
-    const std::string name = text_below(&tasks[i], {"name"});
+    const std::string name(text_at(tasks[i], "name"));
     out.push_back({name.empty() ? "default" + std::to_string(i) : name,
                    {"spec", "tasks", std::to_string(i), "template"},
-                   few(whole_number(&tasks[i], {"replicas"}, 1))});
+                   few(whole_number(&tasks[i], "replicas", 1))});
   }
 }
 
 // A leader and the workers beside it; groups start one by one, so one of them is looked at.
 void of_leader_workers(const Value* spec, std::vector<MadeSet>& out) {
-  const Value* both = deeper(spec, {"leaderWorkerTemplate"});
-  const std::int64_t groups = whole_number(spec, {"replicas"}, 1);
-  const std::int64_t size = whole_number(both, {"size"}, 1);
-  const bool leads = deeper(both, {"leaderTemplate"}) != nullptr;
+  const Value* both = find(spec, "leaderWorkerTemplate");
+  const std::int64_t groups = whole_number(spec, "replicas", 1);
+  const std::int64_t size = whole_number(both, "size", 1);
+  const bool leads = find(both, "leaderTemplate") != nullptr;
   if (leads) {
     out.push_back({"leader",
                    {"spec", "leaderWorkerTemplate", "leaderTemplate"},
@@ -127,9 +125,9 @@ const char* roles_of(std::string_view kind) {
 }
 
 int pods_of_one_template(const RawObject& object) {
-  const Value* spec = deeper(object.value, {"spec"});
-  if (object.kind != "Job") return few(whole_number(spec, {"replicas"}, 1));
-  return pods_of_job(spec, whole_number(object.value, {"status", "succeeded"}, 0));
+  const Value* spec = find(object.value, "spec");
+  if (object.kind != "Job") return few(whole_number(spec, "replicas", 1));
+  return pods_of_job(spec, whole_number(object.value, "status.succeeded", 0));
 }
 
 bool is_set(const Value* at) { return at != nullptr && at->as_bool(); }
@@ -157,7 +155,7 @@ void name_made(Tree& made, const char* version, const char* kind, const RawObjec
   Tree& meta = made["metadata"];
   meta["name"] = Tree::of_text(name);
   meta["namespace"] = Tree::of_text(owner.ns);
-  const std::string created = text_below(owner.value, {"metadata", "creationTimestamp"});
+  const std::string created(text_at(owner.value, "metadata.creationTimestamp"));
   if (!created.empty()) meta["creationTimestamp"] = Tree::of_text(created);
   meta["ownerReferences"] = Tree();
   meta["ownerReferences"].items().push_back(owner_reference(owner));
@@ -187,7 +185,7 @@ void ask_topology(const Tree& made_of, Tree& set) {
 
 // Its own label says the class, else its pods do.
 void rank(const RawObject& object, const Tree& first, Tree& spec) {
-  const std::string own = text_below(object.value, {"metadata", "labels", kLabelOfClass});
+  const std::string own = std::string(at(object.value, "metadata.labels")[kLabelOfClass].string());
   const Tree* of_pods = first.find("spec");
   const Tree* name = of_pods == nullptr ? nullptr : of_pods->find("priorityClassName");
   if (own.empty() && (name == nullptr || name->string().empty())) return;
@@ -233,23 +231,23 @@ void make_job(const RawObject& object, const Tree& now, Draft& draft) {
 
 std::vector<MadeSet> made_sets(const RawObject& object) {
   std::vector<MadeSet> out;
-  const Value* spec = deeper(object.value, {"spec"});
+  const Value* spec = find(object.value, "spec");
   if (object.kind == "JobSet") {
     of_job_set(spec, out);
   } else if (object.kind == "RayJob") {
-    of_ray(deeper(spec, {"rayClusterSpec"}), {"spec", "rayClusterSpec"}, out);
+    of_ray(find(spec, "rayClusterSpec"), {"spec", "rayClusterSpec"}, out);
   } else if (object.kind == "RayService") {
-    of_ray(deeper(spec, {"rayClusterConfig"}), {"spec", "rayClusterConfig"}, out);
+    of_ray(find(spec, "rayClusterConfig"), {"spec", "rayClusterConfig"}, out);
   } else if (object.kind == "RayCluster") {
     of_ray(spec, {"spec"}, out);
   } else if (object.kind == "LeaderWorkerSet") {
     of_leader_workers(spec, out);
   } else if (const char* roles = roles_of(object.kind)) {
     of_roles(spec, roles, out);
-  } else if (object.kind == "Job" && deeper(spec, {"tasks"}) != nullptr) {
+  } else if (object.kind == "Job" && find(spec, "tasks") != nullptr) {
     of_tasks(spec, out);
   } else if (object.kind == "CronJob") {
-    const Value* job = deeper(spec, {"jobTemplate", "spec"});
+    const Value* job = find(spec, "jobTemplate.spec");
     out.push_back({"main", {"spec", "jobTemplate", "spec", "template"}, pods_of_job(job)});
   } else {
     out.push_back({"main", {"spec", "template"}, pods_of_one_template(object)});
@@ -287,22 +285,24 @@ std::vector<TemplatePlace> places_of(const RawObject& object) {
 }
 
 std::string held_by_field(const RawObject& object) {
-  if (is_set(deeper(object.value, {"spec", "suspend"}))) return "spec.suspend";
+  if (is_set(find(object.value, "spec.suspend"))) return "spec.suspend";
   const bool roles = roles_of(object.kind) != nullptr;
-  const bool rests = roles && is_set(deeper(object.value, {"spec", "runPolicy", "suspend"}));
+  const bool rests = roles && is_set(find(object.value, "spec.runPolicy.suspend"));
   return rests ? "spec.runPolicy.suspend" : "";
 }
 
 std::string queue_of(const ObjectSource& objects, const RawObject& object) {
   if (!waits_as_one(object.kind)) return "";
-  const std::string queue = text_below(object.value, {"metadata", "labels", kLabelOfQueue});
+  const std::string queue =
+      std::string(at(object.value, "metadata.labels")[kLabelOfQueue].string());
   return queue.empty() || objects.of_kind("ClusterQueue").empty() ? "" : queue;
 }
 
 int pods_at(const ObjectSource& objects, const RawObject& object, const TemplatePlace& place) {
   const bool rests = !held_by_field(object).empty() && queue_of(objects, object).empty();
-  const bool by_queue = object.kind == "Job" &&
-                        !text_below(object.value, {"metadata", "labels", kLabelOfQueue}).empty();
+  const bool by_queue =
+      object.kind == "Job" &&
+      !std::string(at(object.value, "metadata.labels")[kLabelOfQueue].string()).empty();
   if (rests && !by_queue) return 0;
   for (const MadeSet& set : made_sets(object)) {
     if (set.path == place.path) return set.count;
@@ -314,8 +314,7 @@ void make_next(const ObjectSource& objects, const RawObject& object, const Tree&
                Draft& draft) {
   const std::string queue = queue_of(objects, object);
   if (!queue.empty()) return make_workload(object, now, queue, draft);
-  const bool rests =
-      !held_by_field(object).empty() || is_set(deeper(object.value, {"spec", "paused"}));
+  const bool rests = !held_by_field(object).empty() || is_set(find(object.value, "spec.paused"));
   if (rests) return;
   if (object.kind == "CronJob") return make_job(object, now, draft);
   Tree from = now;

@@ -7,6 +7,7 @@
 #include <limits>
 
 #include "explain/words.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -50,15 +51,14 @@ bool is_best_effort(const objects::RawPodSpec& pod) {
 // It wants to be near, or far from, pods of namespaces that it names.
 bool reaches_other_namespaces(const Value* spec) {
   const auto names = [](const Value* term) {
-    return !items_below(term, {"namespaces"}).empty() ||
-           deeper(term, {"namespaceSelector"}) != nullptr;
+    return !at(term, "namespaces").items().empty() || find(term, "namespaceSelector") != nullptr;
   };
   for (const char* kind : {"podAffinity", "podAntiAffinity"}) {
-    const Value* at = deeper(spec, {"affinity", kind});
-    for (const Value& term : items_below(at, {"requiredDuringSchedulingIgnoredDuringExecution"})) {
+    const Value& terms = at(spec, "affinity")[kind];
+    for (const Value& term : at(terms, "requiredDuringSchedulingIgnoredDuringExecution").items()) {
       if (names(&term)) return true;
     }
-    for (const Value& each : items_below(at, {"preferredDuringSchedulingIgnoredDuringExecution"})) {
+    for (const Value& each : at(terms, "preferredDuringSchedulingIgnoredDuringExecution").items()) {
       if (names(each.find("podAffinityTerm"))) return true;
     }
   }
@@ -71,7 +71,7 @@ bool in_scope(std::string_view scope, std::string_view op, std::span<const Value
   if (scope == "BestEffort") return is_best_effort(pod.pod);
   if (scope == "NotBestEffort") return !is_best_effort(pod.pod);
   if (scope == "Terminating" || scope == "NotTerminating") {
-    const bool ends = deeper(pod.spec, {"activeDeadlineSeconds"}) != nullptr;
+    const bool ends = find(pod.spec, "activeDeadlineSeconds") != nullptr;
     return ends == (scope == "Terminating");
   }
   if (scope == "CrossNamespacePodAffinity") return reaches_other_namespaces(pod.spec);
@@ -84,13 +84,13 @@ bool in_scope(std::string_view scope, std::string_view op, std::span<const Value
 }
 
 bool counts_it(const Value& quota, const PodTemplate& pod) {
-  for (const Value& scope : items_below(&quota, {"spec", "scopes"})) {
+  for (const Value& scope : at(quota, "spec.scopes").items()) {
     if (!in_scope(scope.string(), "Exists", {}, pod)) return false;
   }
-  const auto selectors = items_below(&quota, {"spec", "scopeSelector", "matchExpressions"});
+  const auto selectors = at(quota, "spec.scopeSelector.matchExpressions").items();
   return std::all_of(selectors.begin(), selectors.end(), [&](const Value& each) {
-    return in_scope(text_below(&each, {"scopeName"}), text_below(&each, {"operator"}),
-                    items_below(&each, {"values"}), pod);
+    return in_scope(std::string(text_at(each, "scopeName")), std::string(text_at(each, "operator")),
+                    at(each, "values").items(), pod);
   });
 }
 
@@ -263,8 +263,8 @@ std::optional<Held> by_quotas(const ObjectSource& objects, const PodTemplate& mi
   const bool shown = !pods.empty() || !objects.of_kind("Pod").empty();
   std::erase_if(pods, [&](const RawObject& raw) { return raw.value == mine.object->value; });
   for (const RawObject& quota : quotas) {
-    const Amounts hard = amounts_below(quota.value, {"spec", "hard"});
-    const Amounts told = amounts_below(quota.value, {"status", "used"});
+    const Amounts hard = amounts_of(at(quota.value, "spec.hard"));
+    const Amounts told = amounts_of(at(quota.value, "status.used"));
     for (const auto& [line, most] : hard) {
       const auto each = taken_of(line, mine);
       if (!each) continue;

@@ -9,6 +9,7 @@
 #include "explain/words.h"
 #include "objects/pod_body.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -26,24 +27,14 @@ std::string first_line(std::string_view text, std::size_t most = 300) {
   return out;
 }
 
-const text::Value* condition_of(const text::Value* node, std::string_view type) {
-  const text::Value* list =
-      node == nullptr ? nullptr : objects::find_in(*node, {"status", "conditions"});
-  if (list == nullptr) return nullptr;
-  for (const text::Value& each : list->items()) {
-    if (no_gpu_text(&each, {"type"}) == type) return &each;
-  }
-  return nullptr;
-}
-
 class GpuChecker {
  public:
   explicit GpuChecker(const NoGpuEvidence& evidence)
       : e_(evidence), containers_(gpu_containers(*evidence.pod)) {
-    answer_.ns = no_gpu_text(e_.pod, {"metadata", "namespace"});
+    answer_.ns = text_at(e_.pod, "metadata.namespace");
     if (answer_.ns.empty()) answer_.ns = "default";
-    answer_.name = no_gpu_text(e_.pod, {"metadata", "name"});
-    answer_.node = no_gpu_text(e_.pod, {"spec", "nodeName"});
+    answer_.name = text_at(e_.pod, "metadata.name");
+    answer_.node = text_at(e_.pod, "spec.nodeName");
   }
 
   NoGpuAnswer run() {
@@ -87,8 +78,9 @@ class GpuChecker {
                                    each.asks.front().first));
       }
     }
-    if (const text::Value* list = objects::find_in(*e_.pod, {"spec", "resourceClaims"})) {
-      for (const text::Value& each : list->items()) claims.push_back(no_gpu_text(&each, {"name"}));
+    if (const text::Value* list = find(*e_.pod, "spec.resourceClaims")) {
+      for (const text::Value& each : list->items())
+        claims.push_back(std::string(text_at(each, "name")));
     }
     asks_ = !with.empty();
     if (with.empty() && !claims.empty()) {
@@ -118,9 +110,9 @@ class GpuChecker {
   }
 
   void check_placed() {
-    const std::string phase = no_gpu_text(e_.pod, {"status", "phase"});
-    const std::string reason = no_gpu_text(e_.pod, {"status", "reason"});
-    const std::string message = no_gpu_text(e_.pod, {"status", "message"});
+    const std::string phase(text_at(e_.pod, "status.phase"));
+    const std::string reason(text_at(e_.pod, "status.reason"));
+    const std::string message(text_at(e_.pod, "status.message"));
     if (!bound()) {
       return say("placed", CheckState::kFailed, CheckOwner::kTime, "it has no node yet",
                  "berth why pod " + pod_word());
@@ -147,18 +139,18 @@ class GpuChecker {
                  "its node " + answer_.node + " does not exist",
                  "delete the pod so that it is placed anew");
     }
-    const text::Value* ready = condition_of(e_.node, "GpuReady");
-    if (ready != nullptr && no_gpu_text(ready, {"status"}) != "True") {
+    const text::Value* ready = find_type(at(e_.node, "status.conditions"), "GpuReady");
+    if (ready != nullptr && text_at(ready, "status") != "True") {
       return say(
           "node", CheckState::kFailed, CheckOwner::kPlatform,
-          fmt::format("{} says GpuReady {}: {}: {}", answer_.node, no_gpu_text(ready, {"status"}),
-                      no_gpu_text(ready, {"reason"}), first_line(no_gpu_text(ready, {"message"}))),
+          fmt::format("{} says GpuReady {}: {}: {}", answer_.node,
+                      std::string(text_at(ready, "status")), std::string(text_at(ready, "reason")),
+                      first_line(std::string(text_at(ready, "message")))),
           "docs/health.md has each reason; on the node: berth agent status");
     }
     for (const GpuContainer& each : containers_) {
       for (const auto& [resource, amount] : each.asks) {
-        const text::Value* offered =
-            objects::find_in(*e_.node, {"status", "allocatable", resource});
+        const text::Value* offered = at(*e_.node, "status.allocatable").find(resource);
         const std::string text =
             offered == nullptr
                 ? "none"
@@ -181,9 +173,8 @@ class GpuChecker {
   // Devices by who holds them, as the kubelet told the agent.
   std::vector<int> held() const {
     std::vector<int> out;
-    const std::string uid = no_gpu_text(e_.pod, {"metadata", "uid"});
-    const text::Value* gpus =
-        e_.gpu_node == nullptr ? nullptr : objects::find_in(*e_.gpu_node, {"status", "gpus"});
+    const std::string uid(text_at(e_.pod, "metadata.uid"));
+    const text::Value* gpus = e_.gpu_node == nullptr ? nullptr : find(*e_.gpu_node, "status.gpus");
     if (gpus == nullptr || uid.empty()) return out;
     for (const text::Value& gpu : gpus->items()) {
       const text::Value* holders = gpu.find("holders");
@@ -206,7 +197,7 @@ class GpuChecker {
     }
     const std::vector<int> have = held();
     const std::string hint =
-        no_gpu_text(e_.pod, {"metadata", "annotations", objects::kGpusAnnotation});
+        std::string(at(e_.pod, "metadata.annotations")[objects::kGpusAnnotation].string());
     if (have.empty()) {
       return say("allocation", CheckState::kFailed, CheckOwner::kPlatform,
                  "the kubelet gave it no GPU of " + answer_.node +
@@ -241,13 +232,13 @@ class GpuChecker {
                  "writes the spec: berth agent status");
     }
     if (const text::Value* step = agent_step("cdi")) {
-      const bool fine = no_gpu_text(step, {"state"}) == "ok";
-      const std::string text = "the agent says: " + no_gpu_text(step, {"text"});
+      const bool fine = text_at(step, "state") == "ok";
+      const std::string text = "the agent says: " + std::string(text_at(step, "text"));
       if (fine) return good("cdi", text);
       return say("cdi", CheckState::kFailed, CheckOwner::kPlatform, text, "see docs/cdi.md");
     }
-    const text::Value* ready = condition_of(e_.node, "GpuReady");
-    if (ready != nullptr && no_gpu_text(ready, {"status"}) == "True") {
+    const text::Value* ready = find_type(at(e_.node, "status.conditions"), "GpuReady");
+    if (ready != nullptr && text_at(ready, "status") == "True") {
       return good("cdi", "the node is GpuReady, which includes its CDI spec");
     }
     dark("cdi", "no evidence from here", "on the node: berth agent status, nvidia-ctk cdi list");
@@ -257,17 +248,17 @@ class GpuChecker {
     const text::Value* steps = e_.agent == nullptr ? nullptr : e_.agent->find("steps");
     if (steps == nullptr) return nullptr;
     for (const text::Value& step : steps->items()) {
-      if (no_gpu_text(&step, {"step"}) == name) return &step;
+      if (text_at(step, "step") == name) return &step;
     }
     return nullptr;
   }
 
   static std::string waiting_message(const GpuContainer& container) {
-    return no_gpu_text(container.status, {"state", "waiting", "message"});
+    return std::string(text_at(container.status, "state.waiting.message"));
   }
 
   void check_runtime_class() {
-    const std::string wanted = no_gpu_text(e_.pod, {"spec", "runtimeClassName"});
+    const std::string wanted(text_at(e_.pod, "spec.runtimeClassName"));
     if (wanted.empty()) {
       return good("runtime-class", "none is asked for: devices come by CDI");
     }
@@ -275,9 +266,9 @@ class GpuChecker {
       return dark("runtime-class", "it asks for " + wanted, "kubectl get runtimeclass " + wanted);
     }
     for (const text::Value* each : e_.runtime_classes) {
-      if (no_gpu_text(each, {"metadata", "name"}) != wanted) continue;
+      if (text_at(each, "metadata.name") != wanted) continue;
       return good("runtime-class",
-                  fmt::format("{} (handler {})", wanted, no_gpu_text(each, {"handler"})));
+                  fmt::format("{} (handler {})", wanted, std::string(text_at(each, "handler"))));
     }
     say("runtime-class", CheckState::kFailed, CheckOwner::kPod,
         "there is no RuntimeClass " + wanted,
@@ -341,9 +332,10 @@ class GpuChecker {
   }
 
   void check_cuda() {
-    std::string driver = no_gpu_text(e_.gpu_node, {"status", "cudaVersion"});
+    std::string driver(text_at(e_.gpu_node, "status.cudaVersion"));
     if (driver.empty()) {
-      driver = no_gpu_text(e_.node, {"metadata", "labels", "nvidia.com/cuda.runtime-version.full"});
+      driver =
+          std::string(text_at(e_.node, "metadata.labels[nvidia.com/cuda.runtime-version.full]"));
     }
     const auto offered = parse_cuda(driver);
     for (const GpuContainer& each : containers_) {
@@ -376,17 +368,16 @@ class GpuChecker {
 
   void check_security() {
     for (const GpuContainer& each : containers_) {
-      const text::Value* privileged =
-          objects::find_in(*each.spec, {"securityContext", "privileged"});
+      const text::Value* privileged = find(*each.spec, "securityContext.privileged");
       if (privileged != nullptr && privileged->as_bool()) {
         return say("security", CheckState::kWarning, CheckOwner::kPod,
                    each.name + " is privileged: it sees every device of the node, held or not",
                    "take privileged away: an allocated GPU needs no right");
       }
     }
-    if (const text::Value* volumes = objects::find_in(*e_.pod, {"spec", "volumes"})) {
+    if (const text::Value* volumes = find(*e_.pod, "spec.volumes")) {
       for (const text::Value& each : volumes->items()) {
-        const std::string path = no_gpu_text(&each, {"hostPath", "path"});
+        const std::string path(text_at(each, "hostPath.path"));
         if (path != "/dev" && !path.starts_with("/dev/nvidia")) continue;
         return say("security", CheckState::kWarning, CheckOwner::kPod,
                    "it mounts " + path +
@@ -400,18 +391,17 @@ class GpuChecker {
 
   void check_health() {
     const std::vector<int> have = held();
-    const text::Value* gpus =
-        e_.gpu_node == nullptr ? nullptr : objects::find_in(*e_.gpu_node, {"status", "gpus"});
+    const text::Value* gpus = e_.gpu_node == nullptr ? nullptr : find(*e_.gpu_node, "status.gpus");
     if (gpus != nullptr) {
       for (const text::Value& gpu : gpus->items()) {
         const text::Value* index = gpu.find("index");
         const auto number = index == nullptr ? std::nullopt : index->as_int64();
         if (!number || std::find(have.begin(), have.end(), *number) == have.end()) continue;
-        const std::string state = no_gpu_text(&gpu, {"health", "state"});
+        const std::string state(text_at(gpu, "health.state"));
         if (state.empty() || state == "Healthy") continue;
         return say("health", CheckState::kFailed, CheckOwner::kPlatform,
                    fmt::format("GPU {} of {} is {}: {}", *number, answer_.node, state,
-                               first_line(no_gpu_text(&gpu, {"health", "reason"}))),
+                               first_line(std::string(text_at(gpu, "health.reason")))),
                    "delete the pod so that it gets another GPU; docs/health.md says what heals "
                    "this one");
       }
@@ -423,10 +413,10 @@ class GpuChecker {
                    "delete the pod so that it gets another GPU");
       }
     }
-    const text::Value* healthy = condition_of(e_.node, "GpuHealthy");
-    if (have.empty() && healthy != nullptr && no_gpu_text(healthy, {"status"}) == "False") {
+    const text::Value* healthy = find_type(at(e_.node, "status.conditions"), "GpuHealthy");
+    if (have.empty() && healthy != nullptr && text_at(healthy, "status") == "False") {
       return say("health", CheckState::kWarning, CheckOwner::kPlatform,
-                 answer_.node + ": " + first_line(no_gpu_text(healthy, {"message"})),
+                 answer_.node + ": " + first_line(std::string(text_at(healthy, "message"))),
                  "docs/health.md says what each code needs");
     }
     if (gpus == nullptr) return dark("health", "no GpuNode tells");
@@ -441,7 +431,7 @@ class GpuChecker {
       const text::Value* resources = each.find("resources");
       if (resources == nullptr) continue;
       for (const text::Value& one : resources->items()) {
-        if (no_gpu_text(&one, {"health"}) == "Unhealthy") return no_gpu_text(&one, {"resourceID"});
+        if (text_at(one, "health") == "Unhealthy") return std::string(text_at(one, "resourceID"));
       }
     }
     return {};
@@ -450,25 +440,24 @@ class GpuChecker {
   void check_containers() {
     if (!bound()) return dark("container", "no container was started");
     for (const GpuContainer& each : containers_) {
-      for (const char* when : {"state", "lastState"}) {
-        for (const char* how : {"waiting", "terminated"}) {
-          const std::string reason = no_gpu_text(each.status, {when, how, "reason"});
-          const std::string message = no_gpu_text(each.status, {when, how, "message"});
-          const std::string means = known_message(message);
-          if (means.empty()) continue;
-          return say("container", CheckState::kFailed, CheckOwner::kPlatform,
-                     fmt::format("{}: {}: {} ({})", each.name, reason, first_line(message), means),
-                     "see the check that this names; then delete the pod so that it starts anew");
-        }
+      for (const text::Path& state : std::initializer_list<text::Path>{
+               "state.waiting", "state.terminated", "lastState.waiting", "lastState.terminated"}) {
+        const text::Value& words = at(each.status, state);
+        const std::string reason(text_at(words, "reason")), message(text_at(words, "message"));
+        const std::string means = known_message(message);
+        if (means.empty()) continue;
+        return say("container", CheckState::kFailed, CheckOwner::kPlatform,
+                   fmt::format("{}: {}: {} ({})", each.name, reason, first_line(message), means),
+                   "see the check that this names; then delete the pod so that it starts anew");
       }
-      const std::string waits = no_gpu_text(each.status, {"state", "waiting", "reason"});
+      const std::string waits(text_at(each.status, "state.waiting.reason"));
       if (waits.empty() || waits == "ContainerCreating" || waits == "PodInitializing") continue;
       return say(
           "container", CheckState::kFailed, CheckOwner::kPod,
           fmt::format("{} waits: {}: {}", each.name, waits, first_line(waiting_message(each))),
           "kubectl describe pod " + answer_.name + " -n " + answer_.ns);
     }
-    const text::Value* statuses = objects::find_in(*e_.pod, {"status", "containerStatuses"});
+    const text::Value* statuses = find(*e_.pod, "status.containerStatuses");
     if (statuses == nullptr || statuses->size() == 0) {
       return dark("container", "the kubelet has not told of any container yet");
     }

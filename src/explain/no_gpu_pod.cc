@@ -4,6 +4,7 @@
 #include <charconv>
 
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -19,10 +20,10 @@ bool is_gpu_name(std::string_view name) {
 }
 
 const text::Value* status_of(const text::Value& pod, std::string_view list, std::string_view name) {
-  const text::Value* statuses = objects::find_in(pod, {"status", list});
+  const text::Value* statuses = at(pod, "status").find(list);
   if (statuses == nullptr) return nullptr;
   for (const text::Value& each : statuses->items()) {
-    if (no_gpu_text(&each, {"name"}) == name) return &each;
+    if (text_at(each, "name") == name) return &each;
   }
   return nullptr;
 }
@@ -48,19 +49,14 @@ std::optional<CudaVersion> cuda_after(std::string_view text, std::string_view wo
 
 }  // namespace
 
-std::string no_gpu_text(const text::Value* v, std::initializer_list<std::string_view> path) {
-  const text::Value* found = v == nullptr ? nullptr : objects::find_in(*v, path);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
-
 std::optional<std::string> GpuContainer::env(std::string_view key) const {
   std::optional<std::string> out;
   const text::Value* list = spec->find("env");
   if (list == nullptr) return out;
   for (const text::Value& each : list->items()) {
-    if (no_gpu_text(&each, {"name"}) != key) continue;
+    if (text_at(each, "name") != key) continue;
     if (each.find("valueFrom") != nullptr) return std::nullopt;
-    out = no_gpu_text(&each, {"value"});  // the last one counts
+    out = text_at(each, "value");  // the last one counts
   }
   return out;
 }
@@ -69,15 +65,15 @@ std::vector<GpuContainer> gpu_containers(const text::Value& pod) {
   std::vector<GpuContainer> out;
   for (const auto& [list, statuses] : {std::pair("initContainers", "initContainerStatuses"),
                                        std::pair("containers", "containerStatuses")}) {
-    const text::Value* containers = objects::find_in(pod, {"spec", list});
+    const text::Value* containers = at(pod, "spec").find(list);
     if (containers == nullptr) continue;
     for (const text::Value& each : containers->items()) {
       GpuContainer one;
       one.spec = &each;
-      one.name = no_gpu_text(&each, {"name"});
-      one.image = no_gpu_text(&each, {"image"});
+      one.name = text_at(each, "name");
+      one.image = text_at(each, "image");
       one.status = status_of(pod, statuses, one.name);
-      const text::Value* limits = objects::find_in(each, {"resources", "limits"});
+      const text::Value* limits = find(each, "resources.limits");
       if (limits != nullptr) {
         for (const text::Member& member : limits->members()) {
           const std::string amount = shown_amount(member.value);

@@ -21,7 +21,6 @@ struct GpuContainer {
   std::optional<std::string> env(std::string_view key) const;
 };
 
-std::string no_gpu_text(const text::Value* v, std::initializer_list<std::string_view> path);
 std::vector<GpuContainer> gpu_containers(const text::Value& pod);  // init ones first
 
 // "12.4" of "nvidia/cuda:12.4.1-base", "pytorch:2.3-cuda12.1", of NVIDIA_REQUIRE_CUDA

@@ -17,36 +17,34 @@ constexpr std::size_t kCheckHang = 24;  // "  failed  runtime-class "
 
 std::string no_gpu_json(const NoGpuAnswer& answer) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("version", kNoGpuVersion);
-  out.key("subject");
-  out.begin_object();
-  out.field("kind", "Pod");
-  out.field("namespace", answer.ns);
-  out.field("name", answer.name);
-  out.end_object();
-  out.key("node");
-  if (answer.node.empty()) {
-    out.null();
-  } else {
-    out.value(answer.node);
-  }
-  out.field("line", answer.line);
-  out.key("checks");
-  out.begin_array();
-  for (const GpuCheck& check : answer.checks) {
-    out.begin_object();
-    out.field("check", check.id);
-    out.field("state", name(check.state));
-    out.field("owner", name(check.owner));
-    out.field("saw", check.saw);
-    out.field("fix", check.fix);
-    out.field("docs", "docs/why-no-gpu.md#" + check.id);
-    out.end_object();
-  }
-  out.end_array();
-  out.field("exitCode", answer.exit_code);
-  out.end_object();
+  out.object([&] {
+    out.field("version", kNoGpuVersion);
+    out.object("subject", [&] {
+      out.field("kind", "Pod");
+      out.field("namespace", answer.ns);
+      out.field("name", answer.name);
+    });
+    out.key("node");
+    if (answer.node.empty()) {
+      out.null();
+    } else {
+      out.value(answer.node);
+    }
+    out.field("line", answer.line);
+    out.array("checks", [&] {
+      for (const GpuCheck& check : answer.checks) {
+        out.object([&] {
+          out.field("check", check.id);
+          out.field("state", name(check.state));
+          out.field("owner", name(check.owner));
+          out.field("saw", check.saw);
+          out.field("fix", check.fix);
+          out.field("docs", "docs/why-no-gpu.md#" + check.id);
+        });
+      }
+    });
+    out.field("exitCode", answer.exit_code);
+  });
   return std::move(out).take() + '\n';
 }
 

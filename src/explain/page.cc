@@ -69,34 +69,33 @@ class PageWriter {
 
   PageMembers run() {
     PageMembers members;
-    out_.begin_object();
-    out_.field("cluster", facts_.cluster);
-    out_.field("trouble", facts_.trouble);
-    out_.key("gpus");
-    out_.begin_object();
-    counts(fleet_.total);
-    out_.end_object();
-    models();
-    queues();
-    pending();
-    workloads();
-    nodes();
-    health();
-    health_events();
-    interruptions();
-    members.facts = end_part();
-    out_.begin_object();
-    control();
-    usage();
-    trend();
-    telemetry();
-    members.counts = end_part();
+    members.facts = part([&] {
+      out_.field("cluster", facts_.cluster);
+      out_.field("trouble", facts_.trouble);
+      out_.object("gpus", [&] { counts(fleet_.total); });
+      models();
+      queues();
+      pending();
+      workloads();
+      nodes();
+      health();
+      health_events();
+      interruptions();
+    });
+    members.counts = part([&] {
+      control();
+      usage();
+      trend();
+      telemetry();
+    });
     return members;
   }
 
  private:
-  std::string end_part() {
-    out_.end_object();
+  // The members of an object, without its braces.
+  template <class Inside>
+  std::string part(const Inside& inside) {
+    out_.object(inside);
     const std::string text = std::exchange(out_, JsonWriter()).take();
     return text.substr(1, text.size() - 2);
   }
@@ -117,56 +116,53 @@ class PageWriter {
   }
 
   void models() {
-    out_.key("models");
-    out_.begin_array();
-    for (const FleetGroup& model : fleet_.models) {
-      if (model.tally.discovered() == 0) continue;
-      out_.begin_object();
-      out_.field("model", short_model(model.name));
-      counts(model.tally);
-      const auto room = std::find_if(fleet_.rooms.begin(), fleet_.rooms.end(),
-                                     [&](const FleetRoom& r) { return r.model == model.name; });
-      const bool known = room != fleet_.rooms.end();
-      out_.field("largestBlock", known ? room->largest_node : 0);
-      out_.key("gangs");
-      out_.begin_array();
-      for (std::size_t i = 0; known && i < room->gangs.size(); ++i) {
-        if (room->gangs[i].pods == 0) continue;
-        out_.begin_object();
-        out_.field("gpus", room->gangs[i].gpus_per_pod);
-        out_.field("pods", room->gangs[i].pods);
-        out_.end_object();
+    out_.array("models", [&] {
+      for (const FleetGroup& model : fleet_.models) {
+        if (model.tally.discovered() == 0) continue;
+        out_.object([&] {
+          out_.field("model", short_model(model.name));
+          counts(model.tally);
+          const auto room = std::find_if(fleet_.rooms.begin(), fleet_.rooms.end(),
+                                         [&](const FleetRoom& r) { return r.model == model.name; });
+          const bool known = room != fleet_.rooms.end();
+          out_.field("largestBlock", known ? room->largest_node : 0);
+          out_.array("gangs", [&] {
+            for (std::size_t i = 0; known && i < room->gangs.size(); ++i) {
+              if (room->gangs[i].pods == 0) continue;
+              out_.object([&] {
+                out_.field("gpus", room->gangs[i].gpus_per_pod);
+                out_.field("pods", room->gangs[i].pods);
+              });
+            }
+          });
+        });
       }
-      out_.end_array();
-      out_.end_object();
-    }
-    out_.end_array();
+    });
   }
 
   void queues() {
-    out_.key("queues");
-    out_.begin_array();
-    for (const QueueRow& queue : queues_.queues) {
-      out_.begin_object();
-      out_.field("name", queue.name);
-      out_.field("cohort", queue.cohort);
-      out_.key("quota");
-      if (queue.nominal == INT64_MAX) {
-        out_.null();
-      } else {
-        out_.value(queue.nominal);
+    out_.array("queues", [&] {
+      for (const QueueRow& queue : queues_.queues) {
+        out_.object([&] {
+          out_.field("name", queue.name);
+          out_.field("cohort", queue.cohort);
+          out_.key("quota");
+          if (queue.nominal == INT64_MAX) {
+            out_.null();
+          } else {
+            out_.value(queue.nominal);
+          }
+          out_.field("used", queue.used);
+          out_.field("borrowed", queue.borrowed);
+          out_.field("waiting", queue.waiting.size());
+          time_or_null("oldest", queue.oldest_ns);
+          const QueueLine* next = queue.waiting.empty() ? nullptr : &queue.waiting.front();
+          out_.field("next", next == nullptr ? std::string() : line_name(*next));
+          out_.field("nextReason", next == nullptr ? std::string_view() : name(next->reason));
+          waits(queue.name);
+        });
       }
-      out_.field("used", queue.used);
-      out_.field("borrowed", queue.borrowed);
-      out_.field("waiting", queue.waiting.size());
-      time_or_null("oldest", queue.oldest_ns);
-      const QueueLine* next = queue.waiting.empty() ? nullptr : &queue.waiting.front();
-      out_.field("next", next == nullptr ? std::string() : line_name(*next));
-      out_.field("nextReason", next == nullptr ? std::string_view() : name(next->reason));
-      waits(queue.name);
-      out_.end_object();
-    }
-    out_.end_array();
+    });
   }
 
   void waits(const std::string& queue) {
@@ -174,11 +170,11 @@ class PageWriter {
                                     [&](const PageWaits& one) { return one.queue == queue; });
     out_.key("waits");
     if (known == facts_.waits.end()) return out_.null();
-    out_.begin_object();
-    out_.field("count", known->count);
-    out_.field("p50Seconds", known->p50_seconds);
-    out_.field("p95Seconds", known->p95_seconds);
-    out_.end_object();
+    out_.object([&] {
+      out_.field("count", known->count);
+      out_.field("p50Seconds", known->p50_seconds);
+      out_.field("p95Seconds", known->p95_seconds);
+    });
   }
 
   static std::string line_name(const QueueLine& line) {
@@ -187,18 +183,18 @@ class PageWriter {
   }
 
   void pending() {
-    out_.key("pending");
-    out_.begin_array();
-    for (const FleetReason& reason : fleet_.reasons) {
-      const Standing standing = facts_of(reason.reason).standing;
-      out_.begin_object();
-      out_.field("reason", name(reason.reason));
-      out_.field("workloads", reason.workloads);
-      out_.field("gpus", reason.gpus_milli / model::kMilliPerGpu);
-      out_.field("config", standing == Standing::kMisconfigured || standing == Standing::kNever);
-      out_.end_object();
-    }
-    out_.end_array();
+    out_.array("pending", [&] {
+      for (const FleetReason& reason : fleet_.reasons) {
+        const Standing standing = facts_of(reason.reason).standing;
+        out_.object([&] {
+          out_.field("reason", name(reason.reason));
+          out_.field("workloads", reason.workloads);
+          out_.field("gpus", reason.gpus_milli / model::kMilliPerGpu);
+          out_.field("config",
+                     standing == Standing::kMisconfigured || standing == Standing::kNever);
+        });
+      }
+    });
   }
 
   PageName waiting_name(const FleetWaiting& waiting) const {
@@ -239,7 +235,6 @@ class PageWriter {
   }
 
   void row_head(const PageName& of, const std::string& queue, std::string_view state) {
-    out_.begin_object();
     out_.field("kind", of.kind);
     out_.field("namespace", of.ns);
     out_.field("name", of.name);
@@ -249,39 +244,40 @@ class PageWriter {
 
   void workloads() {
     std::size_t shown = 0, all = 0;
-    out_.key("workloads");
-    out_.begin_array();
-    for (const FleetWaiting& waiting : fleet_.waiting) {
-      ++all;
-      if (shown == kMaxPageWorkloads) continue;
-      ++shown;
-      row_head(waiting_name(waiting), waiting.queue, "waiting");
-      out_.field("pods", waiting.pods);
-      out_.field("running", 0);
-      out_.field("gpus", waiting.gpus_milli / model::kMilliPerGpu);
-      time_or_null("since", waiting.since_ns);
-      out_.field("reason", name(waiting.reason));
-      out_.field("message", waiting.message);
-      out_.field("never", waiting.never);
-      out_.field("position", waiting.position);
-      out_.end_object();
-    }
-    for (const auto& [key, row] : running()) {
-      ++all;
-      if (shown == kMaxPageWorkloads) continue;
-      ++shown;
-      row_head(row.name, row.queue, "running");
-      out_.field("pods", row.pods);
-      out_.field("running", row.pods);
-      out_.field("gpus", static_cast<double>(row.milli) / model::kMilliPerGpu);
-      time_or_null("since", row.since_ns);
-      out_.field("reason", "");
-      out_.field("message", "");
-      out_.field("never", false);
-      out_.field("position", 0);
-      out_.end_object();
-    }
-    out_.end_array();
+    out_.array("workloads", [&] {
+      for (const FleetWaiting& waiting : fleet_.waiting) {
+        ++all;
+        if (shown == kMaxPageWorkloads) continue;
+        ++shown;
+        out_.object([&] {
+          row_head(waiting_name(waiting), waiting.queue, "waiting");
+          out_.field("pods", waiting.pods);
+          out_.field("running", 0);
+          out_.field("gpus", waiting.gpus_milli / model::kMilliPerGpu);
+          time_or_null("since", waiting.since_ns);
+          out_.field("reason", name(waiting.reason));
+          out_.field("message", waiting.message);
+          out_.field("never", waiting.never);
+          out_.field("position", waiting.position);
+        });
+      }
+      for (const auto& [key, row] : running()) {
+        ++all;
+        if (shown == kMaxPageWorkloads) continue;
+        ++shown;
+        out_.object([&] {
+          row_head(row.name, row.queue, "running");
+          out_.field("pods", row.pods);
+          out_.field("running", row.pods);
+          out_.field("gpus", static_cast<double>(row.milli) / model::kMilliPerGpu);
+          time_or_null("since", row.since_ns);
+          out_.field("reason", "");
+          out_.field("message", "");
+          out_.field("never", false);
+          out_.field("position", 0);
+        });
+      }
+    });
     out_.field("workloadsMore", all - shown);
   }
 
@@ -303,131 +299,123 @@ class PageWriter {
 
   template <class Of>
   void numbers(std::string_view key, const FleetNode& node, Of of) {
-    out_.key(key);
-    out_.begin_array();
-    for (const FleetGpu& gpu : node.gpus) out_.value(of(gpu));
-    out_.end_array();
+    out_.array(key, [&] {
+      for (const FleetGpu& gpu : node.gpus) out_.value(of(gpu));
+    });
   }
 
   void nodes() {
     std::map<std::string, std::int64_t> numbers_of;  // of pods, in the order of nodes
     std::vector<const FleetHolder*> pods;
-    out_.key("nodes");
-    out_.begin_array();
-    for (const FleetNode& node : fleet_.nodes) {
-      if (node.gpus.empty()) continue;
-      for (const FleetHolder& holder : node.holders) {
-        numbers_of.emplace(holder.pod, static_cast<std::int64_t>(pods.size()));
-        pods.push_back(&holder);
+    out_.array("nodes", [&] {
+      for (const FleetNode& node : fleet_.nodes) {
+        if (node.gpus.empty()) continue;
+        for (const FleetHolder& holder : node.holders) {
+          numbers_of.emplace(holder.pod, static_cast<std::int64_t>(pods.size()));
+          pods.push_back(&holder);
+        }
+        std::string states;
+        for (const FleetGpu& gpu : node.gpus) states += letter(gpu.state);
+        out_.object([&] {
+          out_.field("name", node.name);
+          out_.field("rack", node.rack);
+          out_.field("model", short_model(node.model));
+          out_.field("ready", node.ready);
+          out_.field("cordoned", node.cordoned);
+          out_.field("states", states);
+          numbers("busy", node, [&](const FleetGpu& gpu) {
+            return facts_.busy && !gpu.pods.empty() ? facts_.busy(node.name, gpu.index) : -1;
+          });
+          numbers("holder", node, [&](const FleetGpu& gpu) {
+            return gpu.pods.empty() ? std::int64_t{-1} : numbers_of.at(gpu.pods.front());
+          });
+          numbers("clique", node, [](const FleetGpu& gpu) { return gpu.nvlink_clique; });
+        });
       }
-      std::string states;
-      for (const FleetGpu& gpu : node.gpus) states += letter(gpu.state);
-      out_.begin_object();
-      out_.field("name", node.name);
-      out_.field("rack", node.rack);
-      out_.field("model", short_model(node.model));
-      out_.field("ready", node.ready);
-      out_.field("cordoned", node.cordoned);
-      out_.field("states", states);
-      numbers("busy", node, [&](const FleetGpu& gpu) {
-        return facts_.busy && !gpu.pods.empty() ? facts_.busy(node.name, gpu.index) : -1;
-      });
-      numbers("holder", node, [&](const FleetGpu& gpu) {
-        return gpu.pods.empty() ? std::int64_t{-1} : numbers_of.at(gpu.pods.front());
-      });
-      numbers("clique", node, [](const FleetGpu& gpu) { return gpu.nvlink_clique; });
-      out_.end_object();
-    }
-    out_.end_array();
-    out_.key("pods");
-    out_.begin_array();
-    for (const FleetHolder* holder : pods) pod_row(*holder);
-    out_.end_array();
+    });
+    out_.array("pods", [&] {
+      for (const FleetHolder* holder : pods) pod_row(*holder);
+    });
   }
 
   void pod_row(const FleetHolder& holder) {
     const auto pod = bound_.find(holder.pod);
     const bool known = pod != bound_.end();
-    out_.begin_object();
-    out_.field("name", holder.pod);
-    out_.field("workload", known ? workload_of(*pod->second).full() : holder.pod);
-    out_.field("queue", known ? pod->second->queue : std::string());
-    out_.field("gpus", static_cast<double>(holder.milli) / model::kMilliPerGpu);
-    time_or_null("since", known ? pod->second->started_ns : 0);
-    out_.end_object();
+    out_.object([&] {
+      out_.field("name", holder.pod);
+      out_.field("workload", known ? workload_of(*pod->second).full() : holder.pod);
+      out_.field("queue", known ? pod->second->queue : std::string());
+      out_.field("gpus", static_cast<double>(holder.milli) / model::kMilliPerGpu);
+      time_or_null("since", known ? pod->second->started_ns : 0);
+    });
   }
 
   void health() {
-    out_.key("health");
-    out_.begin_array();
-    for (const FleetNode& node : fleet_.nodes) {
-      for (const FleetGpu& gpu : node.gpus) {
-        if (gpu.state != GpuState::kUnhealthy) continue;
-        out_.begin_object();
-        out_.field("node", node.name);
-        out_.field("gpu", gpu.index);
-        out_.field("state", name(gpu.state));
-        out_.field("reason", gpu.why);
-        out_.end_object();
+    out_.array("health", [&] {
+      for (const FleetNode& node : fleet_.nodes) {
+        for (const FleetGpu& gpu : node.gpus) {
+          if (gpu.state != GpuState::kUnhealthy) continue;
+          out_.object([&] {
+            out_.field("node", node.name);
+            out_.field("gpu", gpu.index);
+            out_.field("state", name(gpu.state));
+            out_.field("reason", gpu.why);
+          });
+        }
       }
-    }
-    out_.end_array();
+    });
   }
 
   void health_events() {
-    out_.key("healthEvents");
-    out_.begin_array();
-    for (const PageHealthEvent& event : facts_.health_events) {
-      out_.begin_object();
-      time_or_null("at", event.at_ns);
-      out_.field("node", event.node);
-      out_.field("gpu", event.gpu);
-      out_.field("inService", event.in_service);
-      out_.field("reason", event.reason);
-      out_.end_object();
-    }
-    out_.end_array();
+    out_.array("healthEvents", [&] {
+      for (const PageHealthEvent& event : facts_.health_events) {
+        out_.object([&] {
+          time_or_null("at", event.at_ns);
+          out_.field("node", event.node);
+          out_.field("gpu", event.gpu);
+          out_.field("inService", event.in_service);
+          out_.field("reason", event.reason);
+        });
+      }
+    });
   }
 
   void trend() {
-    out_.key("trend");
-    out_.begin_array();
-    for (const PageTrendStep& step : facts_.trend) {
-      out_.begin_object();
-      time_or_null("at", step.at_ns);
-      out_.field("used", step.used);
-      out_.field("free", step.free);
-      out_.field("out", step.out);
-      out_.field("busy", step.busy);
-      out_.end_object();
-    }
-    out_.end_array();
+    out_.array("trend", [&] {
+      for (const PageTrendStep& step : facts_.trend) {
+        out_.object([&] {
+          time_or_null("at", step.at_ns);
+          out_.field("used", step.used);
+          out_.field("free", step.free);
+          out_.field("out", step.out);
+          out_.field("busy", step.busy);
+        });
+      }
+    });
   }
 
   void telemetry() {
-    out_.key("telemetry");
-    out_.begin_object();
-    out_.field("nodes", facts_.measured_nodes);
-    out_.field("silent", facts_.silent_nodes);
-    time_or_null("oldest", facts_.measured_ns);
-    out_.end_object();
+    out_.object("telemetry", [&] {
+      out_.field("nodes", facts_.measured_nodes);
+      out_.field("silent", facts_.silent_nodes);
+      time_or_null("oldest", facts_.measured_ns);
+    });
   }
 
   void control() {
-    out_.key("control");
-    out_.begin_object();
-    out_.field("leading", facts_.leading);
-    out_.field("cycles", facts_.cycles);
-    out_.field("bound", facts_.bound);
-    out_.field("evicted", facts_.evicted);
-    out_.field("failedWrites", facts_.failed_writes);
-    out_.key("lastDecisionMs");
-    if (facts_.last_decision_ns == 0) {
-      out_.null();
-    } else {
-      out_.value(static_cast<double>(facts_.last_decision_ns) / 1e6);
-    }
-    out_.end_object();
+    out_.object("control", [&] {
+      out_.field("leading", facts_.leading);
+      out_.field("cycles", facts_.cycles);
+      out_.field("bound", facts_.bound);
+      out_.field("evicted", facts_.evicted);
+      out_.field("failedWrites", facts_.failed_writes);
+      out_.key("lastDecisionMs");
+      if (facts_.last_decision_ns == 0) {
+        out_.null();
+      } else {
+        out_.value(static_cast<double>(facts_.last_decision_ns) / 1e6);
+      }
+    });
   }
 
   void hours(const PageHours& hours) {
@@ -438,44 +426,41 @@ class PageWriter {
   }
 
   void usage() {
-    out_.key("usage");
-    out_.begin_object();
-    time_or_null("since", facts_.usage_since_ns);
-    out_.key("teams");
-    out_.begin_array();
-    for (const PageHours& team : facts_.teams) {
-      out_.begin_object();
-      out_.field("team", team.team);
-      hours(team);
-      out_.end_object();
-    }
-    out_.end_array();
-    out_.key("total");
-    out_.begin_object();
-    hours(facts_.all_teams);
-    out_.field("freeHours", facts_.free_hours);
-    out_.field("unhealthyHours", facts_.out_hours);
-    out_.end_object();
-    out_.end_object();
+    out_.object("usage", [&] {
+      time_or_null("since", facts_.usage_since_ns);
+      out_.array("teams", [&] {
+        for (const PageHours& team : facts_.teams) {
+          out_.object([&] {
+            out_.field("team", team.team);
+            hours(team);
+          });
+        }
+      });
+      out_.object("total", [&] {
+        hours(facts_.all_teams);
+        out_.field("freeHours", facts_.free_hours);
+        out_.field("unhealthyHours", facts_.out_hours);
+      });
+    });
   }
 
   void interruptions() {
-    out_.key("interruptions");
-    out_.begin_array();
-    for (const model::WorkloadSpec& workload : inputs_.queues.workloads) {
-      if (workload.evicted.empty() || workload.evicted_ns == 0) continue;
-      const PageName of = workload.owner.empty() ? PageName{"Workload", workload.ns, workload.name}
-                                                 : page_owner(workload.ns, workload.owner);
-      out_.begin_object();
-      out_.field("workload", of.full());
-      time_or_null("at", workload.evicted_ns);
-      out_.field("reason", workload.evicted);
-      out_.field("message", workload.preempted_by.empty()
-                                ? workload.preempted
-                                : workload.preempted + " by " + workload.preempted_by);
-      out_.end_object();
-    }
-    out_.end_array();
+    out_.array("interruptions", [&] {
+      for (const model::WorkloadSpec& workload : inputs_.queues.workloads) {
+        if (workload.evicted.empty() || workload.evicted_ns == 0) continue;
+        const PageName of = workload.owner.empty()
+                                ? PageName{"Workload", workload.ns, workload.name}
+                                : page_owner(workload.ns, workload.owner);
+        out_.object([&] {
+          out_.field("workload", of.full());
+          time_or_null("at", workload.evicted_ns);
+          out_.field("reason", workload.evicted);
+          out_.field("message", workload.preempted_by.empty()
+                                    ? workload.preempted
+                                    : workload.preempted + " by " + workload.preempted_by);
+        });
+      }
+    });
   }
 
   const objects::Inputs& inputs_;

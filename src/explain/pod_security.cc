@@ -6,6 +6,7 @@
 #include <set>
 
 #include "text/nearest.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -56,8 +57,8 @@ const std::set<std::string_view>& safe_sysctls() {
 template <class F>
 void each_container(const Value& spec, F&& f) {
   for (const char* list : kContainers) {
-    for (const Value& container : items_below(&spec, {list})) {
-      f(container, text_below(&container, {"name"}));
+    for (const Value& container : spec[list].items()) {
+      f(container, std::string(text_at(container, "name")));
     }
   }
 }
@@ -67,13 +68,13 @@ void add_profiles(const Value* context, const std::string& whose, std::vector<st
   static const std::set<std::string> kLabels = {"", "container_t", "container_init_t",
                                                 "container_kvm_t", "container_engine_t"};
   for (const char* profile : {"seccompProfile", "appArmorProfile"}) {
-    if (text_below(context, {profile, "type"}) == "Unconfined") {
+    if (context != nullptr && text_at((*context)[profile], "type") == "Unconfined") {
       out.push_back(fmt::format("{}{} Unconfined", whose, profile));
     }
   }
-  const bool label = kLabels.contains(text_below(context, {"seLinuxOptions", "type"})) &&
-                     text_below(context, {"seLinuxOptions", "user"}).empty() &&
-                     text_below(context, {"seLinuxOptions", "role"}).empty();
+  const bool label = kLabels.contains(std::string(text_at(context, "seLinuxOptions.type"))) &&
+                     text_at(context, "seLinuxOptions.user").empty() &&
+                     text_at(context, "seLinuxOptions.role").empty();
   if (!label) out.push_back(whose + "seLinuxOptions");
 }
 
@@ -81,34 +82,34 @@ void add_baseline(const Value& spec, std::vector<std::string>& out) {
   for (const char* field : {"hostNetwork", "hostPID", "hostIPC"}) {
     if (is_true(spec.find(field))) out.push_back(fmt::format("{}=true", field));
   }
-  for (const Value& volume : items_below(&spec, {"volumes"})) {
+  for (const Value& volume : at(spec, "volumes").items()) {
     if (volume.find("hostPath") != nullptr) {
-      out.push_back(fmt::format("volume {} is a hostPath", text_below(&volume, {"name"})));
+      out.push_back(fmt::format("volume {} is a hostPath", std::string(text_at(volume, "name"))));
     }
   }
   const Value* pod = spec.find("securityContext");
   add_profiles(pod, "", out);
-  for (const Value& sysctl : items_below(pod, {"sysctls"})) {
-    const std::string name = text_below(&sysctl, {"name"});
+  for (const Value& sysctl : at(pod, "sysctls").items()) {
+    const std::string name(text_at(sysctl, "name"));
     if (!safe_sysctls().contains(name)) out.push_back("sysctl " + name);
   }
   each_container(spec, [&](const Value& container, const std::string& name) {
     const Value* context = container.find("securityContext");
-    if (is_true(deeper(context, {"privileged"}))) {
+    if (is_true(find(context, "privileged"))) {
       out.push_back(fmt::format("container {} is privileged", name));
     }
-    for (const Value& added : items_below(context, {"capabilities", "add"})) {
+    for (const Value& added : at(context, "capabilities.add").items()) {
       if (harmless_capabilities().contains(added.string())) continue;
       out.push_back(fmt::format("container {} adds {}", name, added.string()));
     }
-    for (const Value& port : items_below(&container, {"ports"})) {
+    for (const Value& port : at(container, "ports").items()) {
       const Value* host = port.find("hostPort");
       if (host != nullptr && host->as_int64().value_or(0) != 0) {
         out.push_back(fmt::format("container {} uses a hostPort", name));
       }
     }
     add_profiles(context, fmt::format("container {} has ", name), out);
-    const std::string proc = text_below(context, {"procMount"});
+    const std::string proc(text_at(context, "procMount"));
     if (!proc.empty() && proc != "Default") {
       out.push_back(fmt::format("container {} has procMount {}", name, proc));
     }
@@ -116,26 +117,27 @@ void add_baseline(const Value& spec, std::vector<std::string>& out) {
 }
 
 bool drops_all(const Value* context) {
-  const auto dropped = items_below(context, {"capabilities", "drop"});
+  const auto dropped = at(context, "capabilities.drop").items();
   return std::any_of(dropped.begin(), dropped.end(),
                      [](const Value& each) { return each.string() == "ALL"; });
 }
 
 void add_restricted(const Value& spec, std::vector<std::string>& out) {
-  for (const Value& volume : items_below(&spec, {"volumes"})) {
+  for (const Value& volume : at(spec, "volumes").items()) {
     for (const text::Member& member : volume.members()) {
       const bool plain =
           member.key == "name" || member.key == "hostPath" || plain_volumes().contains(member.key);
       if (!plain) {
-        out.push_back(fmt::format("volume {} is a {}", text_below(&volume, {"name"}), member.key));
+        out.push_back(
+            fmt::format("volume {} is a {}", std::string(text_at(volume, "name")), member.key));
       }
     }
   }
   const Value* pod = spec.find("securityContext");
-  const bool pod_non_root = is_true(deeper(pod, {"runAsNonRoot"}));
-  const bool pod_profile = !text_below(pod, {"seccompProfile", "type"}).empty();
+  const bool pod_non_root = is_true(find(pod, "runAsNonRoot"));
+  const bool pod_profile = !text_at(pod, "seccompProfile.type").empty();
   const auto as_root = [](const Value* context) {
-    const Value* user = deeper(context, {"runAsUser"});
+    const Value* user = find(context, "runAsUser");
     return user != nullptr && user->as_int64().value_or(1) == 0;
   };
   if (as_root(pod)) out.emplace_back("runAsUser=0");
@@ -144,19 +146,19 @@ void add_restricted(const Value& spec, std::vector<std::string>& out) {
     const auto say = [&](const char* what) {
       out.push_back(fmt::format("container {} must set {}", name, what));
     };
-    if (!is_false(deeper(context, {"allowPrivilegeEscalation"}))) {
+    if (!is_false(find(context, "allowPrivilegeEscalation"))) {
       say("allowPrivilegeEscalation=false");
     }
     if (!drops_all(context)) say("capabilities.drop=[\"ALL\"]");
-    for (const Value& added : items_below(context, {"capabilities", "add"})) {
+    for (const Value& added : at(context, "capabilities.add").items()) {
       const std::string_view capability = added.string();
       if (capability != "NET_BIND_SERVICE" && harmless_capabilities().contains(capability)) {
         out.push_back(fmt::format("container {} adds {}", name, capability));
       }
     }
-    const Value* non_root = deeper(context, {"runAsNonRoot"});
+    const Value* non_root = find(context, "runAsNonRoot");
     if (is_false(non_root) || (non_root == nullptr && !pod_non_root)) say("runAsNonRoot=true");
-    if (text_below(context, {"seccompProfile", "type"}).empty() && !pod_profile) {
+    if (text_at(context, "seccompProfile.type").empty() && !pod_profile) {
       say("seccompProfile.type RuntimeDefault");
     }
     if (as_root(context)) out.push_back(fmt::format("container {} has runAsUser=0", name));
@@ -165,8 +167,8 @@ void add_restricted(const Value& spec, std::vector<std::string>& out) {
 
 std::optional<Held> by_account(const ObjectSource& objects, const PodTemplate& mine,
                                const std::string& ns) {
-  std::string account = text_below(mine.spec, {"serviceAccountName"});
-  if (account.empty()) account = text_below(mine.spec, {"serviceAccount"});
+  std::string account(text_at(mine.spec, "serviceAccountName"));
+  if (account.empty()) account = text_at(mine.spec, "serviceAccount");
   if (account.empty()) return std::nullopt;
   std::vector<std::string> names;
   for (const RawObject& raw : objects.of_kind("ServiceAccount")) {
@@ -182,8 +184,8 @@ std::optional<Held> by_account(const ObjectSource& objects, const PodTemplate& m
               .name = text::nearest(account, names)};
 }
 
-std::optional<Held> by_standard(const Value& at, const PodTemplate& mine, const std::string& ns) {
-  const std::string standard = text_below(&at, {"metadata", "labels", kEnforce});
+std::optional<Held> by_standard(const Value& in, const PodTemplate& mine, const std::string& ns) {
+  const std::string standard = std::string(at(in, "metadata.labels")[kEnforce].string());
   const std::vector<std::string> wrong = against_standard(*mine.spec, standard);
   if (wrong.empty()) return std::nullopt;
   constexpr std::size_t kMost = 4;
@@ -262,8 +264,8 @@ std::optional<Held> by_admission(const ObjectSource& objects, const PodTemplate&
   const std::string& ns = mine.object->ns;
   const auto at = objects.find("Namespace", "", ns);
   if (at) {
-    const bool ends = !text_below(at->value, {"metadata", "deletionTimestamp"}).empty() ||
-                      text_below(at->value, {"status", "phase"}) == "Terminating";
+    const bool ends = !text_at(at->value, "metadata.deletionTimestamp").empty() ||
+                      text_at(at->value, "status.phase") == "Terminating";
     if (ends) {
       return Held{.by = Held::By::kNamespace,
                   .message = fmt::format(

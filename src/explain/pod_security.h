@@ -11,9 +11,11 @@
 
 #include "explain/pod_template.h"
 #include "explain/server_rules.h"
-#include "explain/tree.h"
+#include "text/tree.h"
 
 namespace berth::explain {
+
+using text::Tree;
 
 // The namespace is being deleted, or the service account does not exist, or the standard that the
 // namespace enforces forbids the pod.

@@ -1,5 +1,6 @@
 #include "explain/pod_template.h"
 
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -30,24 +31,6 @@ Amounts ratios_below(const Value& item) {
 
 }  // namespace
 
-const Value* deeper(const Value* at, std::initializer_list<std::string_view> keys) {
-  for (const std::string_view key : keys) {
-    if (at == nullptr) return nullptr;
-    at = at->find(key);
-  }
-  return at;
-}
-
-std::string text_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? std::string() : std::string(found->string());
-}
-
-std::span<const Value> items_below(const Value* at, std::initializer_list<std::string_view> keys) {
-  const Value* found = deeper(at, keys);
-  return found == nullptr ? std::span<const Value>() : found->items();
-}
-
 std::string show_amount(std::string_view resource, std::int64_t amount) {
   if (resource.ends_with("cpu")) return text::Quantity::from_milli(amount).to_string();
   const bool bytes = resource.ends_with("memory") || resource.ends_with("storage") ||
@@ -57,11 +40,9 @@ std::string show_amount(std::string_view resource, std::int64_t amount) {
       .to_string();
 }
 
-Amounts amounts_below(const Value* at, std::initializer_list<std::string_view> keys) {
+Amounts amounts_of(const Value& object) {
   Amounts out;
-  const Value* found = deeper(at, keys);
-  if (found == nullptr) return out;
-  for (const text::Member& member : found->members()) {
+  for (const text::Member& member : object.members()) {
     if (const auto amount = amount_in(member.key, member.value)) {
       out.emplace(std::string(member.key), *amount);
     }
@@ -101,27 +82,27 @@ const PodTemplate* PodReadings::get(const RawObject& pod) {
 }
 
 bool has_ended(const Value& pod) {
-  const std::string phase = text_below(&pod, {"status", "phase"});
+  const std::string phase(text_at(pod, "status.phase"));
   return phase == "Succeeded" || phase == "Failed";
 }
 
 bool was_admitted(const RawObject& object) {
-  return !object.uid.empty() || deeper(object.value, {"status", "phase"}) != nullptr;
+  return !object.uid.empty() || find(object.value, "status.phase") != nullptr;
 }
 
 std::vector<Range> ranges_of(const ObjectSource& objects, const std::string& ns) {
   std::vector<Range> out;
   for (const RawObject& raw : objects.of_kind("LimitRange")) {
     if (raw.ns != ns) continue;
-    for (const Value& item : items_below(raw.value, {"spec", "limits"})) {
-      const std::string type = text_below(&item, {"type"});
+    for (const Value& item : at(raw.value, "spec.limits").items()) {
+      const std::string type(text_at(item, "type"));
       if (type != "Container" && type != "Pod") continue;
       Range range{.name = raw.name,
                   .of_pod = type == "Pod",
-                  .most = amounts_below(&item, {"max"}),
-                  .least = amounts_below(&item, {"min"}),
-                  .limit = amounts_below(&item, {"default"}),
-                  .request = amounts_below(&item, {"defaultRequest"}),
+                  .most = amounts_of(at(item, "max")),
+                  .least = amounts_of(at(item, "min")),
+                  .limit = amounts_of(at(item, "default")),
+                  .request = amounts_of(at(item, "defaultRequest")),
                   .ratio = ratios_below(item)};
       if (range.of_pod) {
         range.limit.clear();

@@ -16,13 +16,8 @@
 
 namespace berth::explain {
 
-// What stands below those keys; null or empty where nothing does. at may be null.
-const text::Value* deeper(const text::Value* at, std::initializer_list<std::string_view> keys);
-std::string text_below(const text::Value* at, std::initializer_list<std::string_view> keys);
-std::span<const text::Value> items_below(const text::Value* at,
-                                         std::initializer_list<std::string_view> keys);
 // cpu in thousandths, everything else in pieces or bytes, as the model counts.
-model::Amounts amounts_below(const text::Value* at, std::initializer_list<std::string_view> keys);
+model::Amounts amounts_of(const text::Value& object);
 // As Kubernetes writes amounts; resource: "cpu", "requests.memory".
 std::string show_amount(std::string_view resource, std::int64_t amount);
 

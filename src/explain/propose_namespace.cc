@@ -6,6 +6,7 @@
 
 #include "explain/fixes.h"
 #include "explain/pod_template.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -25,14 +26,15 @@ struct NamespaceRule {
 
 std::vector<NamespaceRule> rules_of(const Value* selector) {
   std::vector<NamespaceRule> out;
-  const Value* labels = deeper(selector, {"matchLabels"});
+  const Value* labels = find(selector, "matchLabels");
   for (const text::Member& member :
        labels == nullptr ? std::span<const text::Member>() : labels->members()) {
     out.push_back({std::string(member.key), "In", {std::string(member.value.string())}});
   }
-  for (const Value& each : items_below(selector, {"matchExpressions"})) {
-    NamespaceRule rule{text_below(&each, {"key"}), text_below(&each, {"operator"}), {}};
-    for (const Value& value : items_below(&each, {"values"})) {
+  for (const Value& each : at(selector, "matchExpressions").items()) {
+    NamespaceRule rule{
+        std::string(text_at(each, "key")), std::string(text_at(each, "operator")), {}};
+    for (const Value& value : at(each, "values").items()) {
       rule.values.emplace_back(value.string());
     }
     out.push_back(std::move(rule));
@@ -127,12 +129,11 @@ void namespace_labels(const Situation& s, const model::QueueSpec& queue, Proposa
   const auto raw = s.objects()->find("ClusterQueue", "", queue.name);
   const auto ns = s.objects()->find("Namespace", "", s.unit.ns);
   if (!raw) return;
-  const std::vector<NamespaceRule> rules =
-      rules_of(deeper(raw->value, {"spec", "namespaceSelector"}));
+  const std::vector<NamespaceRule> rules = rules_of(find(raw->value, "spec.namespaceSelector"));
   if (rules.empty() || rules.size() > 8) return;
   list_it(s, queue.name, out);
   if (!ns) return;
-  const auto edits = edits_for(rules, deeper(ns->value, {"metadata", "labels"}));
+  const auto edits = edits_for(rules, find(ns->value, "metadata.labels"));
   if (edits && !edits->empty()) label_it(s, *edits, out);
 }
 

@@ -11,6 +11,7 @@
 #include "explain/pod_template.h"
 #include "explain/words.h"
 #include "model/amounts.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -266,7 +267,8 @@ class Caps {
       const auto it = queues_.find(name);
       if (it == queues_.end()) break;
       out.push_back(name);
-      name = text_below(it->second.value, {"spec", of_kai(it->second) ? "parentQueue" : "parent"});
+      name = std::string(
+          at(it->second.value, "spec")[of_kai(it->second) ? "parentQueue" : "parent"].string());
     }
     return out;
   }
@@ -274,12 +276,12 @@ class Caps {
   // Absent: without end.
   static std::optional<std::int64_t> cap(const RawObject& queue, const std::string& resource) {
     if (!of_kai(queue)) {
-      const model::Amounts all = amounts_below(queue.value, {"spec", "capability"});
+      const model::Amounts all = amounts_of(at(queue.value, "spec.capability"));
       const auto it = all.find(resource);
       return it == all.end() ? std::nullopt : std::optional(it->second);
     }
     const text::Value* limit =
-        deeper(queue.value, {"spec", "resources", kai_name(resource), "limit"});
+        text::find(at(queue.value, "spec.resources")[kai_name(resource)], "limit");
     if (limit == nullptr || !limit->is_number() || limit->as_double() < 0) return std::nullopt;
     const double most = std::min(limit->as_double(), 1e12) * static_cast<double>(unit_of(resource));
     return static_cast<std::int64_t>(most);

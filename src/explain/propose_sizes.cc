@@ -10,6 +10,7 @@
 #include "explain/pod_template.h"
 #include "explain/words.h"
 #include "schedule/rule_memo.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::explain {
@@ -20,7 +21,7 @@ using model::Constraint;
 using model::GpuDemandSpec;
 using model::PodSpec;
 
-Tree* amounts_of(Tree& holder, const char* list) {
+Tree* listed_amounts(Tree& holder, const char* list) {
   Tree* resources = holder.find("resources");
   return resources == nullptr ? nullptr : resources->find(list);
 }
@@ -46,16 +47,16 @@ std::string left_of(Tree& spec, const std::string& resource, const std::string& 
     if (const auto amount = text::parse_quantity(fixed->string()); amount.ok()) left -= *amount;
   }
   for (const char* list : {"limits", "requests"}) {
-    at_most(amounts_of(spec, list), resource, left, left.to_string());
+    at_most(listed_amounts(spec, list), resource, left, left.to_string());
   }
   std::vector<Tree> none;
   for (Tree& container :
        spec.find("initContainers") == nullptr ? none : spec["initContainers"].items()) {
     const Tree* restart = container.find("restartPolicy");
     if (restart == nullptr || restart->string() != "Always") continue;
-    Tree* asked = amounts_of(container, "requests");
+    Tree* asked = listed_amounts(container, "requests");
     if (asked == nullptr || asked->find(resource) == nullptr) {
-      asked = amounts_of(container, "limits");
+      asked = listed_amounts(container, "limits");
     }
     const Tree* now = asked == nullptr ? nullptr : asked->find(resource);
     const auto amount = text::parse_quantity(now == nullptr ? "0" : now->string());
@@ -66,7 +67,7 @@ std::string left_of(Tree& spec, const std::string& resource, const std::string& 
     const Tree* restart = container.find("restartPolicy");
     if (restart != nullptr && restart->string() == "Always") continue;
     for (const char* list : {"limits", "requests"}) {
-      at_most(amounts_of(container, list), resource, left, left.to_string());
+      at_most(listed_amounts(container, list), resource, left, left.to_string());
     }
   }
   return left.is_negative() || left.is_zero() ? value : left.to_string();
@@ -83,7 +84,7 @@ void set_resource(Tree& spec, const std::string& resource, const std::string& po
   for (Tree& container : containers->items()) {
     bool asks = false;
     for (const char* list : {"limits", "requests"}) {
-      Tree* amounts = amounts_of(container, list);
+      Tree* amounts = listed_amounts(container, list);
       if (amounts == nullptr || amounts->find(resource) == nullptr) continue;
       asks = true;
       if (given) {
@@ -233,7 +234,7 @@ std::string less_overhead(const Situation& s, const Tree& spec, const std::strin
   if (name == nullptr || spec.find("overhead") != nullptr || s.objects() == nullptr) return value;
   for (const RawObject& raw : s.objects()->of_kind("RuntimeClass")) {
     const auto fixed =
-        text::parse_quantity(text_below(raw.value, {"overhead", "podFixed", resource}));
+        text::parse_quantity(std::string(at(raw.value, "overhead.podFixed")[resource].string()));
     const auto whole = text::parse_quantity(value);
     if (raw.name != name->string() || !fixed.ok() || !whole.ok()) continue;
     text::Quantity left = *whole;

@@ -162,61 +162,56 @@ void queue_time(text::JsonWriter& out, std::string_view key, std::int64_t ns) {
 }
 
 void write_lines(text::JsonWriter& out, std::string_view key, const std::vector<QueueLine>& lines) {
-  out.key(key);
-  out.begin_array();
-  for (const QueueLine& line : lines) {
-    out.begin_object();
-    out.field("position", line.position);
-    out.field("workload", line.workload);
-    out.field("owner", line.owner);
-    out.field("priority", line.priority);
-    out.field("pods", line.pods);
-    out.field("gpusMilli", line.gpus_milli);
-    out.field("aheadMilli", line.ahead_milli);
-    queue_time(out, "since", line.since_ns);
-    out.field("reason", model::name(line.reason));
-    out.field("message", line.message);
-    out.end_object();
-  }
-  out.end_array();
+  out.array(key, [&] {
+    for (const QueueLine& line : lines) {
+      out.object([&] {
+        out.field("position", line.position);
+        out.field("workload", line.workload);
+        out.field("owner", line.owner);
+        out.field("priority", line.priority);
+        out.field("pods", line.pods);
+        out.field("gpusMilli", line.gpus_milli);
+        out.field("aheadMilli", line.ahead_milli);
+        queue_time(out, "since", line.since_ns);
+        out.field("reason", model::name(line.reason));
+        out.field("message", line.message);
+      });
+    }
+  });
 }
 
 void write_row(text::JsonWriter& out, const QueueRow& row) {
-  out.begin_object();
-  out.field("name", row.name);
-  out.field("cohort", row.cohort);
-  out.field("inactive", row.inactive);
-  out.key("gpus");
-  if (row.has_gpus) {
-    out.begin_object();
-    queue_amount(out, "nominal", row.nominal);
-    out.field("used", row.used);
-    out.field("borrowed", row.borrowed);
-    out.end_object();
-  } else {
-    out.null();
-  }
-  out.field("admitted", row.admitted);
-  queue_time(out, "oldest", row.oldest_ns);
-  out.key("localQueues");
-  out.begin_array();
-  for (const std::string& local : row.local_queues) out.value(local);
-  out.end_array();
-  out.key("cells");
-  out.begin_array();
-  for (const model::QueueUse::Cell& cell : row.cells) {
-    out.begin_object();
-    out.field("flavor", cell.flavor);
-    out.field("resource", cell.resource);
-    queue_amount(out, "nominal", cell.nominal);
-    queue_amount(out, "used", cell.used);
-    queue_amount(out, "available", cell.available);
-    queue_amount(out, "potential", cell.potential);
-    out.end_object();
-  }
-  out.end_array();
-  write_lines(out, "waiting", row.waiting);
-  out.end_object();
+  out.object([&] {
+    out.field("name", row.name);
+    out.field("cohort", row.cohort);
+    out.field("inactive", row.inactive);
+    out.key("gpus");
+    if (row.has_gpus) {
+      out.object([&] {
+        queue_amount(out, "nominal", row.nominal);
+        out.field("used", row.used);
+        out.field("borrowed", row.borrowed);
+      });
+    } else {
+      out.null();
+    }
+    out.field("admitted", row.admitted);
+    queue_time(out, "oldest", row.oldest_ns);
+    out.list("localQueues", row.local_queues);
+    out.array("cells", [&] {
+      for (const model::QueueUse::Cell& cell : row.cells) {
+        out.object([&] {
+          out.field("flavor", cell.flavor);
+          out.field("resource", cell.resource);
+          queue_amount(out, "nominal", cell.nominal);
+          queue_amount(out, "used", cell.used);
+          queue_amount(out, "available", cell.available);
+          queue_amount(out, "potential", cell.potential);
+        });
+      }
+    });
+    write_lines(out, "waiting", row.waiting);
+  });
 }
 
 }  // namespace
@@ -228,15 +223,14 @@ QueueView make_queue_view(const objects::Inputs& inputs, const PlanResult& plan,
 
 std::string queue_view_json(const QueueView& view, int indent) {
   text::JsonWriter out({.indent = indent});
-  out.begin_object();
-  out.field("version", "berth.dev/queues/v1");
-  queue_time(out, "time", view.now_ns);
-  out.key("queues");
-  out.begin_array();
-  for (const QueueRow& row : view.queues) write_row(out, row);
-  out.end_array();
-  write_lines(out, "nowhere", view.nowhere);
-  out.end_object();
+  out.object([&] {
+    out.field("version", "berth.dev/queues/v1");
+    queue_time(out, "time", view.now_ns);
+    out.array("queues", [&] {
+      for (const QueueRow& row : view.queues) write_row(out, row);
+    });
+    write_lines(out, "nowhere", view.nowhere);
+  });
   return std::move(out).take();
 }
 

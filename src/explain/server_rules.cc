@@ -11,6 +11,7 @@
 #include "explain/namespace_rules.h"
 #include "explain/pod_security.h"
 #include "text/nearest.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -31,9 +32,9 @@ std::optional<RawObject> of_cluster(const ObjectSource& objects, std::string_vie
 }
 
 bool owned_by(const Value& object, std::string_view kind, std::string_view name) {
-  const auto owners = items_below(&object, {"metadata", "ownerReferences"});
+  const auto owners = at(object, "metadata.ownerReferences").items();
   return std::any_of(owners.begin(), owners.end(), [&](const Value& each) {
-    return text_below(&each, {"kind"}) == kind && text_below(&each, {"name"}) == name;
+    return text_at(each, "kind") == kind && text_at(each, "name") == name;
   });
 }
 
@@ -41,9 +42,9 @@ bool owned_by(const Value& object, std::string_view kind, std::string_view name)
 bool made_by(const ObjectSource& objects, const Value& pod, const RawObject& owner) {
   if (owned_by(pod, owner.kind, owner.name)) return true;
   if (owner.kind != "Deployment") return false;
-  for (const Value& each : items_below(&pod, {"metadata", "ownerReferences"})) {
-    const std::string name = text_below(&each, {"name"});
-    if (text_below(&each, {"kind"}) != "ReplicaSet") continue;
+  for (const Value& each : at(pod, "metadata.ownerReferences").items()) {
+    const std::string name(text_at(each, "name"));
+    if (text_at(each, "kind") != "ReplicaSet") continue;
     if (const auto set = objects.find("ReplicaSet", owner.ns, name)) {
       if (owned_by(*set->value, owner.kind, owner.name)) return true;
     } else if (name.substr(0, name.rfind('-')) == owner.name) {
@@ -86,19 +87,19 @@ void fill_runtime_class(const ObjectSource& objects, Tree& spec) {
   if (name == nullptr || name->string().empty()) return;
   const auto raw = of_cluster(objects, "RuntimeClass", name->string());
   if (!raw) return;
-  const Value* selector = deeper(raw->value, {"scheduling", "nodeSelector"});
+  const Value* selector = find(raw->value, "scheduling.nodeSelector");
   for (const text::Member& label :
        selector == nullptr ? std::span<const text::Member>() : selector->members()) {
     // One that differs is refused (by_class_labels).
     if (spec["nodeSelector"].find(label.key) != nullptr) continue;
     spec["nodeSelector"][label.key] = Tree::of_text(label.value.string());
   }
-  for (const Value& toleration : items_below(raw->value, {"scheduling", "tolerations"})) {
+  for (const Value& toleration : at(raw->value, "scheduling.tolerations").items()) {
     std::vector<Tree>& all = spec["tolerations"].items();
     Tree tree(toleration);
     if (std::find(all.begin(), all.end(), tree) == all.end()) all.push_back(std::move(tree));
   }
-  const Value* overhead = deeper(raw->value, {"overhead", "podFixed"});
+  const Value* overhead = find(raw->value, "overhead.podFixed");
   if (overhead != nullptr && spec.find("overhead") == nullptr) spec["overhead"] = Tree(*overhead);
 }
 
@@ -114,7 +115,7 @@ void fill_ranges(const std::vector<Range>& ranges, Tree& spec) {
 
 // Its class puts pods on nodes with other labels than it asks for itself.
 std::optional<Held> by_class_labels(const RawObject& runtime, const PodTemplate& mine) {
-  const Value* selector = deeper(runtime.value, {"scheduling", "nodeSelector"});
+  const Value* selector = find(runtime.value, "scheduling.nodeSelector");
   for (const text::Member& label :
        selector == nullptr ? std::span<const text::Member>() : selector->members()) {
     const auto own = mine.pod.node_selector.find(label.key);
@@ -131,7 +132,7 @@ std::optional<Held> by_class_labels(const RawObject& runtime, const PodTemplate&
 }
 
 std::optional<Held> by_runtime_class(const ObjectSource& objects, const PodTemplate& mine) {
-  const std::string name = text_below(mine.spec, {"runtimeClassName"});
+  const std::string name(text_at(mine.spec, "runtimeClassName"));
   const std::vector<RawObject> classes = objects.of_kind("RuntimeClass");
   if (name.empty() || classes.empty()) return std::nullopt;
   if (const auto raw = of_cluster(objects, "RuntimeClass", name)) {
@@ -149,15 +150,15 @@ std::optional<Held> by_runtime_class(const ObjectSource& objects, const PodTempl
 bool binds_pods(const ObjectSource& objects, const std::string& scheduler) {
   const std::vector<RawObject> pods = objects.of_kind("Pod");
   return std::any_of(pods.begin(), pods.end(), [&](const RawObject& pod) {
-    return text_below(pod.value, {"spec", "schedulerName"}) == scheduler &&
-           !text_below(pod.value, {"spec", "nodeName"}).empty();
+    return text_at(pod.value, "spec.schedulerName") == scheduler &&
+           !text_at(pod.value, "spec.nodeName").empty();
   });
 }
 
 std::optional<Held> by_scheduler(const ObjectSource& objects, const PodTemplate& mine) {
   static const std::vector<std::string> kSchedulers = {"default-scheduler", "berth", "volcano",
                                                        "kai-scheduler"};
-  const std::string name = text_below(mine.spec, {"schedulerName"});
+  const std::string name(text_at(mine.spec, "schedulerName"));
   if (name.empty() ||
       std::find(kSchedulers.begin(), kSchedulers.end(), name) != kSchedulers.end()) {
     return std::nullopt;
@@ -175,7 +176,7 @@ std::optional<Held> by_scheduler(const ObjectSource& objects, const PodTemplate&
 // KAI leaves a pod alone whose queue does not exist. A name that is like none of them may well be
 // one that is not in the input.
 std::optional<Held> by_queue_name(const ObjectSource& objects, const Value* pod) {
-  const std::string name = text_below(pod, {"metadata", "labels", kKaiQueueLabel});
+  const std::string name = std::string(at(pod, "metadata.labels")[kKaiQueueLabel].string());
   std::vector<std::string> names;
   for (const RawObject& queue : objects.of_kind("Queue")) {
     if (queue.api_version.starts_with("scheduling.run.ai/")) names.push_back(queue.name);
@@ -190,13 +191,13 @@ std::optional<Held> by_queue_name(const ObjectSource& objects, const Value* pod)
 }
 
 bool is_bound(const ObjectSource& objects, const RawObject& claim) {
-  if (!text_below(claim.value, {"spec", "volumeName"}).empty() ||
-      text_below(claim.value, {"status", "phase"}) == "Bound") {
+  if (!text_at(claim.value, "spec.volumeName").empty() ||
+      text_at(claim.value, "status.phase") == "Bound") {
     return true;
   }
   for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
-    if (text_below(volume.value, {"spec", "claimRef", "name"}) == claim.name &&
-        text_below(volume.value, {"spec", "claimRef", "namespace"}) == claim.ns) {
+    if (text_at(volume.value, "spec.claimRef.name") == claim.name &&
+        text_at(volume.value, "spec.claimRef.namespace") == claim.ns) {
       return true;
     }
   }
@@ -204,28 +205,28 @@ bool is_bound(const ObjectSource& objects, const RawObject& claim) {
 }
 
 bool is_default_class(const RawObject& storage) {
-  const Value* notes = deeper(storage.value, {"metadata", "annotations"});
-  const auto says = [notes](std::string_view key) { return text_below(notes, {key}) == "true"; };
+  const Value& notes = at(storage.value, "metadata.annotations");
+  const auto says = [&notes](std::string_view key) { return notes[key].string() == "true"; };
   return says("storageclass.kubernetes.io/is-default-class") ||
          says("storageclass.beta.kubernetes.io/is-default-class");
 }
 
 // A volume that nobody has, as large as the claim and of its modes.
 bool may_bind(const Value& volume, const std::string& storage, const Value* claim) {
-  if (text_below(&volume, {"spec", "storageClassName"}) != storage ||
-      deeper(&volume, {"spec", "claimRef"}) != nullptr) {
+  if (text_at(volume, "spec.storageClassName") != storage ||
+      find(volume, "spec.claimRef") != nullptr) {
     return false;
   }
-  const model::Amounts has = amounts_below(&volume, {"spec", "capacity"});
-  const model::Amounts wants = amounts_below(claim, {"resources", "requests"});
+  const model::Amounts has = amounts_of(at(volume, "spec.capacity"));
+  const model::Amounts wants = amounts_of(at(claim, "resources.requests"));
   const auto size = has.find("storage"), least = wants.find("storage");
   if (size != has.end() && least != wants.end() && size->second < least->second) return false;
-  const auto modes = items_below(&volume, {"spec", "accessModes"});
+  const auto modes = at(volume, "spec.accessModes").items();
   const auto offers = [&](const Value& wanted) {
     return std::any_of(modes.begin(), modes.end(),
                        [&](const Value& mode) { return mode.string() == wanted.string(); });
   };
-  const auto asked = items_below(claim, {"accessModes"});
+  const auto asked = at(claim, "accessModes").items();
   return modes.empty() || std::all_of(asked.begin(), asked.end(), offers);
 }
 
@@ -238,8 +239,8 @@ bool has_free_volume(const ObjectSource& objects, const std::string& storage, co
 
 // The storage class of a claim with that spec; empty: none.
 std::string class_of(const ObjectSource& objects, const Value* claim) {
-  if (deeper(claim, {"storageClassName"}) != nullptr) {
-    return text_below(claim, {"storageClassName"});
+  if (find(claim, "storageClassName") != nullptr) {
+    return std::string(text_at(claim, "storageClassName"));
   }
   const std::vector<RawObject> classes = objects.of_kind("StorageClass");
   const auto chosen = std::find_if(classes.begin(), classes.end(), is_default_class);
@@ -247,7 +248,7 @@ std::string class_of(const ObjectSource& objects, const Value* claim) {
 }
 
 bool is_made_for_claims(const RawObject& storage) {
-  return text_below(storage.value, {"provisioner"}) != "kubernetes.io/no-provisioner";
+  return text_at(storage.value, "provisioner") != "kubernetes.io/no-provisioner";
 }
 
 // Why nobody makes a volume for a claim with that spec; empty: somebody does, or it is not known.
@@ -269,7 +270,7 @@ std::string no_volume_for(const ObjectSource& objects, const Value* claim, bool 
         "no PersistentVolume of its storage class {} is free{}, and nobody makes one", storage,
         some ? " that is large enough and of its access modes" : "");
   }
-  if (waits && text_below(raw->value, {"volumeBindingMode"}) != "WaitForFirstConsumer") {
+  if (waits && text_at(raw->value, "volumeBindingMode") != "WaitForFirstConsumer") {
     return fmt::format("its storage class {} binds claims at once, and did not bind this one",
                        storage);
   }
@@ -286,16 +287,15 @@ std::vector<Tree> volume_terms(const ObjectSource& objects, const Value* claim) 
   if (!is_made_for_claims(*raw)) {
     for (const RawObject& volume : objects.of_kind("PersistentVolume")) {
       if (!may_bind(*volume.value, storage, claim)) continue;
-      const auto terms =
-          items_below(volume.value, {"spec", "nodeAffinity", "required", "nodeSelectorTerms"});
+      const auto terms = at(volume.value, "spec.nodeAffinity.required.nodeSelectorTerms").items();
       if (terms.empty()) return {};
       for (const Value& term : terms) out.emplace_back(term);
     }
     return out;
   }
-  for (const Value& topology : items_below(raw->value, {"allowedTopologies"})) {
+  for (const Value& topology : at(raw->value, "allowedTopologies").items()) {
     Tree term;
-    for (const Value& label : items_below(&topology, {"matchLabelExpressions"})) {
+    for (const Value& label : at(topology, "matchLabelExpressions").items()) {
       Tree requirement(label);
       requirement["operator"] = Tree::of_text("In");
       term["matchExpressions"].items().push_back(std::move(requirement));
@@ -338,10 +338,10 @@ void stand_in_claim(const std::string& ns, const std::string& claim, Tree spec,
 void fill_ephemeral(const ObjectSource& objects, const TemplatePlace& place, const Value* written,
                     Tree& spec, Draft& draft) {
   Tree* volumes = spec.find("volumes");
-  const auto all = items_below(written, {"volumes"});
+  const auto all = at(written, "volumes").items();
   for (std::size_t i = 0; volumes != nullptr && i < all.size(); ++i) {
-    const Value* wanted = deeper(&all[i], {"ephemeral", "volumeClaimTemplate", "spec"});
-    const std::string name = text_below(&all[i], {"name"});
+    const Value* wanted = find(all[i], "ephemeral.volumeClaimTemplate.spec");
+    const std::string name(text_at(all[i], "name"));
     if (wanted == nullptr || i >= volumes->items().size()) continue;
     std::vector<Tree> terms = volume_terms(objects, wanted);
     const std::string claim = fmt::format("{}-{}", place.name, name);
@@ -356,12 +356,12 @@ void fill_ephemeral(const ObjectSource& objects, const TemplatePlace& place, con
 // The same for the claims that a StatefulSet makes for its pods: the first pod's stand for all.
 void fill_own_claims(const ObjectSource& objects, const RawObject& set, Tree& spec, Draft& draft) {
   if (set.kind != "StatefulSet") return;
-  for (const Value& each : items_below(set.value, {"spec", "volumeClaimTemplates"})) {
-    const std::string name = text_below(&each, {"metadata", "name"});
+  for (const Value& each : at(set.value, "spec.volumeClaimTemplates").items()) {
+    const std::string name(text_at(each, "metadata.name"));
     const std::string claim = fmt::format("{}-{}-0", name, set.name);
-    std::vector<Tree> terms = volume_terms(objects, deeper(&each, {"spec"}));
+    std::vector<Tree> terms = volume_terms(objects, find(each, "spec"));
     if (terms.empty() || objects.find("PersistentVolumeClaim", set.ns, claim)) continue;
-    stand_in_claim(set.ns, claim, Tree(*deeper(&each, {"spec"})), std::move(terms), draft);
+    stand_in_claim(set.ns, claim, Tree(*find(each, "spec")), std::move(terms), draft);
     Tree volume;
     volume["name"] = Tree::of_text(name);
     volume["persistentVolumeClaim"]["claimName"] = Tree::of_text(claim);
@@ -381,7 +381,7 @@ void fill_claims(const ObjectSource& objects, const std::string& ns, const Tree&
     const auto claim =
         name == nullptr ? std::nullopt : objects.find("PersistentVolumeClaim", ns, name->string());
     if (!claim || is_bound(objects, *claim)) continue;
-    stand_in(ns, claim->name, volume_terms(objects, deeper(claim->value, {"spec"})), draft);
+    stand_in(ns, claim->name, volume_terms(objects, find(claim->value, "spec")), draft);
   }
 }
 
@@ -396,22 +396,21 @@ std::optional<Held> by_claim(const ObjectSource& objects, const PodTemplate& min
                              const std::string& name) {
   const auto claim = objects.find("PersistentVolumeClaim", mine.object->ns, name);
   if (!claim) return std::nullopt;  // the model says so
-  if (!is_bound(objects, *claim) && text_below(claim->value, {"status", "phase"}) != "Lost") {
+  if (!is_bound(objects, *claim) && text_at(claim->value, "status.phase") != "Lost") {
     const std::string why =
-        no_volume_for(objects, deeper(claim->value, {"spec"}), was_admitted(*claim));
+        no_volume_for(objects, find(claim->value, "spec"), was_admitted(*claim));
     if (!why.empty()) return unbound(name, why);
   }
-  const auto modes = items_below(claim->value, {"spec", "accessModes"});
+  const auto modes = at(claim->value, "spec.accessModes").items();
   const bool alone = std::any_of(modes.begin(), modes.end(), [](const Value& mode) {
     return mode.string() == "ReadWriteOncePod";
   });
   if (!alone) return std::nullopt;
   for (const RawObject& pod : objects.in_namespace("Pod", mine.object->ns)) {
-    const bool runs =
-        !has_ended(*pod.value) && !text_below(pod.value, {"spec", "nodeName"}).empty();
+    const bool runs = !has_ended(*pod.value) && !text_at(pod.value, "spec.nodeName").empty();
     if (!runs || pod.value == mine.object->value) continue;
-    for (const Value& volume : items_below(pod.value, {"spec", "volumes"})) {
-      if (text_below(&volume, {"persistentVolumeClaim", "claimName"}) != name) continue;
+    for (const Value& volume : at(pod.value, "spec.volumes").items()) {
+      if (text_at(volume, "persistentVolumeClaim.claimName") != name) continue;
       return Held{.by = Held::By::kClaimInUse,
                   .reason = Reason::kVolumeUnreachable,
                   .message = fmt::format(
@@ -426,11 +425,11 @@ std::optional<Held> by_claim(const ObjectSource& objects, const PodTemplate& min
 
 // A StatefulSet makes the claims of its pods itself.
 std::optional<Held> by_own_claims(const ObjectSource& objects, const RawObject& set) {
-  for (const Value& claim : items_below(set.value, {"spec", "volumeClaimTemplates"})) {
-    const std::string name = text_below(&claim, {"metadata", "name"});
+  for (const Value& claim : at(set.value, "spec.volumeClaimTemplates").items()) {
+    const std::string name(text_at(claim, "metadata.name"));
     // The first pod's claim is there already, and was looked at with it.
     if (objects.find("PersistentVolumeClaim", set.ns, name + '-' + set.name + "-0")) continue;
-    const std::string why = no_volume_for(objects, deeper(&claim, {"spec"}), false);
+    const std::string why = no_volume_for(objects, find(claim, "spec"), false);
     if (!why.empty()) return unbound(name, why);
   }
   return std::nullopt;
@@ -440,15 +439,15 @@ std::optional<Held> by_claims(const ObjectSource& objects, const PodTemplate& mi
   if (mine.object->kind == "StatefulSet" && mine.fresh > 0) {
     if (auto held = by_own_claims(objects, *mine.object)) return held;
   }
-  for (const Value& volume : items_below(mine.spec, {"volumes"})) {
-    const std::string name = text_below(&volume, {"persistentVolumeClaim", "claimName"});
+  for (const Value& volume : at(mine.spec, "volumes").items()) {
+    const std::string name(text_at(volume, "persistentVolumeClaim.claimName"));
     if (!name.empty()) {
       if (auto held = by_claim(objects, mine, name)) return held;
       continue;
     }
-    const Value* made = deeper(&volume, {"ephemeral", "volumeClaimTemplate", "spec"});
+    const Value* made = find(volume, "ephemeral.volumeClaimTemplate.spec");
     if (made == nullptr) continue;
-    const std::string own = text_below(&volume, {"name"});
+    const std::string own(text_at(volume, "name"));
     // Its claim has the pod's name and the volume's.
     const bool bound =
         objects.find("PersistentVolumeClaim", mine.object->ns, mine.object->name + '-' + own)
@@ -461,16 +460,15 @@ std::optional<Held> by_claims(const ObjectSource& objects, const PodTemplate& mi
 
 // A StatefulSet makes its pods one after the other, each once the one before is ready.
 std::optional<Held> by_order(const ObjectSource& objects, const RawObject& set) {
-  if (set.kind != "StatefulSet" ||
-      text_below(set.value, {"spec", "podManagementPolicy"}) == "Parallel") {
+  if (set.kind != "StatefulSet" || text_at(set.value, "spec.podManagementPolicy") == "Parallel") {
     return std::nullopt;
   }
   for (const RawObject& pod : objects.in_namespace("Pod", set.ns)) {
-    const bool runs = owned_by(*pod.value, set.kind, set.name) &&
-                      !text_below(pod.value, {"spec", "nodeName"}).empty();
+    const bool runs =
+        owned_by(*pod.value, set.kind, set.name) && !text_at(pod.value, "spec.nodeName").empty();
     if (!runs) continue;
-    for (const Value& each : items_below(pod.value, {"status", "conditions"})) {
-      if (text_below(&each, {"type"}) != "Ready" || text_below(&each, {"status"}) == "True") {
+    for (const Value& each : at(pod.value, "status.conditions").items()) {
+      if (text_at(each, "type") != "Ready" || text_at(each, "status") == "True") {
         continue;
       }
       return Held{.by = Held::By::kOrder,
@@ -507,11 +505,11 @@ std::optional<Held> missing_device(const ObjectSource& objects, const std::strin
 // The DeviceClasses that a claim's spec names, in either form of a request.
 std::optional<Held> by_device_classes(const ObjectSource& objects, const Value* claim) {
   const bool known = !objects.of_kind("DeviceClass").empty();
-  for (const Value& request : items_below(claim, {"devices", "requests"})) {
-    std::vector<const Value*> forms = {&request, deeper(&request, {"exactly"})};
-    for (const Value& sub : items_below(&request, {"firstAvailable"})) forms.push_back(&sub);
+  for (const Value& request : at(claim, "devices.requests").items()) {
+    std::vector<const Value*> forms = {&request, find(request, "exactly")};
+    for (const Value& sub : at(request, "firstAvailable").items()) forms.push_back(&sub);
     for (const Value* form : forms) {
-      const std::string name = text_below(form, {"deviceClassName"});
+      const std::string name(text_at(form, "deviceClassName"));
       if (auto held = missing_device(objects, "DeviceClass", "", name, known)) return held;
     }
   }
@@ -525,17 +523,16 @@ std::optional<Held> by_devices(const ObjectSource& objects, const PodTemplate& m
   for (const char* kind : {"ResourceClaim", "ResourceClaimTemplate", "DeviceClass"}) {
     known |= !objects.of_kind(kind).empty();
   }
-  for (const Value& each : items_below(mine.spec, {"resourceClaims"})) {
+  for (const Value& each : at(mine.spec, "resourceClaims").items()) {
     for (const auto& [field, kind] :
          {std::pair("resourceClaimName", "ResourceClaim"),
           std::pair("resourceClaimTemplateName", "ResourceClaimTemplate")}) {
-      const std::string name = text_below(&each, {field});
+      const std::string name = std::string(each[field].string());
       if (auto held = missing_device(objects, kind, ns, name, known)) return held;
       const auto raw = name.empty() ? std::nullopt : objects.find(kind, ns, name);
       if (!raw) continue;
       const bool direct = std::string_view(kind) == "ResourceClaim";
-      const Value* spec =
-          direct ? deeper(raw->value, {"spec"}) : deeper(raw->value, {"spec", "spec"});
+      const Value* spec = direct ? find(raw->value, "spec") : find(raw->value, "spec.spec");
       if (auto held = by_device_classes(objects, spec)) return held;
     }
   }
@@ -544,10 +541,10 @@ std::optional<Held> by_devices(const ObjectSource& objects, const PodTemplate& m
 
 // Whether the event is of the object, or of the ReplicaSet of a Deployment.
 bool tells_of(const Value& event, const RawObject& object) {
-  const Value* of = deeper(&event, {"involvedObject"});
-  if (of == nullptr) of = deeper(&event, {"regarding"});
-  const std::string kind = text_below(of, {"kind"}), name = text_below(of, {"name"});
-  if (text_below(of, {"namespace"}) != object.ns) return false;
+  const Value* of = find(event, "involvedObject");
+  if (of == nullptr) of = find(event, "regarding");
+  const std::string_view kind = text_at(of, "kind"), name = text_at(of, "name");
+  if (text_at(of, "namespace") != object.ns) return false;
   if (kind == object.kind && name == object.name) return true;
   return object.kind == "Deployment" && kind == "ReplicaSet" &&
          name.substr(0, name.rfind('-')) == object.name;
@@ -558,13 +555,13 @@ bool tells_of(const Value& event, const RawObject& object) {
 std::optional<Held> by_webhook(const ObjectSource& objects, const RawObject& object) {
   std::string latest, message;
   for (const RawObject& event : objects.in_namespace("Event", object.ns)) {
-    const std::string said = text_below(event.value, {"message"});
-    if (text_below(event.value, {"reason"}) != "FailedCreate" ||
+    const std::string said(text_at(event.value, "message"));
+    if (text_at(event.value, "reason") != "FailedCreate" ||
         said.find("webhook") == std::string::npos || !tells_of(*event.value, object)) {
       continue;
     }
-    std::string at = text_below(event.value, {"lastTimestamp"});
-    if (at.empty()) at = text_below(event.value, {"eventTime"});
+    std::string at(text_at(event.value, "lastTimestamp"));
+    if (at.empty()) at = text_at(event.value, "eventTime");
     if (std::pair(at, said) < std::pair(latest, message)) continue;
     latest = at;
     message = said;
@@ -574,7 +571,7 @@ std::optional<Held> by_webhook(const ObjectSource& objects, const RawObject& obj
 }
 
 std::optional<Held> by_manager(const RawObject& job) {
-  const std::string manager = text_below(job.value, {"spec", "managedBy"});
+  const std::string manager(text_at(job.value, "spec.managedBy"));
   if (job.kind != "Job" || manager.empty() || manager == "kubernetes.io/job-controller") {
     return std::nullopt;
   }
@@ -657,12 +654,12 @@ std::optional<Held> ServerRules::held() const {
     const Value* at = now ? template_at(*now, place) : nullptr;
     PodTemplate mine;
     mine.object = &*raw;
-    mine.spec = deeper(at, {"spec"});
+    mine.spec = find(at, "spec");
     if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) {
       // A default limit below what is asked for: the range itself says so of what is written.
       const Value* written = template_at(*raw, place);
       mine.pod = {};
-      mine.spec = deeper(written, {"spec"});
+      mine.spec = find(written, "spec");
       if (mine.spec == nullptr || !read_spec(*mine.spec, mine)) continue;
     }
     if (place.kind == "Pod") {
@@ -672,14 +669,15 @@ std::optional<Held> ServerRules::held() const {
       for (const RawObject& pod : objects_.in_namespace("Pod", raw->ns)) {
         if (mine.fresh == 0) break;
         if (has_ended(*pod.value)) continue;
-        const std::string task = text_below(pod.value, {"metadata", "labels", kTaskLabel});
+        const std::string task =
+            std::string(text::at(pod.value, "metadata.labels")[kTaskLabel].string());
         const bool of_another = !task.empty() && task != task_of(*raw, place);
         if (!of_another && made_by(objects_, *pod.value, *raw)) --mine.fresh;
       }
     }
     if (mine.pod.priority_class.empty()) mine.pod.priority_class = default_priority(objects_);
     std::optional<Held> out;
-    const bool bound = !text_below(mine.spec, {"nodeName"}).empty();
+    const bool bound = !text_at(mine.spec, "nodeName").empty();
     if (!bound && mine.fresh > 0) out = by_admission(objects_, mine);
     if (!out && !bound) out = by_runtime_class(objects_, mine);
     if (!out && mine.fresh > 0) out = by_ranges(objects_, mine);
@@ -709,7 +707,7 @@ std::vector<ObjectChange> ServerRules::filled_in(bool with_pods) const {
       fill_runtime_class(objects_, (*at)["spec"]);
       fill_ranges(ranges_of(objects_, place.ns), (*at)["spec"]);
     }
-    const Value* written = deeper(template_at(*raw, place), {"spec"});
+    const Value* written = find(template_at(*raw, place), "spec");
     Tree spec = (*at)["spec"];
     fill_ephemeral(objects_, place, written, spec, draft);
     if (with_pods) fill_own_claims(objects_, *raw, spec, draft);

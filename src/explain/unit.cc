@@ -7,6 +7,7 @@
 #include "explain/makers.h"
 #include "text/escape.h"
 #include "text/nearest.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -20,14 +21,6 @@ std::string qualified_name(const PodSpec& pod) { return pod.ns + '/' + pod.name;
 std::string_view owner_name(std::string_view owner) { return owner.substr(owner.find('/') + 1); }
 std::string_view owner_kind(std::string_view owner) {
   return owner.substr(0, owner.find_first_of("./"));
-}
-
-const text::Value* value_at(const text::Value& root, std::initializer_list<const char*> keys) {
-  const text::Value* at = &root;
-  for (const char* key : keys) {
-    at = at == nullptr ? nullptr : at->find(key);
-  }
-  return at;
 }
 
 std::string lower(std::string_view text) {
@@ -367,7 +360,7 @@ class UnitFinder {
     for (const char* kind : {"Deployment", "ReplicaSet", "StatefulSet"}) {
       if (!subject_.kind.empty() && subject_.kind != lower(kind)) continue;
       const auto raw = source_->find(kind, unit.ns, unit.name);
-      if (!raw || value_at(*raw->value, {"spec", "template", "spec"}) == nullptr) continue;
+      if (!raw || find(*raw->value, "spec.template.spec") == nullptr) continue;
       unit.places.push_back({kind, raw->ns, raw->name, {"spec", "template"}, 0});
       return;
     }
@@ -387,7 +380,7 @@ class UnitFinder {
     const bool known = std::any_of(unit.objects.begin(), unit.objects.end(),
                                    [&](const RawObject& o) { return o.value == raw.value; });
     if (!known) unit.objects.push_back(raw);
-    if (const text::Value* tasks = value_at(*raw.value, {"spec", "tasks"})) {  // Volcano's
+    if (const text::Value* tasks = find(*raw.value, "spec.tasks")) {  // Volcano's
       for (std::size_t i = 0; i < tasks->size(); ++i) {
         unit.places.push_back(
             {"Job", raw.ns, raw.name, {"spec", "tasks", std::to_string(i), "template"}, i});
@@ -403,9 +396,9 @@ class UnitFinder {
     if (source_ == nullptr) return;
     for (const PodSpec* pod : unit.running) {
       const auto raw = source_->find("Pod", pod->ns, pod->name);
-      const text::Value* phase = raw ? value_at(*raw->value, {"status", "phase"}) : nullptr;
+      const text::Value* phase = raw ? find(*raw->value, "status.phase") : nullptr;
       if (phase == nullptr) continue;
-      const text::Value* started = value_at(*raw->value, {"status", "containerStatuses"});
+      const text::Value* started = find(*raw->value, "status.containerStatuses");
       const bool begins = phase->string() == "Pending" && started != nullptr && started->size() > 0;
       const bool fails = phase->string() == "Running" && backs_off(started);
       if (!begins && !fails) continue;  // on its way, or well
@@ -419,7 +412,7 @@ class UnitFinder {
     if (statuses == nullptr) return false;
     const auto items = statuses->items();
     return std::any_of(items.begin(), items.end(), [](const text::Value& each) {
-      const text::Value* reason = value_at(each, {"state", "waiting", "reason"});
+      const text::Value* reason = find(each, "state.waiting.reason");
       return reason != nullptr && reason->string().ends_with("BackOff");
     });
   }
@@ -457,7 +450,7 @@ class UnitFinder {
 
   // A Deployment that was paused before it made its first ReplicaSet.
   bool is_paused(const RawObject& raw) const {
-    const text::Value* paused = value_at(*raw.value, {"spec", "paused"});
+    const text::Value* paused = find(*raw.value, "spec.paused");
     if (raw.kind != "Deployment" || paused == nullptr || !paused->as_bool()) return false;
     const std::vector<RawObject> sets = source_->of_kind("ReplicaSet");
     return std::none_of(sets.begin(), sets.end(), [&](const RawObject& set) {
@@ -469,7 +462,7 @@ class UnitFinder {
   void take_maker(const RawObject& raw) {
     Unit unit = unit_of(raw, Unit::State::kUnmade);
     const std::string rests = queue_of(*source_, raw).empty() ? held_by_field(raw) : "";
-    const text::Value* replicas = value_at(*raw.value, {"spec", "replicas"});
+    const text::Value* replicas = find(*raw.value, "spec.replicas");
     if (!rests.empty()) {
       unit.state = Unit::State::kSuspended;
       unit.told = rests + " is true, so it has no pods";
@@ -509,13 +502,13 @@ class UnitFinder {
     Unit unit = unit_of(raw, Unit::State::kEnded);
     if (raw.kind == "Job") settle_job(raw, unit);
     if (raw.kind == "Pod") {
-      const text::Value* phase = value_at(*raw.value, {"status", "phase"});
-      const text::Value* reason = value_at(*raw.value, {"status", "reason"});
+      const text::Value* phase = find(*raw.value, "status.phase");
+      const text::Value* reason = find(*raw.value, "status.reason");
       const bool failed = phase != nullptr && phase->string() == "Failed";
       if (failed && reason != nullptr && is_refusal(reason->string())) {
         unit.state = Unit::State::kRefused;
       } else if (failed) {
-        unit.told = failure_of(value_at(*raw.value, {"status"}));
+        unit.told = failure_of(find(*raw.value, "status"));
       }
     }
     units_.emplace(raw.kind + ' ' + unit.full(), std::move(unit));
@@ -527,14 +520,14 @@ class UnitFinder {
       if (end->find("type")->string() == "Failed") unit.told = failure_of(end);
       return;
     }
-    const text::Value* suspend = value_at(*raw.value, {"spec", "suspend"});
-    const text::Value* parallelism = value_at(*raw.value, {"spec", "parallelism"});
-    const text::Value* completions = value_at(*raw.value, {"spec", "completions"});
+    const text::Value* suspend = find(*raw.value, "spec.suspend");
+    const text::Value* parallelism = find(*raw.value, "spec.parallelism");
+    const text::Value* completions = find(*raw.value, "spec.completions");
     if (completions != nullptr && completions->as_int64() == 0) {
       unit.told = "has nothing to do: spec.completions is 0";
       return;
     }
-    const text::Value* succeeded = value_at(*raw.value, {"status", "succeeded"});
+    const text::Value* succeeded = find(*raw.value, "status.succeeded");
     const bool none_yet = succeeded == nullptr || succeeded->as_int64().value_or(0) == 0;
     if (suspend != nullptr && suspend->as_bool()) {
       unit.state = Unit::State::kSuspended;
@@ -552,7 +545,7 @@ class UnitFinder {
 
   // The condition by which a Job has ended, or null.
   static const text::Value* end_of(const text::Value& job) {
-    const text::Value* conditions = value_at(job, {"status", "conditions"});
+    const text::Value* conditions = find(job, "status.conditions");
     if (conditions == nullptr) return nullptr;
     for (const text::Value& each : conditions->items()) {
       const text::Value* type = each.find("type");

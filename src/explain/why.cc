@@ -17,6 +17,7 @@
 #include "explain/trial.h"
 #include "explain/words.h"
 #include "objects/counted.h"
+#include "text/path.h"
 
 namespace berth::explain {
 
@@ -477,10 +478,10 @@ class Inquiry {
                          ? std::nullopt
                          : options_.objects->find("Workload", unit_.ns, unit_.queued->name);
     if (!raw) return "";
-    for (const text::Value& each : items_below(raw->value, {"status", "conditions"})) {
-      const std::string said = text_below(&each, {"message"});
-      const bool evicted = text_below(&each, {"type"}) == "Evicted" &&
-                           text_below(&each, {"status"}) == "True" && !said.empty();
+    for (const text::Value& each : at(raw->value, "status.conditions").items()) {
+      const std::string said(text_at(each, "message"));
+      const bool evicted =
+          text_at(each, "type") == "Evicted" && text_at(each, "status") == "True" && !said.empty();
       if (evicted) return "; evicted: " + said;
     }
     return "";

@@ -5,6 +5,7 @@
 
 #include "text/escape.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::kube {
 namespace {
@@ -19,11 +20,6 @@ std::string shown(std::string_view foreign) {
   }
   if (foreign.size() <= kMaxShown) return text::terminal_safe(foreign);
   return text::terminal_safe(foreign.substr(0, kMaxShown)) + "...";
-}
-
-std::string_view string_at(const text::Value& object, std::string_view key) {
-  const text::Value* found = object.find(key);
-  return found ? found->string() : std::string_view{};
 }
 
 // Warning: 299 - "text"
@@ -82,8 +78,8 @@ Answer read_status(const text::Value& status) {
     std::int64_t number = code->as_int64().value_or(0);
     if (number >= 100 && number <= 599) answer.status = static_cast<int>(number);
   }
-  answer.reason = shown(string_at(status, "reason"));
-  answer.message = shown(string_at(status, "message"));
+  answer.reason = shown(text_at(status, "reason"));
+  answer.message = shown(text_at(status, "message"));
   if (const text::Value* details = status.find("details")) {
     if (const text::Value* after = details->find("retryAfterSeconds")) {
       std::int64_t seconds = after->as_int64().value_or(0);
@@ -98,10 +94,10 @@ bool too_large_version(const text::Value& status) {
   const text::Value* causes = details ? details->find("causes") : nullptr;
   if (causes) {
     for (const text::Value& cause : causes->items()) {
-      if (string_at(cause, "reason") == "ResourceVersionTooLarge") return true;
+      if (text_at(cause, "reason") == "ResourceVersionTooLarge") return true;
     }
   }
-  return string_at(status, "message").find("Too large resource version") != std::string_view::npos;
+  return text_at(status, "message").find("Too large resource version") != std::string_view::npos;
 }
 
 Answer read_answer(const text::HttpResponse& response) {

@@ -60,25 +60,21 @@ std::string delete_body(const DeleteOptions& options) {
     return {};
   }
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "DeleteOptions");
-  if (options.grace_seconds >= 0) out.field("gracePeriodSeconds", options.grace_seconds);
-  if (!options.propagation.empty()) out.field("propagationPolicy", options.propagation);
-  if (!options.uid.empty() || !options.version.empty()) {
-    out.key("preconditions");
-    out.begin_object();
-    if (!options.uid.empty()) out.field("uid", options.uid);
-    if (!options.version.empty()) out.field("resourceVersion", options.version);
-    out.end_object();
-  }
-  if (options.dry_run) {
-    out.key("dryRun");
-    out.begin_array();
-    out.value("All");
-    out.end_array();
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "DeleteOptions");
+    if (options.grace_seconds >= 0) out.field("gracePeriodSeconds", options.grace_seconds);
+    if (!options.propagation.empty()) out.field("propagationPolicy", options.propagation);
+    if (!options.uid.empty() || !options.version.empty()) {
+      out.object("preconditions", [&] {
+        if (!options.uid.empty()) out.field("uid", options.uid);
+        if (!options.version.empty()) out.field("resourceVersion", options.version);
+      });
+    }
+    if (options.dry_run) {
+      out.array("dryRun", [&] { out.value("All"); });
+    }
+  });
   return std::move(out).take();
 }
 

@@ -5,6 +5,7 @@
 #include "base/check.h"
 #include "kube/reflector.h"
 #include "kube/watch_line.h"
+#include "text/path.h"
 
 namespace berth::kube {
 namespace {
@@ -13,11 +14,6 @@ namespace {
 // normally confirms within a second; a watch that fell silent is given up after ten minutes. Only a
 // store that was put back from a copy makes the bound necessary.
 constexpr std::int64_t kGuardNs = 900'000'000'000;
-
-std::string_view text_at(const text::Value* object, std::string_view key) {
-  const text::Value* found = object ? object->find(key) : nullptr;
-  return found ? found->string() : std::string_view{};
-}
 
 Key key_of(const text::Value& object) {
   const text::Value* metadata = object.find("metadata");
@@ -249,7 +245,7 @@ bool CopyStore::remove(text::Document document) {
 // ---- our own writes ------------------------------------------------------------------------
 
 void CopyStore::absorb(text::Document document, std::string_view told, std::int64_t now) {
-  const std::string_view kind = text_at(&document.root(), "kind");
+  const std::string_view kind = text_at(document.root(), "kind");
   if (!kind.empty() && kind != options_.resource.kind) return;
   auto object = make_object(std::move(document));
   if (!object || object->version.empty()) return;

@@ -8,6 +8,7 @@
 #include "text/escape.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::kube {
@@ -37,12 +38,6 @@ std::string tail_of(const std::string& complained) {
   return text::terminal_safe(tail);
 }
 
-std::string_view status_text(const text::Value& root, std::string_view key) {
-  const text::Value* status = root.find("status");
-  const text::Value* found = status ? status->find(key) : nullptr;
-  return found ? found->string() : std::string_view{};
-}
-
 std::string look_up(const std::string& command, const Environment& environment) {
   if (command.find('/') != std::string::npos) return command;
   auto path = environment.find("PATH");
@@ -60,28 +55,26 @@ std::string look_up(const std::string& command, const Environment& environment) 
 
 std::string exec_info(const Config& config, const std::string& ca_pem) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", config.exec->api_version);
-  out.field("kind", "ExecCredential");
-  out.key("spec");
-  out.begin_object();
-  out.field("interactive", false);
-  if (config.exec->provide_cluster_info) {
-    out.key("cluster");
-    out.begin_object();
-    out.field("server", config.server);
-    if (!config.tls_server_name.empty()) out.field("tls-server-name", config.tls_server_name);
-    if (config.insecure) out.field("insecure-skip-tls-verify", true);
-    if (!ca_pem.empty()) out.field("certificate-authority-data", text::base64_encode(ca_pem));
-    if (!config.proxy_url.empty()) out.field("proxy-url", config.proxy_url);
-    if (!config.exec->cluster_config.empty()) {
-      out.key("config");
-      out.raw(config.exec->cluster_config);
-    }
-    out.end_object();
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", config.exec->api_version);
+    out.field("kind", "ExecCredential");
+    out.object("spec", [&] {
+      out.field("interactive", false);
+      if (config.exec->provide_cluster_info) {
+        out.object("cluster", [&] {
+          out.field("server", config.server);
+          if (!config.tls_server_name.empty()) out.field("tls-server-name", config.tls_server_name);
+          if (config.insecure) out.field("insecure-skip-tls-verify", true);
+          if (!ca_pem.empty()) out.field("certificate-authority-data", text::base64_encode(ca_pem));
+          if (!config.proxy_url.empty()) out.field("proxy-url", config.proxy_url);
+          if (!config.exec->cluster_config.empty()) {
+            out.key("config");
+            out.raw(config.exec->cluster_config);
+          }
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 
@@ -154,9 +147,9 @@ Status Credentials::plugin_done(Now now, int exit_code, const std::string& print
   if (!version || version->string() != config_.exec->api_version) {
     return invalid(who + ": apiVersion: want " + config_.exec->api_version);
   }
-  std::string token(status_text(root, "token"));
-  std::string cert(status_text(root, "clientCertificateData"));
-  std::string key(status_text(root, "clientKeyData"));
+  std::string token(text_at(root, "status.token"));
+  std::string cert(text_at(root, "status.clientCertificateData"));
+  std::string key(text_at(root, "status.clientKeyData"));
   if (token.empty() && cert.empty()) {
     return invalid(who + ": status: want a token or clientCertificateData");
   }
@@ -164,7 +157,7 @@ Status Credentials::plugin_done(Now now, int exit_code, const std::string& print
     return invalid(who + ": status: clientCertificateData and clientKeyData belong together");
   }
   std::int64_t expires = 0;
-  if (auto text = status_text(root, "expirationTimestamp"); !text.empty()) {
+  if (auto text = text_at(root, "status.expirationTimestamp"); !text.empty()) {
     auto parsed = text::parse_rfc3339(text);
     if (!parsed.ok()) return std::move(parsed).context(who + ": expirationTimestamp").error();
     expires = std::max<std::int64_t>(*parsed, 1);  // 0 would be never

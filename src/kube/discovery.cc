@@ -4,17 +4,14 @@
 #include <memory>
 #include <optional>
 
+#include "text/path.h"
+
 namespace berth::kube {
 namespace {
 
 constexpr const char* kAggregated =
     "application/json;g=apidiscovery.k8s.io;v=v2;as=APIGroupDiscoveryList,application/json";
 constexpr std::size_t kMaxResources = 100'000;
-
-std::string_view text_in(const text::Value& object, std::string_view key) {
-  const text::Value* found = object.find(key);
-  return found ? found->string() : std::string_view{};
-}
 
 std::vector<std::string> texts_in(const text::Value& object, std::string_view key) {
   std::vector<std::string> out;
@@ -68,7 +65,7 @@ struct Asking : std::enable_shared_from_this<Asking> {
       const text::Value* versions = group.find("versions");
       if (!versions) continue;
       for (const text::Value& version : versions->items()) {
-        std::string name(text_in(version, "groupVersion"));
+        std::string name(text_at(version, "groupVersion"));
         if (!name.empty()) ask("/apis/" + name, "application/json", &Asking::resources);
       }
     }
@@ -91,9 +88,9 @@ void ask_version(Client& client, std::function<void(Result<ServerVersion>)> done
                if (!answer.ok()) return done(answer.error().context("/version"));
                const text::Value& root = answer.body.root();
                ServerVersion version;
-               version.major = leading_number(text_in(root, "major"));
-               version.minor = leading_number(text_in(root, "minor"));
-               version.text = text_in(root, "gitVersion");
+               version.major = leading_number(text_at(root, "major"));
+               version.minor = leading_number(text_at(root, "minor"));
+               version.text = text_at(root, "gitVersion");
                if (version.major == 0) return done(invalid("/version: this is no Kubernetes"));
                done(std::move(version));
              });
@@ -106,12 +103,12 @@ void ask_resources(Client& client, std::function<void(Result<ServerResources>)> 
 }
 
 bool read_group_discovery(const text::Value& list, ServerResources& out) {
-  if (text_in(list, "kind") != "APIGroupDiscoveryList") return false;
+  if (text_at(list, "kind") != "APIGroupDiscoveryList") return false;
   const text::Value* items = list.find("items");
   if (!items) return true;
   for (const text::Value& group : items->items()) {
     const text::Value* metadata = group.find("metadata");
-    const std::string group_name(metadata ? text_in(*metadata, "name") : "");
+    const std::string group_name(metadata ? text_at(*metadata, "name") : "");
     const text::Value* versions = group.find("versions");
     if (!versions) continue;
     for (const text::Value& version : versions->items()) {
@@ -120,16 +117,16 @@ bool read_group_discovery(const text::Value& list, ServerResources& out) {
       for (const text::Value& resource : resources->items()) {
         FoundResource found;
         found.resource.group = group_name;
-        found.resource.version = text_in(version, "version");
-        found.resource.plural = text_in(resource, "resource");
+        found.resource.version = text_at(version, "version");
+        found.resource.plural = text_at(resource, "resource");
         if (const text::Value* kind = resource.find("responseKind")) {
-          found.resource.kind = text_in(*kind, "kind");
+          found.resource.kind = text_at(*kind, "kind");
         }
-        found.resource.namespaced = text_in(resource, "scope") == "Namespaced";
+        found.resource.namespaced = text_at(resource, "scope") == "Namespaced";
         found.verbs = texts_in(resource, "verbs");
         if (const text::Value* subs = resource.find("subresources")) {
           for (const text::Value& sub : subs->items()) {
-            found.subresources.emplace_back(text_in(sub, "subresource"));
+            found.subresources.emplace_back(text_at(sub, "subresource"));
           }
         }
         out.add(std::move(found));
@@ -140,7 +137,7 @@ bool read_group_discovery(const text::Value& list, ServerResources& out) {
 }
 
 void read_resource_list(const text::Value& list, ServerResources& out) {
-  const std::string_view name = text_in(list, "groupVersion");
+  const std::string_view name = text_at(list, "groupVersion");
   const std::size_t slash = name.find('/');
   const text::Value* resources = list.find("resources");
   if (!resources) return;
@@ -149,14 +146,14 @@ void read_resource_list(const text::Value& list, ServerResources& out) {
     found.resource.group =
         slash == std::string_view::npos ? "" : std::string(name.substr(0, slash));
     found.resource.version = slash == std::string_view::npos ? name : name.substr(slash + 1);
-    found.resource.plural = text_in(resource, "name");
+    found.resource.plural = text_at(resource, "name");
     if (found.resource.plural.find('/') != std::string::npos) continue;  // a subresource
-    found.resource.kind = text_in(resource, "kind");
+    found.resource.kind = text_at(resource, "kind");
     const text::Value* namespaced = resource.find("namespaced");
     found.resource.namespaced = namespaced && namespaced->as_bool();
     found.verbs = texts_in(resource, "verbs");
     for (const text::Value& other : resources->items()) {
-      std::string_view full = text_in(other, "name");
+      std::string_view full = text_at(other, "name");
       if (full.starts_with(found.resource.plural + "/")) {
         found.subresources.emplace_back(full.substr(found.resource.plural.size() + 1));
       }

@@ -5,6 +5,7 @@
 
 #include "base/check.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::kube {
@@ -12,37 +13,25 @@ namespace {
 
 constexpr double kJitter = 1.2;  // waits are drawn from [d, 2.2 d), as client-go does
 
-std::string_view spec_text(const text::Value& lease, std::string_view key) {
-  const text::Value* spec = lease.find("spec");
-  const text::Value* found = spec ? spec->find(key) : nullptr;
-  return found ? found->string() : std::string_view{};
-}
-
-std::int64_t spec_number(const text::Value& lease, std::string_view key) {
-  const text::Value* spec = lease.find("spec");
-  const text::Value* found = spec ? spec->find(key) : nullptr;
-  return found ? found->as_int64().value_or(0) : 0;
-}
-
 void write_spec(text::JsonWriter& out, const LeaseRecord& record, const text::Value* old) {
-  out.begin_object();
-  out.field("holderIdentity", record.holder);
-  out.field("leaseDurationSeconds", record.duration_s);
-  out.field("acquireTime", record.acquire_time);
-  out.field("renewTime", record.renew_time);
-  out.field("leaseTransitions", record.transitions);
-  if (old) {
-    for (const text::Member& member : old->members()) {
-      if (member.key == "holderIdentity" || member.key == "leaseDurationSeconds" ||
-          member.key == "acquireTime" || member.key == "renewTime" ||
-          member.key == "leaseTransitions") {
-        continue;
+  out.object([&] {
+    out.field("holderIdentity", record.holder);
+    out.field("leaseDurationSeconds", record.duration_s);
+    out.field("acquireTime", record.acquire_time);
+    out.field("renewTime", record.renew_time);
+    out.field("leaseTransitions", record.transitions);
+    if (old) {
+      for (const text::Member& member : old->members()) {
+        if (member.key == "holderIdentity" || member.key == "leaseDurationSeconds" ||
+            member.key == "acquireTime" || member.key == "renewTime" ||
+            member.key == "leaseTransitions") {
+          continue;
+        }
+        out.key(member.key);
+        out.value(member.value);
       }
-      out.key(member.key);
-      out.value(member.value);
     }
-  }
-  out.end_object();
+  });
 }
 
 }  // namespace
@@ -57,11 +46,11 @@ std::string micro_time(std::int64_t wall_ns) {
 
 LeaseRecord read_lease(const text::Value& lease) {
   LeaseRecord record;
-  record.holder = spec_text(lease, "holderIdentity");
-  record.duration_s = spec_number(lease, "leaseDurationSeconds");
-  record.transitions = spec_number(lease, "leaseTransitions");
-  record.acquire_time = spec_text(lease, "acquireTime");
-  record.renew_time = spec_text(lease, "renewTime");
+  record.holder = text_at(lease, "spec.holderIdentity");
+  record.duration_s = int_at(lease, "spec.leaseDurationSeconds");
+  record.transitions = int_at(lease, "spec.leaseTransitions");
+  record.acquire_time = text_at(lease, "spec.acquireTime");
+  record.renew_time = text_at(lease, "spec.renewTime");
   return record;
 }
 
@@ -180,24 +169,23 @@ void Elector::State::write(const LeaseRecord& record, bool create,
                            std::function<void(const Answer&)> done) {
   const text::Value& old = lease.root();
   text::JsonWriter out;
-  out.begin_object();
-  if (create) {
-    out.field("apiVersion", "coordination.k8s.io/v1");
-    out.field("kind", "Lease");
-    out.key("metadata");
-    out.begin_object();
-    out.field("namespace", options.ns);
-    out.field("name", options.name);
-    out.end_object();
-  }
-  for (const text::Member& member : old.members()) {
-    if (create || member.key == "spec") continue;
-    out.key(member.key);
-    out.value(member.value);
-  }
-  out.key("spec");
-  write_spec(out, record, create ? nullptr : old.find("spec"));
-  out.end_object();
+  out.object([&] {
+    if (create) {
+      out.field("apiVersion", "coordination.k8s.io/v1");
+      out.field("kind", "Lease");
+      out.object("metadata", [&] {
+        out.field("namespace", options.ns);
+        out.field("name", options.name);
+      });
+    }
+    for (const text::Member& member : old.members()) {
+      if (create || member.key == "spec") continue;
+      out.key(member.key);
+      out.value(member.value);
+    }
+    out.key("spec");
+    write_spec(out, record, create ? nullptr : old.find("spec"));
+  });
   const std::string path = create
                                ? Client::collection_path(resources::leases(), options.ns)
                                : Client::path_of(resources::leases(), {options.ns, options.name});

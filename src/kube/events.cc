@@ -161,30 +161,28 @@ void EventRecorder::State::record(EventNote note) {
 std::string EventRecorder::State::body_of(const Series& of) const {
   const EventNote& note = of.note;
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "events.k8s.io/v1");
-  out.field("kind", "Event");
-  out.key("metadata");
-  out.begin_object();
-  out.field("namespace", of.key.ns);
-  out.field("name", of.key.name);
-  out.end_object();
-  out.field("eventTime", micro_time(of.last_wall));
-  out.field("reportingController", options.controller);
-  out.field("reportingInstance", options.instance);
-  out.field("action", note.action);
-  out.field("reason", note.reason);
-  out.key("regarding");
-  out.begin_object();
-  out.field("apiVersion", note.api_version);
-  out.field("kind", note.kind);
-  if (!note.key.ns.empty()) out.field("namespace", note.key.ns);
-  out.field("name", note.key.name);
-  if (!note.uid.empty()) out.field("uid", note.uid);
-  out.end_object();
-  out.field("note", note.note);
-  out.field("type", note.warning ? "Warning" : "Normal");
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "events.k8s.io/v1");
+    out.field("kind", "Event");
+    out.object("metadata", [&] {
+      out.field("namespace", of.key.ns);
+      out.field("name", of.key.name);
+    });
+    out.field("eventTime", micro_time(of.last_wall));
+    out.field("reportingController", options.controller);
+    out.field("reportingInstance", options.instance);
+    out.field("action", note.action);
+    out.field("reason", note.reason);
+    out.object("regarding", [&] {
+      out.field("apiVersion", note.api_version);
+      out.field("kind", note.kind);
+      if (!note.key.ns.empty()) out.field("namespace", note.key.ns);
+      out.field("name", note.key.name);
+      if (!note.uid.empty()) out.field("uid", note.uid);
+    });
+    out.field("note", note.note);
+    out.field("type", note.warning ? "Warning" : "Normal");
+  });
   return std::move(out).take();
 }
 
@@ -240,13 +238,12 @@ void EventRecorder::State::update(const std::string& id) {
   known.written = known.count;
   known.write_ticks = now();
   text::JsonWriter out;
-  out.begin_object();
-  out.key("series");
-  out.begin_object();
-  out.field("count", known.count);
-  out.field("lastObservedTime", micro_time(known.last_wall));
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("series", [&] {
+      out.field("count", known.count);
+      out.field("lastObservedTime", micro_time(known.last_wall));
+    });
+  });
   auto call = std::make_shared<Call>(0);
   *call =
       client.patch(resources::events(), known.key, PatchType::kMerge, std::move(out).take(), {},

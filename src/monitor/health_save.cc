@@ -91,45 +91,42 @@ void decode(const text::Value& v, SavedHealth& out, text::Decoder& d) {
 
 std::string HealthBook::save() const {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("version", kHealthVersion);
-  out.field("boot", boot_);
-  out.key("gpus");
-  out.begin_array();
-  for (const auto& [uuid, gpu] : gpus_) {
-    out.begin_object();
-    out.field("uuid", uuid);
-    out.field("pci", gpu.pci_bus_id);
-    out.field("index", gpu.index);
-    out.field("mig", gpu.mig_enabled);
-    out.field("goneSince", gpu.gone_since_ns);
-    out.field("links", gpu.links);
-    out.field("linkFaults", gpu.link_faults);
-    out.key("flaps");
-    out.begin_array();
-    for (std::int64_t at : gpu.flaps) out.value(at);
-    out.end_array();
-    out.key("causes");
-    out.begin_array();
-    for (const auto& [code, cause] : gpu.causes) {
-      out.begin_object();
-      out.field("code", code);
-      out.field("severity", name(cause.severity));
-      out.field("probe", name(cause.probe));
-      out.field("action", cause.action);
-      out.field("text", cause.text);
-      out.field("since", cause.since_ns);
-      out.field("clean", cause.clean);
-      out.field("advised", cause.advised);
-      out.field("reset", cause.reset_seen);
-      out.field("silent", cause.driver_silent);
-      out.end_object();
-    }
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("version", kHealthVersion);
+    out.field("boot", boot_);
+    out.array("gpus", [&] {
+      for (const auto& [uuid, gpu] : gpus_) {
+        out.object([&] {
+          out.field("uuid", uuid);
+          out.field("pci", gpu.pci_bus_id);
+          out.field("index", gpu.index);
+          out.field("mig", gpu.mig_enabled);
+          out.field("goneSince", gpu.gone_since_ns);
+          out.field("links", gpu.links);
+          out.field("linkFaults", gpu.link_faults);
+          out.array("flaps", [&] {
+            for (std::int64_t at : gpu.flaps) out.value(at);
+          });
+          out.array("causes", [&] {
+            for (const auto& [code, cause] : gpu.causes) {
+              out.object([&] {
+                out.field("code", code);
+                out.field("severity", name(cause.severity));
+                out.field("probe", name(cause.probe));
+                out.field("action", cause.action);
+                out.field("text", cause.text);
+                out.field("since", cause.since_ns);
+                out.field("clean", cause.clean);
+                out.field("advised", cause.advised);
+                out.field("reset", cause.reset_seen);
+                out.field("silent", cause.driver_silent);
+              });
+            }
+          });
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 

@@ -258,70 +258,65 @@ std::string status_table(const NodeSights& sights, const NodeState& state) {
 
 std::string status_json(const NodeSights& sights, const NodeState& state) {
   text::JsonWriter out({.indent = 2});
-  out.begin_object();
-  out.field("ready", state.ready);
-  out.key("steps");
-  out.begin_array();
-  for (const ReadyStep& step : state.steps) {
-    out.begin_object();
-    out.field("step", step.step);
-    out.field("state", name(step.state));
-    out.field("reason", step.reason);
-    out.field("text", step.text);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("conditions");
-  out.begin_array();
-  for (const NodeCondition& condition : state.conditions) {
-    out.begin_object();
-    out.field("type", condition.type);
-    out.field("status", condition.status);
-    out.field("reason", condition.reason);
-    out.field("message", condition.message);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("resources");
-  out.begin_array();
-  for (const NodeSights::Resource& resource : sights.resources) {
-    out.begin_object();
-    out.field("name", resource.name);
-    out.field("devices", resource.devices);
-    out.field("healthy", resource.healthy);
-    out.field("registered", resource.registered);
-    if (resource.allocatable >= 0) out.field("allocatable", resource.allocatable);
-    out.end_object();
-  }
-  out.end_array();
-  if (!sights.mig.state.empty()) {
-    out.key("mig");
-    out.begin_object();
-    out.field("layout", sights.mig.layout);
-    out.field("state", sights.mig.state);
-    out.field("reason", sights.mig.reason);
-    out.field("text", sights.mig.text);
-    out.end_object();
-  }
-  out.key("gpus");
-  out.begin_array();
-  for (const auto& gpu : sights.gpus) {
-    const Verdict& v = gpu.verdict;
-    out.begin_object();
-    out.field("index", gpu.index);
-    out.field("uuid", gpu.uuid);
-    out.field("healthy", v.healthy);
-    out.field("known", v.known);
-    out.field("severity", name(v.severity));
-    out.field("code", v.code);
-    out.field("action", v.action);
-    out.field("text", v.text);
-    out.field("healedBy", name(v.heals));
-    out.field("sinceNs", v.since_ns);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("ready", state.ready);
+    out.array("steps", [&] {
+      for (const ReadyStep& step : state.steps) {
+        out.object([&] {
+          out.field("step", step.step);
+          out.field("state", name(step.state));
+          out.field("reason", step.reason);
+          out.field("text", step.text);
+        });
+      }
+    });
+    out.array("conditions", [&] {
+      for (const NodeCondition& condition : state.conditions) {
+        out.object([&] {
+          out.field("type", condition.type);
+          out.field("status", condition.status);
+          out.field("reason", condition.reason);
+          out.field("message", condition.message);
+        });
+      }
+    });
+    out.array("resources", [&] {
+      for (const NodeSights::Resource& resource : sights.resources) {
+        out.object([&] {
+          out.field("name", resource.name);
+          out.field("devices", resource.devices);
+          out.field("healthy", resource.healthy);
+          out.field("registered", resource.registered);
+          if (resource.allocatable >= 0) out.field("allocatable", resource.allocatable);
+        });
+      }
+    });
+    if (!sights.mig.state.empty()) {
+      out.object("mig", [&] {
+        out.field("layout", sights.mig.layout);
+        out.field("state", sights.mig.state);
+        out.field("reason", sights.mig.reason);
+        out.field("text", sights.mig.text);
+      });
+    }
+    out.array("gpus", [&] {
+      for (const auto& gpu : sights.gpus) {
+        const Verdict& v = gpu.verdict;
+        out.object([&] {
+          out.field("index", gpu.index);
+          out.field("uuid", gpu.uuid);
+          out.field("healthy", v.healthy);
+          out.field("known", v.known);
+          out.field("severity", name(v.severity));
+          out.field("code", v.code);
+          out.field("action", v.action);
+          out.field("text", v.text);
+          out.field("healedBy", name(v.heals));
+          out.field("sinceNs", v.since_ns);
+        });
+      }
+    });
+  });
   return std::move(out).take() + "\n";
 }
 

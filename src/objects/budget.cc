@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/path.h"
+
 namespace berth::objects {
 
 namespace {
@@ -64,8 +66,8 @@ void decode(const Value& v, BudgetObject& out, Decoder& d) {
   Decoder::Step step(d, "spec");
   if (out.min_available && out.max_unavailable) {
     d.error(*spec, "minAvailable and maxUnavailable", "one of them");
-  } else if (!out.status_allowed && find_in(v, {"spec", "minAvailable"}) == nullptr &&
-             find_in(v, {"spec", "maxUnavailable"}) == nullptr) {
+  } else if (!out.status_allowed && find(v, "spec.minAvailable") == nullptr &&
+             find(v, "spec.maxUnavailable") == nullptr) {
     d.warning(spec == nullptr ? v : *spec, "neither minAvailable nor maxUnavailable",
               "one of them: no disruption is allowed");
   }

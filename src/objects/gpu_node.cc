@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/path.h"
+
 namespace berth::objects {
 
 namespace {
@@ -121,7 +123,7 @@ constexpr text::Field<GpuNode> kGpuNodeFields[] = {
 };
 
 void check_gpus(const Value& v, GpuNode& out, Decoder& d) {
-  const Value* at = find_in(v, {"status", "gpus"});
+  const Value* at = find(v, "status.gpus");
   Decoder::Step status(d, "status");
   Decoder::Step gpus(d, "gpus");
   const Value& where = at == nullptr ? v : *at;
@@ -150,64 +152,56 @@ void put_text(text::JsonWriter& out, std::string_view key, const std::string& te
 }
 
 void encode_gpu(const GpuNodeGpu& g, text::JsonWriter& out) {
-  out.begin_object();
-  out.field("index", g.gpu.index);
-  put_text(out, "uuid", g.gpu.uuid);
-  put_text(out, "model", g.gpu.model);
-  if (g.gpu.memory_mib > 0) out.field("memoryMiB", g.gpu.memory_mib);
-  put_position(out, "numaNode", g.gpu.numa);
-  put_position(out, "pcieSwitch", g.gpu.pcie_switch);
-  put_position(out, "nvlinkClique", g.gpu.nvlink_clique);
-  if (!g.gpu.mig.empty()) {
-    out.key("migSlots");
-    out.begin_array();
-    for (const MigSlots& slots : g.gpu.mig) {
-      out.begin_object();
-      out.field("resource", slots.resource);
-      out.field("count", slots.count);
-      out.end_object();
+  out.object([&] {
+    out.field("index", g.gpu.index);
+    put_text(out, "uuid", g.gpu.uuid);
+    put_text(out, "model", g.gpu.model);
+    if (g.gpu.memory_mib > 0) out.field("memoryMiB", g.gpu.memory_mib);
+    put_position(out, "numaNode", g.gpu.numa);
+    put_position(out, "pcieSwitch", g.gpu.pcie_switch);
+    put_position(out, "nvlinkClique", g.gpu.nvlink_clique);
+    if (!g.gpu.mig.empty()) {
+      out.array("migSlots", [&] {
+        for (const MigSlots& slots : g.gpu.mig) {
+          out.object([&] {
+            out.field("resource", slots.resource);
+            out.field("count", slots.count);
+          });
+        }
+      });
     }
-    out.end_array();
-  }
-  out.field("shares", g.shares);
-  out.key("health");
-  out.begin_object();
-  out.field("state", word_of(kHealthStates, g.gpu.health));
-  put_text(out, "reason", g.gpu.health_reason);
-  out.end_object();
-  if (!g.holders.empty()) {
-    out.key("holders");
-    out.begin_array();
-    for (const std::string& uid : g.holders) out.value(uid);
-    out.end_array();
-  }
-  out.end_object();
+    out.field("shares", g.shares);
+    out.object("health", [&] {
+      out.field("state", word_of(kHealthStates, g.gpu.health));
+      put_text(out, "reason", g.gpu.health_reason);
+    });
+    if (!g.holders.empty()) {
+      out.list("holders", g.holders);
+    }
+  });
 }
 
 void encode_status(const GpuNode& node, text::JsonWriter& out) {
-  out.begin_object();
-  put_text(out, "driverVersion", node.driver_version);
-  put_text(out, "cudaVersion", node.cuda_version);
-  out.key("topologyManager");
-  out.begin_object();
-  out.field("policy", word_of(kNumaPolicies, node.numa_policy));
-  out.field("scope", word_of(kNumaScopes, node.numa_scope));
-  out.end_object();
-  out.key("gpus");
-  out.begin_array();
-  for (const GpuNodeGpu& g : node.gpus) encode_gpu(g, out);
-  out.end_array();
-  out.key("nics");
-  out.begin_array();
-  for (const NicSpec& nic : node.nics) {
-    out.begin_object();
-    out.field("name", nic.name);
-    put_position(out, "numaNode", nic.numa);
-    put_position(out, "pcieSwitch", nic.pcie_switch);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    put_text(out, "driverVersion", node.driver_version);
+    put_text(out, "cudaVersion", node.cuda_version);
+    out.object("topologyManager", [&] {
+      out.field("policy", word_of(kNumaPolicies, node.numa_policy));
+      out.field("scope", word_of(kNumaScopes, node.numa_scope));
+    });
+    out.array("gpus", [&] {
+      for (const GpuNodeGpu& g : node.gpus) encode_gpu(g, out);
+    });
+    out.array("nics", [&] {
+      for (const NicSpec& nic : node.nics) {
+        out.object([&] {
+          out.field("name", nic.name);
+          put_position(out, "numaNode", nic.numa);
+          put_position(out, "pcieSwitch", nic.pcie_switch);
+        });
+      }
+    });
+  });
 }
 
 }  // namespace
@@ -230,56 +224,51 @@ void decode(const Value& v, GpuNode& out, Decoder& d) {
 }
 
 void encode(const GpuNode& node, text::JsonWriter& out) {
-  out.begin_object();
-  out.field("apiVersion", "berth.dev/v1alpha1");
-  out.field("kind", "GpuNode");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node.name);
-  put_text(out, "uid", node.uid);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  if (!node.reserved_gpus.empty()) {
-    out.key("reservedGpus");
-    out.begin_array();
-    for (const int index : node.reserved_gpus) out.value(index);
-    out.end_array();
-  }
-  out.end_object();
-  out.key("status");
-  encode_status(node, out);
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "berth.dev/v1alpha1");
+    out.field("kind", "GpuNode");
+    out.object("metadata", [&] {
+      out.field("name", node.name);
+      put_text(out, "uid", node.uid);
+    });
+    out.object("spec", [&] {
+      if (!node.reserved_gpus.empty()) {
+        out.array("reservedGpus", [&] {
+          for (const int index : node.reserved_gpus) out.value(index);
+        });
+      }
+    });
+    out.key("status");
+    encode_status(node, out);
+  });
 }
 
 std::string status_patch(const GpuNode& node) {
   text::JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  encode_status(node, out);
-  out.end_object();
+  out.object([&] {
+    out.key("status");
+    encode_status(node, out);
+  });
   return std::move(out).take();
 }
 
 std::string bare_gpu_node(const std::string& node, const std::string& node_uid) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "berth.dev/v1alpha1");
-  out.field("kind", "GpuNode");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node);
-  out.key("ownerReferences");
-  out.begin_array();
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.field("name", node);
-  out.field("uid", node_uid);
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "berth.dev/v1alpha1");
+    out.field("kind", "GpuNode");
+    out.object("metadata", [&] {
+      out.field("name", node);
+      out.array("ownerReferences", [&] {
+        out.object([&] {
+          out.field("apiVersion", "v1");
+          out.field("kind", "Node");
+          out.field("name", node);
+          out.field("uid", node_uid);
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 

@@ -6,6 +6,7 @@
 #include "objects/gpu_node.h"
 #include "objects/read_for_test.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::objects {
 namespace {
@@ -67,9 +68,9 @@ TEST(GpuNodeSchema, MatchesTheCodec) {
   const std::string yaml{std::istreambuf_iterator<char>(file), {}};
   auto crd = text::parse_yaml(yaml);
   ASSERT_TRUE(crd.ok()) << crd.error().to_string();
-  const Value* versions = find_in(crd->at(0).root(), {"spec", "versions"});
+  const Value* versions = find(crd->at(0).root(), "spec.versions");
   ASSERT_NE(versions, nullptr);
-  const Value* schema = find_in(versions->items()[0], {"schema", "openAPIV3Schema"});
+  const Value* schema = find(versions->items()[0], "schema.openAPIV3Schema");
   ASSERT_NE(schema, nullptr);
   text::JsonWriter out;
   encode(with_everything(), out);

@@ -66,35 +66,35 @@ bool may_hold_secrets(const Member& member) {
 void write_any(JsonWriter& out, const Value& v, const KeepOptions& options);
 
 void write_variables(JsonWriter& out, const Value& list, const KeepOptions& options) {
-  out.begin_array();
-  for (const Value& variable : list.items()) {
-    if (!variable.is_object()) {
-      out.value(kLeftOut);
-      continue;
-    }
-    const Value* name = variable.find("name");
-    const bool open = name != nullptr && says_gpus(name->string());
-    out.begin_object();
-    for (const Member& member : variable.members()) {
-      out.key(member.key);
-      if (member.key == "value" && !open) {
+  out.array([&] {
+    for (const Value& variable : list.items()) {
+      if (!variable.is_object()) {
         out.value(kLeftOut);
-      } else {
-        write_any(out, member.value, options);
+        continue;
       }
+      const Value* name = variable.find("name");
+      const bool open = name != nullptr && says_gpus(name->string());
+      out.object([&] {
+        for (const Member& member : variable.members()) {
+          out.key(member.key);
+          if (member.key == "value" && !open) {
+            out.value(kLeftOut);
+          } else {
+            write_any(out, member.value, options);
+          }
+        }
+      });
     }
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void write_notes(JsonWriter& out, const Value& notes, const KeepOptions& options) {
-  out.begin_object();
-  for (const Member& note : notes.members()) {
-    if (note.key == kLastAppliedNote) continue;
-    if (options.arguments || is_known_annotation(note.key)) out.field(note.key, note.value);
-  }
-  out.end_object();
+  out.object([&] {
+    for (const Member& note : notes.members()) {
+      if (note.key == kLastAppliedNote) continue;
+      if (options.arguments || is_known_annotation(note.key)) out.field(note.key, note.value);
+    }
+  });
 }
 
 // What a program wrote before it ended is the program's; why it did not start is the runtime's.
@@ -103,21 +103,21 @@ void write_ending(JsonWriter& out, const Value& ending, const KeepOptions& optio
   const std::string_view why = reason == nullptr ? std::string_view() : reason->string();
   const bool never_ran = why == "StartError" || why == "ContainerCannotRun" ||
                          why == "CreateContainerError" || why == "ContainerStatusUnknown";
-  out.begin_object();
-  for (const Member& member : ending.members()) {
-    if (member.key == "message" && !never_ran) continue;
-    write_kept(out, member, options);
-  }
-  out.end_object();
+  out.object([&] {
+    for (const Member& member : ending.members()) {
+      if (member.key == "message" && !never_ran) continue;
+      write_kept(out, member, options);
+    }
+  });
 }
 
 void write_any(JsonWriter& out, const Value& v, const KeepOptions& options) {
   if (v.is_object()) {
     write_kept(out, v, options);
   } else if (v.is_array()) {
-    out.begin_array();
-    for (const Value& item : v.items()) write_any(out, item, options);
-    out.end_array();
+    out.array([&] {
+      for (const Value& item : v.items()) write_any(out, item, options);
+    });
   } else {
     out.value(v);
   }
@@ -152,9 +152,9 @@ void write_kept(JsonWriter& out, const Member& member, const KeepOptions& option
 }
 
 void write_kept(JsonWriter& out, const Value& object, const KeepOptions& options) {
-  out.begin_object();
-  for (const Member& member : object.members()) write_kept(out, member, options);
-  out.end_object();
+  out.object([&] {
+    for (const Member& member : object.members()) write_kept(out, member, options);
+  });
 }
 
 }  // namespace berth::objects

@@ -4,6 +4,7 @@
 #include <set>
 
 #include "objects/affinity.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::objects {
@@ -424,7 +425,7 @@ void decode_local_queue(const Value& v, LocalQueueSpec& out, Decoder& d) {
   if (d.errors() != before && out.stop == model::StopPolicy::kNone) {
     out.stop = model::StopPolicy::kHold;
   }
-  const Value* usage = find_in(v, {"status", "fairSharing", "admissionFairSharingStatus"});
+  const Value* usage = find(v, "status.fairSharing.admissionFairSharingStatus");
   if (usage == nullptr) return;
   if (const Value* consumed = usage->find("consumedResources")) {
     Decoder::Step step(d, "status");

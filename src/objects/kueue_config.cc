@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <limits>
 
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::objects {
@@ -262,24 +263,25 @@ bool QueueConfigObject::manages(std::string_view framework) const {
 }
 
 bool holds_queue_config(const Value& config_map) {
-  return find_in(config_map, {"data", kConfigKey}) != nullptr;
+  return at(config_map, "data").find(kConfigKey) != nullptr;
 }
 
 void decode_config_map(const Value& v, QueueConfigObject& out, Decoder& d) {
-  const Value& at = *find_in(v, {"data", kConfigKey});
+  const Value& written = *at(v, "data").find(kConfigKey);
   Decoder::Step data(d, "data");
   Decoder::Step step(d, kConfigKey);
-  const auto documents = text::parse_yaml(at.string());
-  if (!documents.ok()) return d.error(at, documents.error().message(), "YAML of a Configuration");
+  const auto documents = text::parse_yaml(written.string());
+  if (!documents.ok())
+    return d.error(written, documents.error().message(), "YAML of a Configuration");
   if (documents->size() != 1 || !documents->front().root().is_object()) {
-    return d.error(at, std::to_string(documents->size()) + " documents", "one Configuration");
+    return d.error(written, std::to_string(documents->size()) + " documents", "one Configuration");
   }
   const Value& root = documents->front().root();
   const Value* version = root.find("apiVersion");
   const std::string_view name = version == nullptr ? std::string_view() : version->string();
   const bool first = name == "config.kueue.x-k8s.io/v1beta1";
   if (!first && name != "config.kueue.x-k8s.io/v1beta2") {
-    return d.error(at, "apiVersion " + quoted(name),
+    return d.error(written, "apiVersion " + quoted(name),
                    "config.kueue.x-k8s.io/v1beta1 or config.kueue.x-k8s.io/v1beta2");
   }
   decode_queue_config(root, first ? KueueVersion::kV1beta1 : KueueVersion::kV1beta2, out, d);

@@ -6,6 +6,7 @@
 
 #include "objects/kueue_pack.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -24,11 +25,6 @@ constexpr std::array<PriorityClassForm, 2> kPriorityClassForms = {{
     {"scheduling.k8s.io/priorityclass", "scheduling.k8s.io", "PriorityClass"},
 }};
 
-std::string_view string_of(const Value& object, std::string_view key) {
-  const Value* found = object.find(key);
-  return found == nullptr ? std::string_view() : found->string();
-}
-
 // Names that may stand in a list with the name as its key.
 bool different_names(const Value& list) {
   std::vector<std::string_view> names;
@@ -45,25 +41,25 @@ class KueueConverter {
   explicit KueueConverter(KueueVersion to) : up_(to == KueueVersion::kV1beta2) {}
 
   std::string run(const Value& object) {
-    const std::string_view kind = string_of(object, "kind");
+    const std::string_view kind = text_at(object, "kind");
     queue_ = kind == "ClusterQueue";
     local_queue_ = kind == "LocalQueue";
     workload_ = kind == "Workload";
     cluster_ = kind == "MultiKueueCluster";
-    out_.begin_object();
-    for (const Member& member : object.members()) {
-      out_.key(member.key);
-      if (member.key == "apiVersion") {
-        out_.value(std::string(kKueueGroup) + (up_ ? "/v1beta2" : "/v1beta1"));
-      } else if (member.key == "spec" && member.value.is_object()) {
-        spec(member.value);
-      } else if (member.key == "status" && member.value.is_object()) {
-        status(member.value);
-      } else {
-        out_.value(member.value);
+    out_.object([&] {
+      for (const Member& member : object.members()) {
+        out_.key(member.key);
+        if (member.key == "apiVersion") {
+          out_.value(std::string(kKueueGroup) + (up_ ? "/v1beta2" : "/v1beta1"));
+        } else if (member.key == "spec" && member.value.is_object()) {
+          spec(member.value);
+        } else if (member.key == "status" && member.value.is_object()) {
+          status(member.value);
+        } else {
+          out_.value(member.value);
+        }
       }
-    }
-    out_.end_object();
+    });
     return std::move(out_).take();
   }
 
@@ -82,46 +78,41 @@ class KueueConverter {
   void spec(const Value& v) {
     if (workload_) return workload_spec(v);
     if (cluster_) return cluster_spec(v);
-    out_.begin_object();
-    for (const Member& member : v.members()) {
-      if (queue_) {
-        queue_field(v, member);
-      } else {
-        out_.field(member.key, member.value);
+    out_.object([&] {
+      for (const Member& member : v.members()) {
+        if (queue_) {
+          queue_field(v, member);
+        } else {
+          out_.field(member.key, member.value);
+        }
       }
-    }
-    out_.end_object();
+    });
   }
 
   void queue_field(const Value& v, const Member& member) {
     if (up_ && member.key == "admissionChecks" && different_names(member.value) &&
         v.find("admissionChecksStrategy") == nullptr) {
-      out_.key("admissionChecksStrategy");
-      out_.begin_object();
-      out_.key("admissionChecks");
-      out_.begin_array();
-      for (const Value& name : member.value.items()) {
-        out_.begin_object();
-        out_.field("name", name);
-        out_.end_object();
-      }
-      out_.end_array();
-      out_.end_object();
+      out_.object("admissionChecksStrategy", [&] {
+        out_.array("admissionChecks", [&] {
+          for (const Value& name : member.value.items()) {
+            out_.object([&] { out_.field("name", name); });
+          }
+        });
+      });
     } else if (up_ && member.key == "flavorFungibility" && member.value.is_object()) {
-      out_.key(member.key);
-      out_.begin_object();
-      for (const Member& rule : member.value.members()) {
-        const std::string_view word = rule.value.string();
-        const bool stops = (rule.key == "whenCanBorrow" && word == "Borrow") ||
-                           (rule.key == "whenCanPreempt" && word == "Preempt");
-        out_.key(rule.key);
-        if (stops) {
-          out_.value("MayStopSearch");
-        } else {
-          out_.value(rule.value);
+      out_.object(member.key, [&] {
+        for (const Member& rule : member.value.members()) {
+          const std::string_view word = rule.value.string();
+          const bool stops = (rule.key == "whenCanBorrow" && word == "Borrow") ||
+                             (rule.key == "whenCanPreempt" && word == "Preempt");
+          out_.key(rule.key);
+          if (stops) {
+            out_.value("MayStopSearch");
+          } else {
+            out_.value(rule.value);
+          }
         }
-      }
-      out_.end_object();
+      });
     } else {
       renamed(v, member, "cohort", "cohortName");
     }
@@ -132,14 +123,14 @@ class KueueConverter {
     const Value* ref = v.find("priorityClassRef");
     const Value* name = v.find("priorityClassName");
     const Value* source = v.find("priorityClassSource");
-    if (up_ ? ref != nullptr || string_of(v, "priorityClassName").empty()
+    if (up_ ? ref != nullptr || text_at(v, "priorityClassName").empty()
             : name != nullptr || source != nullptr || ref == nullptr || ref->size() != 3 ||
-                  string_of(*ref, "name").empty()) {
+                  text_at(*ref, "name").empty()) {
       return nullptr;
     }
     for (const PriorityClassForm& form : kPriorityClassForms) {
-      if (up_ ? string_of(v, "priorityClassSource") == form.source
-              : string_of(*ref, "group") == form.group && string_of(*ref, "kind") == form.kind) {
+      if (up_ ? text_at(v, "priorityClassSource") == form.source
+              : text_at(*ref, "group") == form.group && text_at(*ref, "kind") == form.kind) {
         return &form;
       }
     }
@@ -148,24 +139,23 @@ class KueueConverter {
 
   void workload_spec(const Value& v) {
     const PriorityClassForm* form = class_form(v);
-    out_.begin_object();
-    for (const Member& member : v.members()) {
-      if (form != nullptr && up_ && member.key == "priorityClassSource") continue;
-      if (form != nullptr && up_ && member.key == "priorityClassName") {
-        out_.key("priorityClassRef");
-        out_.begin_object();
-        out_.field("group", form->group);
-        out_.field("kind", form->kind);
-        out_.field("name", member.value);
-        out_.end_object();
-      } else if (form != nullptr && !up_ && member.key == "priorityClassRef") {
-        out_.field("priorityClassName", string_of(member.value, "name"));
-        out_.field("priorityClassSource", form->source);
-      } else {
-        out_.field(member.key, member.value);
+    out_.object([&] {
+      for (const Member& member : v.members()) {
+        if (form != nullptr && up_ && member.key == "priorityClassSource") continue;
+        if (form != nullptr && up_ && member.key == "priorityClassName") {
+          out_.object("priorityClassRef", [&] {
+            out_.field("group", form->group);
+            out_.field("kind", form->kind);
+            out_.field("name", member.value);
+          });
+        } else if (form != nullptr && !up_ && member.key == "priorityClassRef") {
+          out_.field("priorityClassName", text_at(member.value, "name"));
+          out_.field("priorityClassSource", form->source);
+        } else {
+          out_.field(member.key, member.value);
+        }
       }
-    }
-    out_.end_object();
+    });
   }
 
   // How a cluster is reached: beside the rest, or in a field of its own.
@@ -183,72 +173,73 @@ class KueueConverter {
             : !flat && source != nullptr && !source->members().empty() &&
                   std::all_of(source->members().begin(), source->members().end(), way);
     bool moved = false;
-    out_.begin_object();
-    for (const Member& member : members) {
-      if (!moves || (up_ ? !is_way(member.key) : member.key != "clusterSource")) {
-        out_.field(member.key, member.value);
-        continue;
+    out_.object([&] {
+      for (const Member& member : members) {
+        if (!moves || (up_ ? !is_way(member.key) : member.key != "clusterSource")) {
+          out_.field(member.key, member.value);
+          continue;
+        }
+        if (std::exchange(moved, true)) continue;
+        const auto ways = [&] {
+          for (const Member& one : up_ ? members : source->members()) {
+            if (is_way(one.key)) out_.field(one.key, one.value);
+          }
+        };
+        if (!up_) {
+          ways();
+        } else {
+          out_.object("clusterSource", ways);
+        }
       }
-      if (std::exchange(moved, true)) continue;
-      if (up_) {
-        out_.key("clusterSource");
-        out_.begin_object();
-      }
-      for (const Member& one : up_ ? members : source->members()) {
-        if (is_way(one.key)) out_.field(one.key, one.value);
-      }
-      if (up_) out_.end_object();
-    }
-    out_.end_object();
+    });
   }
 
   void status(const Value& v) {
-    out_.begin_object();
-    for (const Member& member : v.members()) {
-      if (workload_ && member.key == "admission" && member.value.is_object()) {
-        admission(member.value);
-      } else if (workload_) {
-        renamed(v, member, "accumulatedPastExexcutionTimeSeconds",
-                "accumulatedPastExecutionTimeSeconds");
-      } else if (local_queue_) {
-        renamed(v, member, "flavorUsage", "flavorsUsage");
-      } else {
-        out_.field(member.key, member.value);
+    out_.object([&] {
+      for (const Member& member : v.members()) {
+        if (workload_ && member.key == "admission" && member.value.is_object()) {
+          admission(member.value);
+        } else if (workload_) {
+          renamed(v, member, "accumulatedPastExexcutionTimeSeconds",
+                  "accumulatedPastExecutionTimeSeconds");
+        } else if (local_queue_) {
+          renamed(v, member, "flavorUsage", "flavorsUsage");
+        } else {
+          out_.field(member.key, member.value);
+        }
       }
-    }
-    out_.end_object();
+    });
   }
 
   void admission(const Value& v) {
-    out_.key("admission");
-    out_.begin_object();
-    for (const Member& member : v.members()) {
-      out_.key(member.key);
-      if (member.key != "podSetAssignments" || !member.value.is_array()) {
-        out_.value(member.value);
-        continue;
+    out_.object("admission", [&] {
+      for (const Member& member : v.members()) {
+        out_.key(member.key);
+        if (member.key != "podSetAssignments" || !member.value.is_array()) {
+          out_.value(member.value);
+          continue;
+        }
+        out_.array([&] {
+          for (const Value& set : member.value.items()) assignment(set);
+        });
       }
-      out_.begin_array();
-      for (const Value& set : member.value.items()) assignment(set);
-      out_.end_array();
-    }
-    out_.end_object();
+    });
   }
 
   void assignment(const Value& set) {
     if (!set.is_object()) return out_.value(set);
-    out_.begin_object();
-    for (const Member& part : set.members()) {
-      out_.key(part.key);
-      if (part.key != "topologyAssignment") {
-        out_.value(part.value);
-      } else if (up_) {
-        pack_domains(part.value, out_);
-      } else {
-        unpack_slices(part.value, growth_, out_);
+    out_.object([&] {
+      for (const Member& part : set.members()) {
+        out_.key(part.key);
+        if (part.key != "topologyAssignment") {
+          out_.value(part.value);
+        } else if (up_) {
+          pack_domains(part.value, out_);
+        } else {
+          unpack_slices(part.value, growth_, out_);
+        }
       }
-    }
-    out_.end_object();
+    });
   }
 
   bool up_;
@@ -274,23 +265,16 @@ bool kueue_versions_differ(std::string_view kind) {
 
 bool kueue_unconverted(const Value& object) {
   const Value* metadata = object.find("metadata");
-  if (metadata == nullptr || string_of(*metadata, "resourceVersion").empty()) return false;
-  const auto has = [](const Value* in, std::initializer_list<std::string_view> keys) {
-    return in != nullptr && std::any_of(keys.begin(), keys.end(), [in](std::string_view key) {
-             return in->find(key) != nullptr;
-           });
-  };
-  const Value* status = object.find("status");
-  if (has(object.find("spec"), {"cohort", "admissionChecks", "priorityClassName"}) ||
-      has(status, {"accumulatedPastExexcutionTimeSeconds", "flavorUsage"})) {
-    return true;
+  if (metadata == nullptr || text_at(*metadata, "resourceVersion").empty()) return false;
+  for (const text::Path& old : std::initializer_list<text::Path>{
+           "spec.cohort", "spec.admissionChecks", "spec.priorityClassName",
+           "status.accumulatedPastExexcutionTimeSeconds", "status.flavorUsage"}) {
+    if (find(object, old) != nullptr) return true;
   }
-  const Value* admission = status == nullptr ? nullptr : status->find("admission");
-  const Value* sets = admission == nullptr ? nullptr : admission->find("podSetAssignments");
-  if (sets == nullptr) return false;
-  return std::any_of(sets->items().begin(), sets->items().end(), [&has](const Value& set) {
-    return has(set.find("topologyAssignment"), {"domains"});
-  });
+  bool any = false;
+  for_each(object, "status.admission.podSetAssignments[*].topologyAssignment.domains",
+           [&any](const Value&) { any = true; });
+  return any;
 }
 
 std::string convert_kueue(const Value& object, KueueVersion to) {

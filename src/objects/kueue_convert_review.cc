@@ -6,6 +6,7 @@
 #include "objects/readers.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -20,11 +21,6 @@ constexpr int kReviewDepth = 1'000;
 constexpr std::size_t kMostReviewNodes =
     2'000'000;  // values of real objects have 20 bytes of text, and more
 
-std::string_view review_text(const Value& object, std::string_view key) {
-  const Value* found = object.find(key);
-  return found == nullptr ? std::string_view() : found->string();
-}
-
 Error wrong_review(std::string_view field, std::string_view found, std::string_view want) {
   return invalid(std::string(field) + ": found " + quoted(found) + ", want " + std::string(want));
 }
@@ -33,23 +29,22 @@ Error wrong_review(std::string_view field, std::string_view found, std::string_v
 std::string place_in_review(const Value& object, std::size_t index) {
   std::string out = "objects[" + std::to_string(index) + "]";
   const Value* metadata = object.find("metadata");
-  const std::string_view kind = review_text(object, "kind");
+  const std::string_view kind = text_at(object, "kind");
   if (kind.empty()) return out;
   out += " (" + quoted(kind);
   if (metadata != nullptr) {
-    const std::string_view ns = review_text(*metadata, "namespace");
+    const std::string_view ns = text_at(*metadata, "namespace");
     out += " " + quoted(std::string(ns) + (ns.empty() ? "" : "/") +
-                        std::string(review_text(*metadata, "name")));
+                        std::string(text_at(*metadata, "name")));
   }
   return out + ")";
 }
 
 Status convert_one(const Value& object, KueueVersion to, std::string& out) {
   if (!object.is_object()) return wrong_review("object", text::name(object.kind()), "an object");
-  if (review_text(object, "kind").empty())
-    return wrong_review("kind", "", "a kind of kueue.x-k8s.io");
-  const std::optional<KueueVersion> from = kueue_version(review_text(object, "apiVersion"));
-  if (!from) return wrong_review("apiVersion", review_text(object, "apiVersion"), kVersionsHere);
+  if (text_at(object, "kind").empty()) return wrong_review("kind", "", "a kind of kueue.x-k8s.io");
+  const std::optional<KueueVersion> from = kueue_version(text_at(object, "apiVersion"));
+  if (!from) return wrong_review("apiVersion", text_at(object, "apiVersion"), kVersionsHere);
   out += *from == to ? text::to_json(object) : convert_kueue(object, to);
   if (out.size() > kMostReviewAnswerBytes) {
     return Error(Code::kExhausted, "the answer would have more than " +
@@ -60,7 +55,7 @@ Status convert_one(const Value& object, KueueVersion to, std::string& out) {
 
 // The converted objects, one after the other with commas.
 Result<std::string> convert_all(const Value& request) {
-  const std::string_view wanted = review_text(request, "desiredAPIVersion");
+  const std::string_view wanted = text_at(request, "desiredAPIVersion");
   const std::optional<KueueVersion> to = kueue_version(wanted);
   if (!to) return wrong_review("desiredAPIVersion", wanted, kVersionsHere);
   const Value* objects = request.find("objects");
@@ -88,22 +83,22 @@ Result<ConversionAnswer> review_conversion(std::string_view body) {
   how.limits.max_nodes = kMostReviewNodes;
   BERTH_TRY(const text::Document review, text::parse_json(body, how));
   const Value& root = review.root();
-  if (review_text(root, "kind") != "ConversionReview") {
-    return wrong_review("kind", review_text(root, "kind"), "ConversionReview");
+  if (text_at(root, "kind") != "ConversionReview") {
+    return wrong_review("kind", text_at(root, "kind"), "ConversionReview");
   }
-  if (review_text(root, "apiVersion") != kReviewApi) {
-    return wrong_review("apiVersion", review_text(root, "apiVersion"), kReviewApi);
+  if (text_at(root, "apiVersion") != kReviewApi) {
+    return wrong_review("apiVersion", text_at(root, "apiVersion"), kReviewApi);
   }
   const Value* request = root.find("request");
-  const std::string_view uid = request == nullptr ? "" : review_text(*request, "uid");
+  const std::string_view uid = request == nullptr ? "" : text_at(*request, "uid");
   if (uid.empty()) return wrong_review("request.uid", "", "the uid of the request");
 
   Result<std::string> objects = convert_all(*request);
   text::JsonWriter result;
-  result.begin_object();
-  result.field("status", objects.ok() ? "Success" : "Failure");
-  if (!objects.ok()) result.field("message", objects.error().to_string());
-  result.end_object();
+  result.object([&] {
+    result.field("status", objects.ok() ? "Success" : "Failure");
+    if (!objects.ok()) result.field("message", objects.error().to_string());
+  });
 
   ConversionAnswer out;
   out.converted = objects.ok();

@@ -6,6 +6,8 @@
 #include <string_view>
 #include <vector>
 
+#include "text/path.h"
+
 namespace berth::objects {
 
 namespace {
@@ -16,8 +18,8 @@ using text::Value;
 
 constexpr std::int64_t kMostPackedDomains = 100'000;
 
-const Value* array_of_strings(const Value& object, std::string_view key) {
-  const Value* list = object.find(key);
+// The list, if it is one of strings.
+const Value* strings_in(const Value* list) {
   if (list == nullptr || !list->is_array()) return nullptr;
   const auto items = list->items();
   return std::all_of(items.begin(), items.end(), [](const Value& v) { return v.is_string(); })
@@ -27,7 +29,7 @@ const Value* array_of_strings(const Value& object, std::string_view key) {
 
 // Its levels, where it has what is to be replaced and nothing yet in its place.
 std::size_t levels_of(const Value& assignment, std::string_view from, std::string_view to) {
-  const Value* levels = array_of_strings(assignment, "levels");
+  const Value* levels = strings_in(assignment.find("levels"));
   const Value* list = assignment.find(from);
   if (levels == nullptr || list == nullptr || !list->is_array() || assignment.find(to) != nullptr) {
     return 0;
@@ -38,21 +40,21 @@ std::size_t levels_of(const Value& assignment, std::string_view from, std::strin
 // The assignment with the member `from` written by write() in its place.
 template <class Write>
 void replaced(const Value& assignment, std::string_view from, JsonWriter& out, const Write& write) {
-  out.begin_object();
-  for (const Member& member : assignment.members()) {
-    if (member.key == from) {
-      write(member.value);
-    } else {
-      out.field(member.key, member.value);
+  out.object([&] {
+    for (const Member& member : assignment.members()) {
+      if (member.key == from) {
+        write(member.value);
+      } else {
+        out.field(member.key, member.value);
+      }
     }
-  }
-  out.end_object();
+  });
 }
 
 // ---- domains ----
 
 bool is_domain(const Value& domain, std::size_t levels) {
-  const Value* values = array_of_strings(domain, "values");
+  const Value* values = strings_in(domain.find("values"));
   const Value* count = domain.find("count");
   return domain.size() == 2 && values != nullptr && values->size() == levels && count != nullptr &&
          count->as_int64().has_value();
@@ -62,45 +64,44 @@ bool is_domain(const Value& domain, std::size_t levels) {
 template <class Of, class Write>
 void write_shared(std::span<const Value> domains, const Of& of, JsonWriter& out,
                   const Write& write) {
-  out.begin_object();
-  const bool same = std::all_of(domains.begin(), domains.end(), [&](const Value& domain) {
-    return text::equal(of(domain), of(domains.front()));
+  out.object([&] {
+    const bool same = std::all_of(domains.begin(), domains.end(), [&](const Value& domain) {
+      return text::equal(of(domain), of(domains.front()));
+    });
+    if (same) {
+      out.field("universal", of(domains.front()));
+    } else {
+      out.key("individual");
+      write();
+    }
   });
-  if (same) {
-    out.field("universal", of(domains.front()));
-  } else {
-    out.key("individual");
-    write();
-  }
-  out.end_object();
 }
 
 void write_slice(std::span<const Value> domains, std::size_t levels, JsonWriter& out) {
-  out.begin_object();
-  out.field("domainCount", domains.size());
-  out.key("valuesPerLevel");
-  out.begin_array();
-  const auto list = [&](const auto& of) {
-    out.begin_array();
-    for (const Value& domain : domains) out.value(of(domain));
-    out.end_array();
-  };
-  for (std::size_t level = 0; level < levels; ++level) {
-    const auto of = [level](const Value& domain) -> const Value& {
-      return domain.find("values")->items()[level];
+  out.object([&] {
+    out.field("domainCount", domains.size());
+    const auto list = [&](const auto& of) {
+      out.array([&] {
+        for (const Value& domain : domains) out.value(of(domain));
+      });
     };
-    write_shared(domains, of, out, [&] {
-      out.begin_object();
-      out.key("roots");
-      list(of);
-      out.end_object();
+    out.array("valuesPerLevel", [&] {
+      for (std::size_t level = 0; level < levels; ++level) {
+        const auto of = [level](const Value& domain) -> const Value& {
+          return domain.find("values")->items()[level];
+        };
+        write_shared(domains, of, out, [&] {
+          out.object([&] {
+            out.key("roots");
+            list(of);
+          });
+        });
+      }
     });
-  }
-  out.end_array();
-  out.key("podCounts");
-  const auto count = [](const Value& domain) -> const Value& { return *domain.find("count"); };
-  write_shared(domains, count, out, [&] { list(count); });
-  out.end_object();
+    out.key("podCounts");
+    const auto count = [](const Value& domain) -> const Value& { return *domain.find("count"); };
+    write_shared(domains, count, out, [&] { list(count); });
+  });
 }
 
 // ---- slices ----
@@ -116,11 +117,6 @@ struct PackedSlice {
   std::span<const Value> counts;  // of each
 };
 
-std::string_view text_of(const Value& object, std::string_view key) {
-  const Value* found = object.find(key);
-  return found == nullptr ? std::string_view() : found->string();
-}
-
 bool read_slice_level(const Value& v, std::size_t domains, SliceLevel& out) {
   if (v.size() != 1) return false;
   if (const Value* universal = v.find("universal")) {
@@ -128,14 +124,14 @@ bool read_slice_level(const Value& v, std::size_t domains, SliceLevel& out) {
     return universal->is_string();
   }
   const Value* own = v.find("individual");
-  const Value* roots = own == nullptr ? nullptr : array_of_strings(*own, "roots");
+  const Value* roots = strings_in(find(own, "roots"));
   if (roots == nullptr || roots->size() != domains) return false;
   for (const Member& member : own->members()) {
     const bool affix = member.key == "prefix" || member.key == "suffix";
     if (member.key != "roots" && !(affix && member.value.is_string())) return false;
   }
-  out.prefix = text_of(*own, "prefix");
-  out.suffix = text_of(*own, "suffix");
+  out.prefix = text_at(*own, "prefix");
+  out.suffix = text_at(*own, "suffix");
   out.roots = roots->items();
   return true;
 }
@@ -185,22 +181,21 @@ std::size_t unpacked_bytes(const PackedSlice& slice) {
 
 void write_domains(const PackedSlice& slice, JsonWriter& out) {
   for (std::size_t i = 0; i < slice.domains; ++i) {
-    out.begin_object();
-    out.key("values");
-    out.begin_array();
-    for (const SliceLevel& level : slice.levels) {
-      if (level.roots.empty()) {
-        out.value(level.universal);
-      } else {
-        std::string value(level.prefix);
-        value += level.roots[i].string();
-        value += level.suffix;
-        out.value(value);
-      }
-    }
-    out.end_array();
-    out.field("count", slice.counts.empty() ? slice.count : slice.counts[i]);
-    out.end_object();
+    out.object([&] {
+      out.array("values", [&] {
+        for (const SliceLevel& level : slice.levels) {
+          if (level.roots.empty()) {
+            out.value(level.universal);
+          } else {
+            std::string value(level.prefix);
+            value += level.roots[i].string();
+            value += level.suffix;
+            out.value(value);
+          }
+        }
+      });
+      out.field("count", slice.counts.empty() ? slice.count : slice.counts[i]);
+    });
   }
 }
 
@@ -216,10 +211,9 @@ void pack_domains(const Value& assignment, JsonWriter& out) {
     return out.value(assignment);
   }
   replaced(assignment, "domains", out, [&](const Value&) {
-    out.key("slices");
-    out.begin_array();
-    if (!domains.empty()) write_slice(domains, levels, out);
-    out.end_array();
+    out.array("slices", [&] {
+      if (!domains.empty()) write_slice(domains, levels, out);
+    });
   });
 }
 
@@ -240,10 +234,9 @@ void unpack_slices(const Value& assignment, std::size_t& left, JsonWriter& out) 
   }
   left -= bytes;
   replaced(assignment, "slices", out, [&](const Value&) {
-    out.key("domains");
-    out.begin_array();
-    for (const PackedSlice& slice : slices) write_domains(slice, out);
-    out.end_array();
+    out.array("domains", [&] {
+      for (const PackedSlice& slice : slices) write_domains(slice, out);
+    });
   });
 }
 

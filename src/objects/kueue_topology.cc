@@ -170,74 +170,65 @@ namespace {
 
 void write_strings(std::string_view key, const std::vector<std::string>& values,
                    text::JsonWriter& out) {
-  out.key(key);
-  out.begin_array();
-  for (const auto& value : values) out.value(value);
-  out.end_array();
+  out.list(key, values);
 }
 
 // One slice: what all domains share is written once.
 void write_assignment_slice(const TopologyAssignment& assignment, text::JsonWriter& out) {
   const auto& domains = assignment.domains;
-  out.begin_object();
-  out.field("domainCount", domains.size());
-  out.key("valuesPerLevel");
-  out.begin_array();
-  for (std::size_t level = 0; level < assignment.levels.size(); ++level) {
-    std::vector<std::string> roots;
-    for (const auto& domain : domains) roots.push_back(domain.values[level]);
-    const bool same = std::all_of(roots.begin(), roots.end(),
-                                  [&](const std::string& root) { return root == roots.front(); });
-    out.begin_object();
-    if (same) {
-      out.field("universal", roots.front());
-    } else {
-      out.key("individual");
-      out.begin_object();
-      write_strings("roots", roots, out);
-      out.end_object();
-    }
-    out.end_object();
-  }
-  out.end_array();
-  out.key("podCounts");
-  out.begin_object();
-  const bool same = std::all_of(domains.begin(), domains.end(), [&](const Domain& domain) {
-    return domain.count == domains.front().count;
+  out.object([&] {
+    out.field("domainCount", domains.size());
+    out.array("valuesPerLevel", [&] {
+      for (std::size_t level = 0; level < assignment.levels.size(); ++level) {
+        std::vector<std::string> roots;
+        for (const auto& domain : domains) roots.push_back(domain.values[level]);
+        const bool same = std::all_of(roots.begin(), roots.end(), [&](const std::string& root) {
+          return root == roots.front();
+        });
+        out.object([&] {
+          if (same) {
+            out.field("universal", roots.front());
+          } else {
+            out.object("individual", [&] { write_strings("roots", roots, out); });
+          }
+        });
+      }
+    });
+    out.object("podCounts", [&] {
+      const bool same = std::all_of(domains.begin(), domains.end(), [&](const Domain& domain) {
+        return domain.count == domains.front().count;
+      });
+      if (same) {
+        out.field("universal", domains.front().count);
+      } else {
+        out.array("individual", [&] {
+          for (const auto& domain : domains) out.value(domain.count);
+        });
+      }
+    });
   });
-  if (same) {
-    out.field("universal", domains.front().count);
-  } else {
-    out.key("individual");
-    out.begin_array();
-    for (const auto& domain : domains) out.value(domain.count);
-    out.end_array();
-  }
-  out.end_object();
-  out.end_object();
 }
 
 }  // namespace
 
 void write_topology_assignment(const TopologyAssignment& assignment, KueueVersion version,
                                text::JsonWriter& out) {
-  out.begin_object();
-  write_strings("levels", assignment.levels, out);
-  const bool first = version == KueueVersion::kV1beta1;
-  out.key(first ? "domains" : "slices");
-  out.begin_array();
-  if (first) {
-    for (const auto& domain : assignment.domains) {
-      out.begin_object();
-      write_strings("values", domain.values, out);
-      out.field("count", domain.count);
-      out.end_object();
-    }
-  } else if (!assignment.domains.empty()) {
-    write_assignment_slice(assignment, out);
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    write_strings("levels", assignment.levels, out);
+    const bool first = version == KueueVersion::kV1beta1;
+    out.array(first ? "domains" : "slices", [&] {
+      if (first) {
+        for (const auto& domain : assignment.domains) {
+          out.object([&] {
+            write_strings("values", domain.values, out);
+            out.field("count", domain.count);
+          });
+        }
+      } else if (!assignment.domains.empty()) {
+        write_assignment_slice(assignment, out);
+      }
+    });
+  });
 }
 
 }  // namespace berth::objects

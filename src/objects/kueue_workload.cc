@@ -7,6 +7,7 @@
 #include "base/sha256.h"
 #include "objects/names.h"
 #include "text/json.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::objects {
@@ -378,7 +379,7 @@ void decode_workload(const Value& v, KueueVersion version, WorkloadObject& out, 
   } else {
     decode_object(v, kWorkloadFields<kWorkload2SpecFields>, out, d);
   }
-  const Value* source = find_in(v, {"spec", "priorityClassSource"});
+  const Value* source = find(v, "spec.priorityClassSource");
   const bool no_source = source == nullptr || source->string().empty();
   if (first && !out.priority_class.empty() && no_source) {
     Decoder::Step spec(d, "spec");

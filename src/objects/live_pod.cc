@@ -5,6 +5,7 @@
 #include "objects/pod_body.h"
 #include "objects/queue_marks.h"
 #include "objects/readers.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -12,20 +13,20 @@ using text::Value;
 
 LivePod read_live_pod(const Value& v) {
   LivePod live;
-  live.ns = text_in(v, {"metadata", "namespace"});
-  live.name = text_in(v, {"metadata", "name"});
-  live.uid = text_in(v, {"metadata", "uid"});
-  live.node = text_in(v, {"spec", "nodeName"});
-  live.gpus = text_in(v, {"metadata", "annotations", kGpusAnnotation});
-  live.charged = text_in(v, {"metadata", "annotations", kChargedAnnotation});
-  live.phase = text_in(v, {"status", "phase"});
-  live.created_ns = time_in(v, {"metadata", "creationTimestamp"});
-  live.started_ns = time_in(v, {"status", "startTime"});
-  const Value* deleted = find_in(v, {"metadata", "deletionTimestamp"});
+  live.ns = text_at(v, "metadata.namespace");
+  live.name = text_at(v, "metadata.name");
+  live.uid = text_at(v, "metadata.uid");
+  live.node = text_at(v, "spec.nodeName");
+  live.gpus = at(v, "metadata.annotations")[kGpusAnnotation].string();
+  live.charged = at(v, "metadata.annotations")[kChargedAnnotation].string();
+  live.phase = text_at(v, "status.phase");
+  live.created_ns = time_at(v, "metadata.creationTimestamp");
+  live.started_ns = time_at(v, "status.startTime");
+  const Value* deleted = find(v, "metadata.deletionTimestamp");
   live.terminating = deleted != nullptr && !deleted->is_null();
-  if (const Value* conditions = find_in(v, {"status", "conditions"})) {
+  if (const Value* conditions = find(v, "status.conditions")) {
     for (const Value& c : conditions->items()) {
-      if (text_in(c, {"type"}) == "Ready") live.ready = text_in(c, {"status"}) == "True";
+      if (text_at(c, "type") == "Ready") live.ready = text_at(c, "status") == "True";
     }
   }
   return live;
@@ -36,7 +37,7 @@ namespace {
 // kube-scheduler knows nothing of such annotations: they got the pod no GPU.
 bool means_nothing(const Value& v, const model::GpuDemandSpec& gpu) {
   using Kind = model::GpuDemandSpec::Kind;
-  const std::string_view scheduler = text_in(v, {"spec", "schedulerName"});
+  const std::string_view scheduler = text_at(v, "spec.schedulerName");
   return scheduler == "default-scheduler" &&
          (gpu.kind == Kind::kFraction || gpu.kind == Kind::kMemory);
 }

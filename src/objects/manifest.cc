@@ -6,6 +6,7 @@
 #include "objects/gathered.h"
 #include "objects/kueue_convert.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -110,11 +111,6 @@ constexpr KnownKind kKnownKinds[] = {
      take_object<&Gathered::upstream_workloads, decode_any>},
 };
 
-std::string_view string_at(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 std::string unquoted(std::string_view text) {
   const std::string safe = quoted(text);
   return safe.substr(1, safe.size() - 2);
@@ -131,8 +127,8 @@ bool cluster_scoped(std::string_view kind) {
 // "Pod team-a/x". Other kinds show a namespace only where they give one.
 std::string shown_name(const Value& v, std::string_view kind, bool known) {
   if (known && kind == "Configuration") return "Configuration";  // a file, it has no name
-  const std::string_view name = string_at(v, {"metadata", "name"});
-  std::string_view ns = string_at(v, {"metadata", "namespace"});
+  const std::string_view name = text_at(v, "metadata.name");
+  std::string_view ns = text_at(v, "metadata.namespace");
   if (known && ns.empty()) ns = "default";
   if (known && cluster_scoped(kind)) ns = {};
   std::string out = kind.empty() ? "object" : unquoted(kind);

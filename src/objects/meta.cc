@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "objects/names.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -54,9 +55,9 @@ constexpr text::Field<Meta> kMetaFields[] = {
     text::skip<Meta>("clusterName"),
 };
 
-const text::Value& at_annotation(const text::Value& object, std::string_view key) {
-  const text::Value* found = find_in(object, {"metadata", "annotations", key});
-  if (found == nullptr) found = find_in(object, {"metadata", "labels", key});
+const text::Value& at_annotation(const text::Value& object, std::string_view name) {
+  const text::Value* found = at(object, "metadata.annotations").find(name);
+  if (found == nullptr) found = at(object, "metadata.labels").find(name);
   return found == nullptr ? object : *found;
 }
 
@@ -137,7 +138,7 @@ void read_meta(const text::Value& object, Scope scope, Meta& out, text::Decoder&
 void annotation_error(const text::Value& object, std::string_view key, std::string allowed,
                       text::Decoder& d) {
   text::Decoder::Step meta(d, "metadata");
-  const bool label = find_in(object, {"metadata", "annotations", key}) == nullptr;
+  const bool label = at(object, "metadata.annotations").find(key) == nullptr;
   text::Decoder::Step kind(d, label ? "labels" : "annotations");
   text::Decoder::Step step(d, key);
   const text::Value& at = at_annotation(object, key);

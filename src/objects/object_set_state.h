@@ -18,6 +18,7 @@
 #include "objects/resolver.h"
 #include "objects/unread_book.h"
 #include "objects/waiting_lanes.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -104,7 +105,7 @@ struct ObjectSet::State {
 
   bool ours(const Value& v) const {
     if (options.scheduler_names.empty()) return true;
-    std::string_view name = text_in(v, {"spec", "schedulerName"});
+    std::string_view name = text_at(v, "spec.schedulerName");
     if (name.empty()) name = "default-scheduler";
     return std::find(options.scheduler_names.begin(), options.scheduler_names.end(), name) !=
            options.scheduler_names.end();
@@ -134,7 +135,7 @@ struct ObjectSet::State {
     if (live.ns.empty()) live.ns = "default";
     const std::string key = qualified(live.ns, live.name);
     live.foreign = !ours(v);
-    const bool for_queues = !text_in(v, {"metadata", "labels", kQueueLabel}).empty();
+    const bool for_queues = !at(v, "metadata.labels")[kQueueLabel].string().empty();
     if ((live.finished() && !for_queues) || (live.foreign && live.node.empty() && !for_queues)) {
       return remove_pod(key);
     }
@@ -360,8 +361,8 @@ struct ObjectSet::State {
   Effect put_object(std::string_view version, std::string_view kind, const Value& v) {
     Shelf* shelf = shelf_for(shelves, version, kind);
     if (shelf == nullptr) return Effect::kNone;
-    const std::string ns(text_in(v, {"metadata", "namespace"}));
-    const std::string name(text_in(v, {"metadata", "name"}));
+    const std::string ns(text_at(v, "metadata.namespace"));
+    const std::string name(text_at(v, "metadata.name"));
     const std::string key = key_on_shelf(version, ns, name);
     const std::string digest_key = std::string(kind) + '|' + key;
     std::uint64_t& mine = digests[digest_key];

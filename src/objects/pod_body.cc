@@ -2,7 +2,10 @@
 
 #include <algorithm>
 #include <cstring>
+#include <map>
+#include <optional>
 
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::objects {
@@ -18,18 +21,6 @@ std::uint64_t fnv(std::string_view text, std::uint64_t h = 0xcbf29ce484222325u) 
 
 }  // namespace
 
-std::string_view text_in(const Value& v, std::initializer_list<std::string_view> keys) {
-  const Value* found = find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
-std::int64_t time_in(const Value& v, std::initializer_list<std::string_view> keys) {
-  const std::string_view found = text_in(v, keys);
-  if (found.empty()) return 0;
-  const auto parsed = text::parse_rfc3339(found);
-  return parsed.ok() ? *parsed : 0;
-}
-
 std::string_view api_group(std::string_view version) {
   const std::size_t slash = version.find('/');
   return slash == std::string_view::npos ? std::string_view{} : version.substr(0, slash);
@@ -40,7 +31,7 @@ std::uint64_t object_digest(std::string_view kind, std::string_view key, const V
   h = fnv("|", h);
   h = fnv(key, h);
   h = fnv("|", h);
-  return fnv(text_in(object, {"metadata", "resourceVersion"}), h);
+  return fnv(text_at(object, "metadata.resourceVersion"), h);
 }
 
 void BodyHash::add(std::string_view text) {
@@ -85,12 +76,34 @@ bool indices_of(std::string_view text, std::vector<int>& out) {
 
 namespace {
 
+// Containers by name. Wide pods are looked up in an index: their statuses stand in another order.
+class ByName {
+ public:
+  explicit ByName(const Value& containers) : containers_(containers) {
+    if (containers.size() <= kFew) return;
+    for (const Value& each : containers.items()) index_.emplace(text_at(each, "name"), &each);
+  }
+  const Value* find(std::string_view name) const {
+    if (containers_.size() > kFew) {
+      const auto at = index_.find(name);
+      return at == index_.end() ? nullptr : at->second;
+    }
+    for (const Value& each : containers_.items()) {
+      if (text_at(each, "name") == name) return &each;
+    }
+    return nullptr;
+  }
+
+ private:
+  static constexpr std::size_t kFew = 16;
+
+  Value containers_;
+  std::map<std::string_view, const Value*> index_;
+};
+
 // What a status says that containers have, where it is not what they ask for: a resize.
 void add_resizes(BodyHash& h, const Value& pod) {
-  const Value* status = pod.find("status");
-  if (status == nullptr || pod.find("spec") == nullptr) return;
-  constexpr std::pair<std::string_view, std::string_view> kLists[] = {
-      {"containerStatuses", "containers"}, {"initContainerStatuses", "initContainers"}};
+  const Value& status = at(pod, "status");
   bool any = false;
   const auto add = [&](std::string_view which, const Value* now, const Value* asked) {
     if (now == nullptr || (asked != nullptr && text::equal(*now, *asked))) return;
@@ -98,35 +111,32 @@ void add_resizes(BodyHash& h, const Value& pod) {
     h.add(*now);
     any = true;
   };
-  for (const auto& [of_status, of_spec] : kLists) {
-    const Value* statuses = status->find(of_status);
-    const Value* containers = find_in(pod, {"spec", of_spec});
-    if (statuses == nullptr || containers == nullptr) continue;
-    for (const Value& now : statuses->items()) {
-      const Value* name = now.find("name");
-      for (const Value& container : containers->items()) {
-        const Value* own = container.find("name");
-        if (name == nullptr || own == nullptr || name->string() != own->string()) continue;
-        const Value* asked = find_in(container, {"resources", "requests"});
-        add(own->string(), now.find("allocatedResources"), asked);
-        add(own->string(), find_in(now, {"resources", "requests"}), asked);
-      }
+  const auto add_all = [&](const Value& statuses, const Value& containers) {
+    std::optional<ByName> by_name;
+    for (const Value& now : statuses.items()) {
+      const Value* allocated = now.find("allocatedResources");
+      const Value* given = find(now, "resources.requests");
+      if (allocated == nullptr && given == nullptr) continue;
+      if (!by_name) by_name.emplace(containers);
+      const std::string_view name = text_at(now, "name");
+      const Value* container = by_name->find(name);
+      if (container == nullptr) continue;
+      const Value* asked = find(*container, "resources.requests");
+      add(name, allocated, asked);
+      add(name, given, asked);
     }
-  }
-  const Value* asked = find_in(pod, {"spec", "resources", "requests"});
-  if (asked != nullptr) {
-    add("", status->find("allocatedResources"), asked);
-    add("", find_in(*status, {"resources", "requests"}), asked);
+  };
+  add_all(at(status, "containerStatuses"), at(pod, "spec.containers"));
+  add_all(at(status, "initContainerStatuses"), at(pod, "spec.initContainers"));
+  if (const Value* asked = find(pod, "spec.resources.requests")) {
+    add("", status.find("allocatedResources"), asked);
+    add("", find(status, "resources.requests"), asked);
   }
   if (!any) return;
-  h.mix(text_in(pod, {"spec", "nodeName"}).empty() ? 9 : 10);  // what waits has nothing yet
-  const Value* conditions = status->find("conditions");
-  if (conditions == nullptr) return;
-  for (const Value& condition : conditions->items()) {
-    const Value* type = condition.find("type");
-    const Value* reason = condition.find("reason");
-    if (type == nullptr || type->string() != "PodResizePending" || reason == nullptr) continue;
-    h.add(reason->string());
+  h.mix(text_at(pod, "spec.nodeName").empty() ? 9 : 10);  // what waits has nothing yet
+  if (const Value* pending = find_type(at(status, "conditions"), "PodResizePending")) {
+    h.add(text_at(*pending, "status"));
+    h.add(text_at(*pending, "reason"));
   }
 }
 
@@ -135,13 +145,13 @@ void add_resizes(BodyHash& h, const Value& pod) {
 // Everything that pods of one body have in common.
 BodyHash hash_of_body(const Value& v, std::uint64_t seed) {
   BodyHash h{seed ^ 0x243f6a8885a308d3u, seed ^ 0x13198a2e03707344u};
-  h.add(text_in(v, {"metadata", "namespace"}));
+  h.add(text_at(v, "metadata.namespace"));
   for (const std::string_view key : {"labels", "ownerReferences"}) {
-    const Value* found = find_in(v, {"metadata", key});
+    const Value* found = at(v, "metadata").find(key);
     if (found != nullptr) h.add(*found);
     h.mix(7);
   }
-  if (const Value* annotations = find_in(v, {"metadata", "annotations"})) {
+  if (const Value* annotations = find(v, "metadata.annotations")) {
     for (const text::Member& member : annotations->members()) {
       std::vector<int> ignored;
       if (member.key == kLastApplied) continue;

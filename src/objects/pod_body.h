@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string_view>
 #include <vector>
 
@@ -14,8 +13,6 @@ namespace berth::objects {
 inline constexpr std::string_view kGpusAnnotation = "berth.dev/gpus";
 inline constexpr std::string_view kLastApplied = "kubectl.kubernetes.io/last-applied-configuration";
 
-std::string_view text_in(const text::Value& v, std::initializer_list<std::string_view> keys);
-std::int64_t time_in(const text::Value& v, std::initializer_list<std::string_view> keys);
 std::string_view api_group(std::string_view version);  // "" of "v1"
 // By kind, key and resourceVersion; the same in every process.
 std::uint64_t object_digest(std::string_view kind, std::string_view key, const text::Value& object);

@@ -40,6 +40,20 @@ TEST(QuotaLeft, OwnBorrowedAndOfAllTogether) {
   EXPECT_FALSE(left.take("nobody", {{"f", "cpu", 1}}));
 }
 
+TEST(QuotaLeft, WhatIsNotLentIsItsOwners) {
+  model::QueueInputs in;
+  in.queues.push_back({.name = "a", .cohort = "c", .groups = cpus(10, {})});
+  in.queues.push_back({.name = "b", .cohort = "c", .groups = cpus(10, {})});
+  in.queues[1].groups[0].flavors[0].resources[0].lending_limit = 3;
+  in.workloads = {holder("a", 4)};
+  QuotaLeft left(in);
+  EXPECT_FALSE(left.take("a", {{"f", "cpu", 10}})) << "6 of its own, 3 that b lends";
+  EXPECT_EQ(left.take_most("a", {"f", "cpu", 100}), 9);
+  EXPECT_EQ(left.take_most("a", {"f", "cpu", 1}), 0);
+  EXPECT_EQ(left.take_most("b", {"f", "cpu", 100}), 7) << "what it keeps";
+  EXPECT_EQ(left.take_most("b", {"f", "cpu", -1}), 0);
+}
+
 TEST(QuotaLeft, CirclesAndAmountsWithoutEnd) {
   model::QueueInputs in;
   in.queues.push_back({.name = "a", .cohort = "x", .groups = cpus(INT64_MAX, {})});

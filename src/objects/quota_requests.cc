@@ -21,8 +21,9 @@ void add_gpus(const model::GpuDemandSpec& gpu, Amounts& out) {
       out["nvidia.com/gpu"] += gpu.count;
       return;
     case Kind::kFraction:
+      // Of each device a part: nobody else has the whole of it.
       out["nvidia.com/gpu"] +=
-          (std::int64_t{gpu.count} * gpu.milli + model::kMilliPerGpu - 1) / model::kMilliPerGpu;
+          std::int64_t{gpu.count} * ((gpu.milli + model::kMilliPerGpu - 1) / model::kMilliPerGpu);
       return;
     case Kind::kShared:
       out["nvidia.com/gpu.shared"] += gpu.count;

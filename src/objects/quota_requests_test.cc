@@ -22,8 +22,8 @@ TEST(QuotaRequests, GpusByName) {
   EXPECT_EQ(quota("nvidia.com/mig-1g.10gb: 2"), (Amounts{{"nvidia.com/mig-1g.10gb", 2}}));
   EXPECT_EQ(quota("", "gpu-fraction: '0.5'"), (Amounts{{"nvidia.com/gpu", 1}}));
   EXPECT_EQ(quota("", "gpu-fraction: '0.4', gpu-fraction-num-devices: '4'"),
-            (Amounts{{"nvidia.com/gpu", 2}}))
-      << "1.6 of the pod, rounded up once";
+            (Amounts{{"nvidia.com/gpu", 4}}))
+      << "of each a part: nobody else has the whole of it";
   EXPECT_EQ(quota("", "gpu-memory: '2000', gpu-fraction-num-devices: '3'"),
             (Amounts{{"nvidia.com/gpu", 3}}));
   EXPECT_EQ(quota(""), Amounts{});

@@ -6,15 +6,6 @@
 
 namespace berth::objects {
 
-const text::Value* find_in(const text::Value& v, std::initializer_list<std::string_view> keys) {
-  const text::Value* at = &v;
-  for (const std::string_view key : keys) {
-    at = at->find(key);
-    if (at == nullptr) return nullptr;
-  }
-  return at;
-}
-
 bool to_amount(const text::Value& at, std::string_view resource, const text::Quantity& quantity,
                std::int64_t& out, text::Decoder& d) {
   if (quantity.is_negative()) {

@@ -37,9 +37,6 @@ inline constexpr auto is_present = [](const text::Value&, bool& out, text::Decod
   out = true;
 };
 
-// The value at a chain of keys, or nullptr.
-const text::Value* find_in(const text::Value& v, std::initializer_list<std::string_view> keys);
-
 // Reads the fields of an object that the cluster itself writes (status): what is not in the table
 // is not the user's doing, so nothing unknown warns there.
 template <class T>

@@ -1,5 +1,8 @@
 // Workloads that stand for one another: slices of elastic Jobs, variants for several flavors.
 #include <algorithm>
+#include <set>
+#include <string>
+#include <utility>
 
 #include "objects/resolver.h"
 
@@ -9,21 +12,24 @@ namespace {
 constexpr std::string_view kElastic = "kueue.x-k8s.io/elastic-job";
 }
 
-// A slice that waits for another number of pods than its Job has now, or beside an old one that
-// does not run any more, is no use to anybody. True: there was one.
+// A slice that waits for another number of pods than its Job has now, beside another that waits, or
+// for one that holds nothing while another does, is no use to anybody. True: there was one.
 bool Resolver::end_stale_slices(const JobObject& job, const std::vector<std::size_t>& places) {
   if (!options_.live) return false;
-  bool any = false;
+  std::set<std::string> known, holders;
+  for (const std::size_t at : places) {
+    const model::WorkloadSpec& each = out_.queues.workloads[at];
+    known.insert(qualified(each.ns, each.name));
+    if (each.admission) holders.insert(qualified(each.ns, each.name));
+  }
+  bool any = false, waits = false;
   for (const std::size_t at : places) {
     model::WorkloadSpec& slice = out_.queues.workloads[at];
     if (slice.replaces.empty() || slice.admission || slice.pod_sets.size() != 1) continue;
-    const auto old = std::find_if(places.begin(), places.end(), [&](std::size_t other) {
-      const model::WorkloadSpec& each = out_.queues.workloads[other];
-      return qualified(each.ns, each.name) == slice.replaces;
-    });
-    if (old == places.end()) continue;  // it is all there is
-    const bool runs = out_.queues.workloads[*old].admission.has_value();
-    if (runs && slice.pod_sets.front().count == job.parallel()) continue;
+    if (holders.empty() && !known.contains(slice.replaces)) continue;  // it is all there is
+    const bool right =
+        holders.contains(slice.replaces) && slice.pod_sets.front().count == job.parallel();
+    if (right && !std::exchange(waits, true)) continue;
     slice.stale = any = true;
     slice.incomplete = "its Job asks for another number of pods by now";
   }

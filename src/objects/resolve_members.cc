@@ -95,9 +95,7 @@ bool Resolver::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& 
     if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
     more.push_back({flavor->second, resource, beyond});
   }
-  if (more.empty()) return true;
-  if (!quota_left_) quota_left_.emplace(out_.queues);
-  return quota_left_->take(admission.queue, more);
+  return more.empty() || quota_left().take(admission.queue, more);
 }
 
 const model::NodeSpec* Resolver::node_known(const std::string& name) const {
@@ -172,10 +170,16 @@ Resolver::Taken& Resolver::taken_of(std::size_t workload, std::size_t set) {
   return it->second;
 }
 
-// CPU and memory may be more than was asked for: sidecars and defaults come later. What its pods
-// have counts then.
+QuotaLeft& Resolver::quota_left() {
+  if (!quota_left_) quota_left_.emplace(out_.queues);
+  return *quota_left_;
+}
+
+// CPU and memory may be more than was asked for: sidecars and defaults come later, and pods are
+// resized. What its pods have counts then, as far as its queue could have had it by asking: what it
+// has beyond that is not taken from what others are given.
 void Resolver::count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
-                            model::AdmissionSpec& admission) const {
+                            model::AdmissionSpec& admission) {
   if (!options_.live) return;
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
     if (model::is_device(resource)) continue;
@@ -184,7 +188,11 @@ void Resolver::count_actual(const model::PodSpec& pod, const model::PodSetSpec& 
     for (model::PodSetAdmission& held : admission.pod_sets) {
       if (held.name != set.name) continue;
       const auto used = held.usage.find(resource);
-      if (used != held.usage.end()) used->second = std::max(used->second, so_far);
+      const auto flavor = held.flavors.find(resource);
+      if (used == held.usage.end() || flavor == held.flavors.end()) continue;
+      const std::int64_t beyond = so_far - used->second;
+      if (beyond <= 0) continue;
+      used->second += quota_left().take_most(admission.queue, {flavor->second, resource, beyond});
     }
   }
 }

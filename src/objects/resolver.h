@@ -129,8 +129,9 @@ class Resolver {
   void count_leftover(model::PodSpec& pod, const Payer& payer);
   std::string kueue_charge(const model::WorkloadSpec& workload) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);
+  QuotaLeft& quota_left();
   void count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
-                    model::AdmissionSpec& admission) const;
+                    model::AdmissionSpec& admission);
   void attach(model::PodSpec& pod, const std::vector<std::size_t>& workloads);
   void attach_pods();
   void hold(model::PodSpec& pod);  // until its workload starts

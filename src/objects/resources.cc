@@ -1,8 +1,10 @@
 #include "objects/resources.h"
 
 #include <algorithm>
+#include <map>
 
 #include "objects/names.h"
+#include "text/path.h"
 
 namespace berth::objects {
 
@@ -58,23 +60,23 @@ constexpr text::Field<RawResources> kResourceFields[] = {
 void check_pair(const Value& v, const RawResources& raw, Decoder& d) {
   Decoder::Step step(d, "requests");
   for (const auto& [name, request] : raw.requests) {
-    const Value* found = find_in(v, {"requests", name});
-    const Value& at = found == nullptr ? v : *found;
+    const Value* found = at(v, "requests").find(name);
+    const Value& place = found == nullptr ? v : *found;
     Decoder::Step item(d, name);
     const auto limit = raw.limits.find(name);
     const bool exact = is_exact_resource(name);
     if (limit == raw.limits.end()) {
-      const Value* written = find_in(v, {"limits", name});
+      const Value* written = at(v, "limits").find(name);
       if (exact && written == nullptr) {
-        d.error(at, "a request without a limit", "the same amount under limits");
+        d.error(place, "a request without a limit", "the same amount under limits");
       }
       continue;
     }
     if (exact && request != limit->second) {
-      d.mismatch(at, "the limit of " + limit->second.to_string() +
-                         " (requests and limits of this resource must be equal)");
+      d.mismatch(place, "the limit of " + limit->second.to_string() +
+                            " (requests and limits of this resource must be equal)");
     } else if (request > limit->second) {
-      d.mismatch(at, "at most the limit of " + limit->second.to_string());
+      d.mismatch(place, "at most the limit of " + limit->second.to_string());
     }
   }
 }
@@ -168,22 +170,15 @@ void raise_by_status(const Value* amounts, Amounts& out) {
 }
 
 bool is_infeasible(const Value& status) {
-  const Value* conditions = status.find("conditions");
-  if (conditions == nullptr) return false;
-  return std::any_of(conditions->items().begin(), conditions->items().end(), [](const Value& c) {
-    const auto says = [&c](std::string_view key, std::string_view what) {
-      const Value* found = c.find(key);
-      return found != nullptr && found->string() == what;
-    };
-    return says("type", "PodResizePending") && says("status", "True") &&
-           says("reason", "Infeasible");
-  });
+  const Value* pending = find_type(at(status, "conditions"), "PodResizePending");
+  return pending != nullptr && text_at(*pending, "status") == "True" &&
+         text_at(*pending, "reason") == "Infeasible";
 }
 
 void count_now(const Value& now, bool infeasible, Resources& out) {
   Amounts had;
   raise_by_status(now.find("allocatedResources"), had);
-  raise_by_status(find_in(now, {"resources", "requests"}), had);
+  raise_by_status(find(now, "resources.requests"), had);
   for (const auto& [name, amount] : had) {
     for (Amounts* counted : {&out.requests, &out.stated}) {
       std::int64_t& to = (*counted)[name];
@@ -197,19 +192,17 @@ void count_now(const Value& now, bool infeasible, Resources& out) {
 void count_resize(const Value& status, Containers& containers,
                   std::optional<Resources>& pod_level) {
   const bool infeasible = is_infeasible(status);
-  const auto count = [&](std::string_view list, std::vector<Container>& to) {
-    const Value* all = status.find(list);
-    if (all == nullptr) return;
-    for (const Value& now : all->items()) {
-      const Value* name = now.find("name");
-      if (name == nullptr) continue;
-      const auto it = std::find_if(to.begin(), to.end(),
-                                   [&](const Container& c) { return c.name == name->string(); });
-      if (it != to.end()) count_now(now, infeasible, it->resources);
+  const auto count = [&](const Value& statuses, std::vector<Container>& to) {
+    std::map<std::string_view, Container*> by_name;
+    if (statuses.size() == 0) return;
+    for (Container& container : to) by_name.emplace(container.name, &container);
+    for (const Value& now : statuses.items()) {
+      const auto it = by_name.find(text_at(now, "name"));
+      if (it != by_name.end()) count_now(now, infeasible, it->second->resources);
     }
   };
-  count("containerStatuses", containers.app);
-  count("initContainerStatuses", containers.init);
+  count(at(status, "containerStatuses"), containers.app);
+  count(at(status, "initContainerStatuses"), containers.init);
   if (pod_level) count_now(status, infeasible, *pod_level);
 }
 

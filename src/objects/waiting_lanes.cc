@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/path.h"
+
 namespace berth::objects {
 
 using text::Value;
@@ -86,8 +88,7 @@ BodyHash hash_of_decided(std::string_view kind, const Value& object, std::uint64
       continue;
     }
     for (const Value& c : member.value.items()) {
-      const bool waits =
-          text_in(c, {"type"}) == "QuotaReserved" && text_in(c, {"status"}) != "True";
+      const bool waits = text_at(c, "type") == "QuotaReserved" && text_at(c, "status") != "True";
       if (!waits || holds) h.add(c);
     }
   }

@@ -168,16 +168,11 @@ void JsonWriter::value(const Value& v) {
     case Kind::kString:
       return value(v.string());
     case Kind::kArray:
-      begin_array();
-      for (const Value& item : v.items()) value(item);
-      return end_array();
+      return list(v.items());
     case Kind::kObject:
-      begin_object();
-      for (const Member& member : v.members()) {
-        key(member.key);
-        value(member.value);
-      }
-      return end_object();
+      return object([&] {
+        for (const Member& member : v.members()) field(member.key, member.value);
+      });
   }
 }
 

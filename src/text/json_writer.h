@@ -6,23 +6,25 @@
 // programmer errors and abort.
 //
 //   JsonWriter out;
-//   out.begin_object();
-//   out.field("name", pod.name);
-//   out.key("ports");
-//   out.begin_array();
-//   out.value(std::int64_t{80});
-//   out.end_array();
-//   out.end_object();
+//   out.object([&] {
+//     out.field("name", pod.name);
+//     out.array("ports", [&] { out.value(std::int64_t{80}); });
+//     out.list("args", pod.args);
+//   });
 //   send(std::move(out).take());
+//
+// What is written inside an object or an array stands in its scope, so that none is left open.
 #pragma once
 
 #include <concepts>
 #include <cstdint>
 #include <string>
 #include <string_view>
+#include <type_traits>
 #include <utility>
 #include <vector>
 
+#include "base/result.h"
 #include "text/value.h"
 
 namespace berth::text {
@@ -35,10 +37,26 @@ class JsonWriter {
  public:
   explicit JsonWriter(JsonStyle style = {}) : style_(style) {}
 
-  void begin_object() { open('{'); }
-  void end_object() { close('}'); }
-  void begin_array() { open('['); }
-  void end_array() { close(']'); }
+  // What inside() writes, as an object or an array; with a name: as that member. Where inside()
+  // returns a Status that is no success, so does the call, and what was written is of no use.
+  template <std::invocable Inside>
+  auto object(Inside&& inside) {
+    return scope('{', inside, '}');
+  }
+  template <std::invocable Inside>
+  auto object(std::string_view name, Inside&& inside) {
+    key(name);
+    return scope('{', inside, '}');
+  }
+  template <std::invocable Inside>
+  auto array(Inside&& inside) {
+    return scope('[', inside, ']');
+  }
+  template <std::invocable Inside>
+  auto array(std::string_view name, Inside&& inside) {
+    key(name);
+    return scope('[', inside, ']');
+  }
   void key(std::string_view name);
 
   void null();
@@ -65,6 +83,19 @@ class JsonWriter {
     value(v);
   }
 
+  // An array of values.
+  template <class Range>
+  void list(const Range& values) {
+    array([&] {
+      for (const auto& each : values) value(each);
+    });
+  }
+  template <class Range>
+  void list(std::string_view name, const Range& values) {
+    key(name);
+    list(values);
+  }
+
   // Text that is a JSON value already, such as a number's lexeme. Not checked.
   void raw(std::string_view json);
 
@@ -79,6 +110,19 @@ class JsonWriter {
     bool empty = true;
     bool has_key = false;  // a key was written and waits for its value
   };
+
+  template <class Inside>
+  auto scope(char first, Inside& inside, char last) {
+    open(first);
+    if constexpr (std::is_same_v<std::invoke_result_t<Inside&>, Status>) {
+      Status status = inside();
+      if (status.ok()) close(last);
+      return status;
+    } else {
+      inside();
+      close(last);
+    }
+  }
 
   void before_value();
   void open(char bracket);

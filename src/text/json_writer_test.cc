@@ -14,27 +14,40 @@ namespace {
 
 TEST(JsonWriter, Compact) {
   JsonWriter out;
-  out.begin_object();
-  out.field("s", "x");
-  out.field("i", -3);
-  out.field("u", std::numeric_limits<std::uint64_t>::max());
-  out.field("d", 0.1);
-  out.field("b", true);
-  out.key("n");
-  out.null();
-  out.key("a");
-  out.begin_array();
-  out.value(1);
-  out.begin_object();
-  out.end_object();
-  out.begin_array();
-  out.end_array();
-  out.end_array();
-  EXPECT_FALSE(out.complete());
-  out.end_object();
+  out.object([&] {
+    out.field("s", "x");
+    out.field("i", -3);
+    out.field("u", std::numeric_limits<std::uint64_t>::max());
+    out.field("d", 0.1);
+    out.field("b", true);
+    out.key("n");
+    out.null();
+    out.array("a", [&] {
+      out.value(1);
+      out.object([] {});
+      out.list(std::vector<int>{});
+    });
+    out.list("l", std::vector<std::string>{"x", "y"});
+    EXPECT_FALSE(out.complete());
+  });
   EXPECT_TRUE(out.complete());
-  EXPECT_EQ(out.text(),
-            R"({"s":"x","i":-3,"u":18446744073709551615,"d":0.1,"b":true,"n":null,"a":[1,{},[]]})");
+  EXPECT_EQ(out.text(), R"({"s":"x","i":-3,"u":18446744073709551615,"d":0.1,"b":true,"n":null,)"
+                        R"("a":[1,{},[]],"l":["x","y"]})");
+}
+
+TEST(JsonWriter, AScopeThatFailsSaysSo) {
+  JsonWriter out;
+  const Status status = out.object([&] {
+    return out.array("b", [&]() -> Status {
+      out.object([&] { out.field("c", 1); });
+      return invalid("no");
+    });
+  });
+  EXPECT_FALSE(status.ok());
+  EXPECT_FALSE(out.complete());
+  JsonWriter fine;
+  EXPECT_TRUE(fine.object([]() -> Status { return {}; }).ok());
+  EXPECT_EQ(fine.text(), "{}");
 }
 
 TEST(JsonWriter, Indented) {
@@ -83,17 +96,9 @@ TEST(JsonWriterDeathTest, MisuseAborts) {
   EXPECT_DEATH(
       {
         JsonWriter out;
-        out.begin_object();
-        out.value(1);
+        out.object([&] { out.value(1); });
       },
       "without a key");
-  EXPECT_DEATH(
-      {
-        JsonWriter out;
-        out.begin_array();
-        out.end_object();
-      },
-      "without its begin");
   EXPECT_DEATH(
       {
         JsonWriter out;
@@ -104,9 +109,7 @@ TEST(JsonWriterDeathTest, MisuseAborts) {
   EXPECT_DEATH(
       {
         JsonWriter out;
-        out.begin_object();
-        out.key("a");
-        out.end_object();
+        out.object([&] { out.key("a"); });
       },
       "without a value");
 }

@@ -36,6 +36,12 @@ const Value* Value::find(std::string_view key) const {
   return nullptr;
 }
 
+const Value& Value::operator[](std::string_view key) const {
+  static constexpr Value kNothing;
+  const Value* found = find(key);
+  return found == nullptr ? kNothing : *found;
+}
+
 namespace {
 
 // A number as +-digits * 10^exponent: no leading and no trailing zeros, so that equal numbers

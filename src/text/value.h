@@ -54,9 +54,10 @@ class Value {
   std::optional<std::int64_t> as_int64() const;
   double as_double() const;  // nearest double; beyond the range +-infinity; 0 unless a number
 
-  std::span<const Value> items() const;           // empty unless an array
-  std::span<const Member> members() const;        // source order; empty unless an object
-  const Value* find(std::string_view key) const;  // nullptr when absent or not an object
+  std::span<const Value> items() const;                 // empty unless an array
+  std::span<const Member> members() const;              // source order; empty unless an object
+  const Value* find(std::string_view key) const;        // nullptr when absent or not an object
+  const Value& operator[](std::string_view key) const;  // the same; a null where there is none
   std::size_t size() const { return is_array() || is_object() ? size_ : 0; }
 
   // Handles over memory that somebody else owns; Builder is the safe way to make a tree.

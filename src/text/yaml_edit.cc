@@ -56,9 +56,9 @@ bool blank(std::string_view text) {
   return text.find_first_not_of(" \t\r\n") == std::string_view::npos;
 }
 
-class Editor {
+class YamlEditor {
  public:
-  explicit Editor(const YamlSource& source)
+  explicit YamlEditor(const YamlSource& source)
       : source_(source),
         bytes_(source.bytes()),
         line_end_(bytes_.find("\r\n") == std::string_view::npos ? "\n" : "\r\n") {}
@@ -128,7 +128,7 @@ class Editor {
   std::vector<Patch> patches_;
 };
 
-std::string Editor::in_lines(std::string text) const {
+std::string YamlEditor::in_lines(std::string text) const {
   if (line_end_ == "\n") return text;
   std::string out;
   for (std::size_t i = 0; i < text.size(); ++i) {
@@ -138,7 +138,7 @@ std::string Editor::in_lines(std::string text) const {
   return out;
 }
 
-std::size_t Editor::end_of(const YamlNode& parent, std::size_t i) const {
+std::size_t YamlEditor::end_of(const YamlNode& parent, std::size_t i) const {
   const YamlNode& value = value_of(parent, i);
   std::size_t end = value.end;
   if (parent.kind == NodeKind::kMapping) {
@@ -153,7 +153,7 @@ std::size_t Editor::end_of(const YamlNode& parent, std::size_t i) const {
   return end;
 }
 
-YamlPlace Editor::style_of(const YamlNode& parent) const {
+YamlPlace YamlEditor::style_of(const YamlNode& parent) const {
   if (parent.is_block()) return YamlPlace::kBlock;
   const YamlNode& root = source_.root();
   const bool json = root.style == NodeStyle::kFlow && root.kind == NodeKind::kMapping &&
@@ -161,7 +161,7 @@ YamlPlace Editor::style_of(const YamlNode& parent) const {
   return json ? YamlPlace::kJson : YamlPlace::kFlow;
 }
 
-Result<Editor::Place> Editor::place(const YamlPath& path) const {
+Result<YamlEditor::Place> YamlEditor::place(const YamlPath& path) const {
   if (path.empty()) return no_place(path);
   const auto parent = source_.find({path.begin(), path.end() - 1});
   if (!parent) return no_place(path);
@@ -170,13 +170,13 @@ Result<Editor::Place> Editor::place(const YamlPath& path) const {
   return Place{&node(*parent), *index};
 }
 
-Result<const YamlNode*> Editor::mapping(const YamlPath& path) const {
+Result<const YamlNode*> YamlEditor::mapping(const YamlPath& path) const {
   const auto found = source_.find(path);
   if (!found || node(*found).kind != NodeKind::kMapping) return no_place(path);
   return &node(*found);
 }
 
-Status Editor::make(const YamlChange& change) {
+Status YamlEditor::make(const YamlChange& change) {
   switch (change.kind) {
     case ChangeKind::kSet:
       return set(change);
@@ -202,7 +202,7 @@ Status Editor::make(const YamlChange& change) {
 
 // ---- scalars ---------------------------------------------------------------------------------
 
-std::string Editor::block_scalar(const YamlNode& old, std::string_view text) const {
+std::string YamlEditor::block_scalar(const YamlNode& old, std::string_view text) const {
   const std::size_t header_end = source_.line_end(old.begin);
   std::string header(bytes_.substr(old.begin, header_end - old.begin));
   std::size_t content = std::min(bytes_.find('\n', header_end), bytes_.size()) + 1;
@@ -226,7 +226,8 @@ std::string Editor::block_scalar(const YamlNode& old, std::string_view text) con
   return out;
 }
 
-std::string Editor::scalar_text(const YamlNode& old, const Value& value, YamlPlace style) const {
+std::string YamlEditor::scalar_text(const YamlNode& old, const Value& value,
+                                    YamlPlace style) const {
   if (!value.is_string()) return yaml_flow(value, style);
   const std::string_view text = value.string();
   const bool simple =
@@ -240,7 +241,7 @@ std::string Editor::scalar_text(const YamlNode& old, const Value& value, YamlPla
   return yaml_string(text, style);
 }
 
-void Editor::put_where_nothing_is(const Place& place, const std::string& text) {
+void YamlEditor::put_where_nothing_is(const Place& place, const std::string& text) {
   const std::size_t end = end_of(*place.parent, place.index);
   if (place.parent->is_block() || place.parent->kind != NodeKind::kMapping) {
     patch(end, end, " " + text);
@@ -254,7 +255,7 @@ void Editor::put_where_nothing_is(const Place& place, const std::string& text) {
   patch(at, at, (has_colon ? " " : ": ") + text);
 }
 
-Status Editor::set(const YamlChange& change) {
+Status YamlEditor::set(const YamlChange& change) {
   BERTH_TRY(const Document value, parse_json(change.json));
   BERTH_TRY(const Place found, place(change.at));
   const YamlNode& old = node(found.child().value);
@@ -281,7 +282,7 @@ Status Editor::set(const YamlChange& change) {
 
 // Which bytes of the source a part of a scalar's text stands in: both have the same characters but
 // for blanks, unless there are escapes. Nothing when that cannot be said.
-std::optional<std::vector<Patch>> Editor::parts_in_source(
+std::optional<std::vector<Patch>> YamlEditor::parts_in_source(
     const YamlNode& scalar, const std::vector<YamlChange::Part>& parts) const {
   std::size_t at = scalar.begin;
   std::size_t end = scalar.end;
@@ -322,7 +323,7 @@ std::optional<std::vector<Patch>> Editor::parts_in_source(
   return out;
 }
 
-Status Editor::replace(const YamlChange& change) {
+Status YamlEditor::replace(const YamlChange& change) {
   BERTH_TRY(const Place found, place(change.at));
   const YamlNode& old = node(found.child().value);
   if (old.kind != NodeKind::kScalar) return no_place(change.at);
@@ -352,7 +353,7 @@ Status Editor::replace(const YamlChange& change) {
   return set(whole);
 }
 
-Status Editor::rename(const YamlChange& change) {
+Status YamlEditor::rename(const YamlChange& change) {
   BERTH_TRY(const Place found, place(change.at));
   if (found.parent->kind != NodeKind::kMapping) return no_place(change.at);
   const YamlNode& key = node(found.child().key);
@@ -363,7 +364,7 @@ Status Editor::rename(const YamlChange& change) {
 
 // ---- members and items -----------------------------------------------------------------------
 
-Status Editor::remove(const Place& found) {
+Status YamlEditor::remove(const Place& found) {
   const YamlNode& parent = *found.parent;
   const std::size_t i = found.index;
   const std::size_t count = parent.children.size();
@@ -400,7 +401,7 @@ Status Editor::remove(const Place& found) {
   return {};
 }
 
-Status Editor::put(const YamlChange& change) {
+Status YamlEditor::put(const YamlChange& change) {
   BERTH_TRY(const Document value, parse_json(change.json));
   if (change.at.empty()) return no_place(change.at);
   const YamlPath up(change.at.begin(), change.at.end() - 1);
@@ -421,7 +422,7 @@ Status Editor::put(const YamlChange& change) {
 }
 
 // Lines after the last child of a block; the first is not indented yet.
-Status Editor::put_lines(const YamlNode& parent, const std::string& lines) {
+Status YamlEditor::put_lines(const YamlNode& parent, const std::string& lines) {
   const std::size_t last = parent.children.size() - 1;
   const std::size_t at = next_line(parent, last);
   const std::string pad(parent.column, ' ');
@@ -430,8 +431,8 @@ Status Editor::put_lines(const YamlNode& parent, const std::string& lines) {
   return {};
 }
 
-Status Editor::put_member(const YamlNode& parent, const std::string& key, const Value& value,
-                          const std::string& before) {
+Status YamlEditor::put_member(const YamlNode& parent, const std::string& key, const Value& value,
+                              const std::string& before) {
   if (source_.find_child(parent, key)) return Error(Code::kConflict, key + " is there already");
   const YamlPlace style = style_of(parent);
   const auto next = before.empty() ? std::nullopt : source_.find_child(parent, before);
@@ -454,7 +455,7 @@ Status Editor::put_member(const YamlNode& parent, const std::string& key, const 
   return {};
 }
 
-Status Editor::put_item(const YamlNode& parent, const Value& value) {
+Status YamlEditor::put_item(const YamlNode& parent, const Value& value) {
   if (parent.is_block()) {
     std::string lines = yaml_block_value(value, parent.column + 2);
     if (lines.starts_with("\n")) lines = " " + lines.substr(1 + parent.column + 2);
@@ -470,7 +471,7 @@ Status Editor::put_item(const YamlNode& parent, const Value& value) {
   return {};
 }
 
-Status Editor::move(const YamlChange& change) {
+Status YamlEditor::move(const YamlChange& change) {
   BERTH_TRY(const Place from, place(change.at));
   BERTH_TRY(const YamlNode* to, mapping(change.to));
   if (from.parent->kind != NodeKind::kMapping) return no_place(change.at);
@@ -505,7 +506,7 @@ Status Editor::move(const YamlChange& change) {
   return remove(from);
 }
 
-Status Editor::wrap(const YamlChange& change) {
+Status YamlEditor::wrap(const YamlChange& change) {
   BERTH_TRY(const YamlNode* found, mapping(change.at));
   const YamlNode& parent = *found;
   std::vector<std::size_t> chosen;
@@ -548,7 +549,7 @@ Status Editor::wrap(const YamlChange& change) {
   return {};
 }
 
-Status Editor::unwrap(const YamlChange& change) {
+Status YamlEditor::unwrap(const YamlChange& change) {
   BERTH_TRY(const Place found, place(change.at));
   const YamlNode& inner = node(found.child().value);
   if (found.parent->kind != NodeKind::kMapping || inner.kind != NodeKind::kMapping ||
@@ -579,7 +580,7 @@ Status Editor::unwrap(const YamlChange& change) {
   return {};
 }
 
-Result<std::string> Editor::result() {
+Result<std::string> YamlEditor::result() {
   std::stable_sort(patches_.begin(), patches_.end(),
                    [](const Patch& a, const Patch& b) { return a.begin < b.begin; });
   std::string out;
@@ -613,7 +614,7 @@ Result<std::string> edit_yaml(std::string_view source, std::span<const YamlChang
   for (const YamlChange& change : changes) {
     BERTH_TRY(const YamlSource read, YamlSource::read(text));
     if (read.empty()) return Error(Code::kNotFound, "the document is empty");
-    Editor editor(read);
+    YamlEditor editor(read);
     BERTH_CHECK(editor.make(change));
     BERTH_TRY(std::string next, editor.result());
     const auto again = parse_yaml(next);

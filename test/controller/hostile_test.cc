@@ -8,6 +8,7 @@
 #include <set>
 
 #include "controller/rig.h"
+#include "text/path.h"
 
 #ifndef BERTH_HOSTILE_SEEDS
 #define BERTH_HOSTILE_SEEDS 100
@@ -104,7 +105,10 @@ class Mallory {
   Mallory(Rig& rig, std::uint64_t seed) : rig_(rig), random_(seed) {}
 
   void act() {
-    switch (random_.below(12)) {
+    switch (random_.below(13)) {
+      case 12:
+        resize();
+        break;
       case 10:
         tamper();
         break;
@@ -234,12 +238,14 @@ class Mallory {
         jobs(),
         fmt::format(
             R"({{"apiVersion":"batch/v1","kind":"Job","metadata":{{"name":"j{}","annotations":{},)"
-            R"("labels":{}}},"spec":{{"parallelism":{},"completions":{},"template":{{"metadata":)"
-            R"({{"annotations":{}}},"spec":{{"schedulerName":"berth","restartPolicy":"Never",)"
-            R"("containers":[{{"name":"c","image":"i","resources":{{"limits":)"
-            R"({{"nvidia.com/gpu":{}}}}}}}]}}}}}}}})",
-            jobs_++, annotations(), labels(), 1 + random_.below(4), 1 + random_.below(4),
-            annotations(), random_.below(5)));
+            R"("labels":{}{}}},"spec":{{{}"parallelism":{},"completions":{},"template":{{)"
+            R"("metadata":{{"annotations":{}}},"spec":{{"schedulerName":"berth",)"
+            R"("restartPolicy":"Never","containers":[{{"name":"c","image":"i","resources":)"
+            R"({{"limits":{{"nvidia.com/gpu":{}}}}}}}]}}}}}}}})",
+            jobs_++, annotations(), labels(),
+            random_.below(6) == 0 ? R"(,"finalizers":["mallory.example/stay"])" : "",
+            random_.below(6) == 0 ? R"("managedBy":"mallory.example/mine",)" : "",
+            1 + random_.below(4), 1 + random_.below(4), annotations(), random_.below(5)));
   }
   // More pods than his Job was let in with, or more GPUs for each while it waits.
   void grow() {
@@ -253,6 +259,16 @@ class Mallory {
                     R"([{"op":"replace","path":"/spec/template/spec/containers/0/resources",)"
                     R"("value":{"limits":{"nvidia.com/gpu":"4"}}}])",
                     "application/json-patch+json");
+  }
+  // A running pod of his asks for more than a node has, or for less again.
+  void resize() {
+    const std::string path = any_of(pods());
+    if (path.empty()) return;
+    rig_.world.call("PATCH", path + "/resize",
+                    fmt::format(R"({{"spec":{{"containers":[{{"name":"c","resources":{{"requests":)"
+                                R"({{"cpu":"{}"}}}}}}]}}}})",
+                                pick({"1m", "3", "100", "9000000"})),
+                    "application/strategic-merge-patch+json");
   }
   // The Workload that was made for something of his says other things, or is gone.
   void tamper() {
@@ -364,6 +380,7 @@ void post_quiet_job(Rig& rig, int number) {
 void check_day(Rig& rig) {
   std::map<std::string, int> held;
   int mallorys = 0;
+  std::set<std::string> devices;  // node/index, of the quiet one's
   const auto list = rig.get("/api/v1/pods");
   for (const text::Value& pod : list.root().find("items")->items()) {
     const std::string_view ns = pod.find("metadata")->find("namespace")->string();
@@ -383,6 +400,14 @@ void check_day(Rig& rig) {
     if (gpus == nullptr) continue;
     const int count = std::atoi(std::string(gpus->string()).c_str());
     held[std::string(node->string())] += count;
+    const std::string_view chosen = text_at(pod, "metadata.annotations[berth.dev/gpus]");
+    for (std::size_t at = 0; ns == "quiet" && at < chosen.size();) {
+      const std::size_t end = std::min(chosen.find(',', at), chosen.size());
+      const std::string device =
+          std::string(node->string()) + '/' + std::string(chosen.substr(at, end - at));
+      EXPECT_TRUE(devices.insert(device).second) << name << " has " << device << ", and another";
+      at = end + 1;
+    }
     if (ns == "mallory") mallorys += count;
   }
   EXPECT_LE(mallorys, 8) << "what his queue has";

@@ -39,19 +39,19 @@ class Program {
 
  private:
   void list(berth::text::JsonWriter& out, int depth) {
-    out.begin_array();
-    for (int n = take() % 5; n > 0; --n) run(out, depth + 1);
-    out.end_array();
+    out.array([&] {
+      for (int n = take() % 5; n > 0; --n) run(out, depth + 1);
+    });
   }
   void object(berth::text::JsonWriter& out, int depth) {
-    out.begin_object();
-    for (int n = take() % 5; n > 0; --n) {
-      std::string key = std::to_string(n);  // keys must differ
-      key += text();
-      out.key(key);
-      run(out, depth + 1);
-    }
-    out.end_object();
+    out.object([&] {
+      for (int n = take() % 5; n > 0; --n) {
+        std::string key = std::to_string(n);  // keys must differ
+        key += text();
+        out.key(key);
+        run(out, depth + 1);
+      }
+    });
   }
   unsigned char take() {
     if (bytes_.empty()) return 0;

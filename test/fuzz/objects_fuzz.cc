@@ -9,6 +9,7 @@
 #include "objects/manifest.h"
 #include "objects/names.h"
 #include "objects/readers.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace {
@@ -105,11 +106,6 @@ void check_queues(const model::QueueInputs& queues, const std::set<std::string>&
   }
 }
 
-std::string_view text_at(const text::Value& v, std::initializer_list<std::string_view> keys) {
-  const text::Value* found = objects::find_in(v, keys);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-
 // Pods that run, by themselves in a document and under a name that no other has: they count,
 // whatever else of them can be read.
 void check_bound(const std::vector<text::Document>& documents, const std::set<std::string>& pods) {
@@ -117,18 +113,18 @@ void check_bound(const std::vector<text::Document>& documents, const std::set<st
   std::set<std::string> bound;
   for (const text::Document& document : documents) {
     const text::Value& v = document.root();
-    const std::string_view kind = text_at(v, {"kind"});
+    const std::string_view kind = text_at(v, "kind");
     if (kind.ends_with("List")) return;  // it may have more of that name
-    if (kind != "Pod" || text_at(v, {"apiVersion"}) != "v1") continue;
-    const text::Value* ns = objects::find_in(v, {"metadata", "namespace"});
+    if (kind != "Pod" || text_at(v, "apiVersion") != "v1") continue;
+    const text::Value* ns = find(v, "metadata.namespace");
     std::string key(ns == nullptr ? "default" : ns->string());
-    const std::string_view name = text_at(v, {"metadata", "name"});
+    const std::string_view name = text_at(v, "metadata.name");
     if (!objects::is_dns_label(key) || !objects::is_dns_subdomain(name)) continue;
     key.append("/").append(name);
     ++named[key];
-    const std::string_view phase = text_at(v, {"status", "phase"});
+    const std::string_view phase = text_at(v, "status.phase");
     const bool ended = phase == "Succeeded" || phase == "Failed";
-    if (!ended && !text_at(v, {"spec", "nodeName"}).empty()) bound.insert(key);
+    if (!ended && !text_at(v, "spec.nodeName").empty()) bound.insert(key);
   }
   for (const std::string& key : bound) {
     fuzz::check(named[key] > 1 || pods.contains(key), "a pod that runs counts");

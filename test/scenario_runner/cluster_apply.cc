@@ -5,16 +5,12 @@
 #include "text/json.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::scenario {
 
 namespace {
-
-std::string text_at(const text::Value& root, std::string_view key) {
-  const text::Value* value = root.find(key);
-  return value == nullptr ? std::string() : std::string(value->string());
-}
 
 std::string plural_of(const std::string& kind) {
   std::string out;
@@ -54,18 +50,12 @@ Prepared configuration(const Object& object) {
   out.resource = kube::resources::config_maps();
   out.key = {"kueue-system", "kueue-manager-config"};
   text::JsonWriter body;
-  body.begin_object();
-  body.field("apiVersion", "v1");
-  body.field("kind", "ConfigMap");
-  body.key("metadata");
-  body.begin_object();
-  body.field("name", out.key.name);
-  body.end_object();
-  body.key("data");
-  body.begin_object();
-  body.field("controller_manager_config.yaml", object.json);
-  body.end_object();
-  body.end_object();
+  body.object([&] {
+    body.field("apiVersion", "v1");
+    body.field("kind", "ConfigMap");
+    body.object("metadata", [&] { body.field("name", out.key.name); });
+    body.object("data", [&] { body.field("controller_manager_config.yaml", object.json); });
+  });
   out.body = std::move(body).take();
   return out;
 }
@@ -116,7 +106,7 @@ Result<Prepared> prepare(const Object& object) {
   const bool namespaced = slash != std::string::npos;
   out.key = namespaced ? kube::Key{object.name.substr(0, slash), object.name.substr(slash + 1)}
                        : kube::Key{"", object.name};
-  out.resource = resource_of(text_at(root, "apiVersion"), object.kind, namespaced);
+  out.resource = resource_of(std::string(text_at(root, "apiVersion")), object.kind, namespaced);
   std::string patch = R"({"status":null,"metadata":{"creationTimestamp":null,"uid":null,)"
                       R"("resourceVersion":null,"ownerReferences":null})";
   if (const text::Value* spec = root.find("spec"); spec != nullptr) {

@@ -12,6 +12,7 @@
 #include "objects/manifest.h"
 #include "text/json.h"
 #include "text/patch.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 #include "text/yaml.h"
 
@@ -31,8 +32,8 @@ class LastDecision final : public control::DecisionLog {
   void write(std::string_view line) override {
     auto read = text::parse_json(line);
     if (!read.ok()) return;
-    for (const text::Value& eviction : list(read->root(), "preemptions")) {
-      preempted.insert(word(eviction, "pod"));
+    for (const text::Value& eviction : at(read->root(), "preemptions").items()) {
+      preempted.insert(std::string(text_at(eviction, "pod")));
     }
     queues.decided(read->root());
     last = std::move(*read);
@@ -41,20 +42,20 @@ class LastDecision final : public control::DecisionLog {
 
   std::map<std::string, model::Outcome> waiting() const {
     std::map<std::string, model::Outcome> out;
-    for (const text::Value& entry : list(last.root(), "outcomes")) {
+    for (const text::Value& entry : at(last.root(), "outcomes").items()) {
       model::Outcome outcome;
-      outcome.workload = word(entry, "workload");
-      outcome.message = word(entry, "message");
-      outcome.pods = number(entry, "pods");
-      outcome.placed = number(entry, "placed");
-      outcome.position = number(entry, "position");
+      outcome.workload = text_at(entry, "workload");
+      outcome.message = text_at(entry, "message");
+      outcome.pods = static_cast<int>(int_at(entry, "pods"));
+      outcome.placed = static_cast<int>(int_at(entry, "placed"));
+      outcome.position = static_cast<int>(int_at(entry, "position"));
       for (const auto verdict : {model::Verdict::kPlaced, model::Verdict::kWait,
                                  model::Verdict::kNever, model::Verdict::kPartial}) {
-        if (name(verdict) == word(entry, "verdict")) outcome.verdict = verdict;
+        if (name(verdict) == text_at(entry, "verdict")) outcome.verdict = verdict;
       }
       for (int r = 0; r < static_cast<int>(model::Reason::kCount); ++r) {
         const auto reason = static_cast<model::Reason>(r);
-        if (name(reason) == word(entry, "reason")) outcome.reason = reason;
+        if (name(reason) == text_at(entry, "reason")) outcome.reason = reason;
       }
       if (outcome.verdict != model::Verdict::kPlaced) out[outcome.workload] = outcome;
     }
@@ -66,19 +67,6 @@ class LastDecision final : public control::DecisionLog {
   ClusterQueues queues;
 
  private:
-  static std::span<const text::Value> list(const text::Value& root, std::string_view key) {
-    const text::Value* value = root.find(key);
-    return value == nullptr ? std::span<const text::Value>() : value->items();
-  }
-  static std::string word(const text::Value& root, std::string_view key) {
-    const text::Value* value = root.find(key);
-    return value == nullptr ? std::string() : std::string(value->string());
-  }
-  static int number(const text::Value& root, std::string_view key) {
-    const text::Value* value = root.find(key);
-    return value == nullptr ? 0 : static_cast<int>(value->as_int64().value_or(0));
-  }
-
   text::Document last;
 };
 
@@ -86,22 +74,13 @@ class LastDecision final : public control::DecisionLog {
 
 namespace {
 
-std::string_view text_of(const text::Value& root, std::initializer_list<std::string_view> path) {
-  const text::Value* value = &root;
-  for (const std::string_view key : path) {
-    value = value->find(key);
-    if (value == nullptr) return {};
-  }
-  return value->string();
-}
-
 // When a workload was created, and who of equals comes first.
 using Age = std::pair<std::int64_t, std::string>;
 Result<Age> age_of(const Object& object, std::int64_t now_ns) {
   BERTH_TRY(const text::Document document, text::parse_json(object.json));
-  const std::string_view created = text_of(document.root(), {"metadata", "creationTimestamp"});
+  const std::string_view created = text_at(document.root(), "metadata.creationTimestamp");
   const auto at = text::parse_rfc3339(created);
-  const std::string_view uid = text_of(document.root(), {"metadata", "uid"});
+  const std::string_view uid = text_at(document.root(), "metadata.uid");
   return Age{at.ok() ? *at : now_ns, uid.empty() ? object.name : std::string(uid)};
 }
 
@@ -156,7 +135,7 @@ struct ClusterEngine::State {
                 client.get(object.resource, object.key, std::move(done));
               }));
     if (!live.ok()) return live.error();
-    const std::string version(text_of(live.body.root(), {"metadata", "resourceVersion"}));
+    const std::string version(text_at(live.body.root(), "metadata.resourceVersion"));
     BERTH_TRY(const text::Document body, text::parse_json(object.body));
     BERTH_TRY(const text::Document change,
               text::parse_json(R"({"metadata":{"resourceVersion":")" + version + "\"}}"));
@@ -279,8 +258,8 @@ struct ClusterEngine::State {
       const text::Value* items = left.ok() ? left->body.root().find("items") : nullptr;
       if (items == nullptr) continue;
       for (const text::Value& item : items->items()) {
-        const kube::Key key{std::string(text_of(item, {"metadata", "namespace"})),
-                            std::string(text_of(item, {"metadata", "name"}))};
+        const kube::Key key{std::string(text_at(item, "metadata.namespace")),
+                            std::string(text_at(item, "metadata.name"))};
         (void)await([&](kube::Client::Done done) {
           client.patch(resource, key, kube::PatchType::kMerge,
                        R"({"metadata":{"finalizers":null}})", {}, std::move(done));
@@ -294,13 +273,13 @@ struct ClusterEngine::State {
     ++changes;
     if (after == nullptr) return;
     const text::Value& root = after->root();
-    if (text_of(root, {"spec", "nodeName"}).empty()) return;
-    if (!text_of(root, {"metadata", "deletionTimestamp"}).empty()) {
+    if (text_at(root, "spec.nodeName").empty()) return;
+    if (!text_at(root, "metadata.deletionTimestamp").empty()) {
       client.remove(kube::resources::pods(), after->key, {.uid = after->uid, .grace_seconds = 0},
                     [](const kube::Answer&) {});
       return;
     }
-    if (text_of(root, {"status", "phase"}) != "Pending") return;
+    if (text_at(root, "status.phase") != "Pending") return;
     const std::string now = text::format_rfc3339(loop.wall().now_ns() / kSecond * kSecond);
     const std::string body = fmt::format(
         R"({{"status":{{"phase":"Running","startTime":"{}","conditions":[{{"type":"Ready",)"
@@ -387,7 +366,7 @@ Status ClusterEngine::start() {
   // Kinds stay from scenario to scenario.
   BERTH_CHECK(text::read_yaml(
       kinds.ok() ? "" : app::user_crds(), [&](const text::Document& document) -> Status {
-        const std::string name(text_of(document.root(), {"metadata", "name"}));
+        const std::string name(text_at(document.root(), "metadata.name"));
         if (name.empty()) return {};
         BERTH_TRY(const kube::Answer answer, s.await([&](kube::Client::Done done) {
           s.client.patch(kube::resources::custom_resource_definitions(), {"", name},
@@ -451,7 +430,7 @@ Result<Observed> ClusterEngine::run(const Step& step) {
     BERTH_CHECK(s.apply_all(step));
     s.pump.go_to(step.at_ns);
     for (const auto& pod : s.pods->all()) {
-      const std::string_view node = text_of(pod->root(), {"spec", "nodeName"});
+      const std::string_view node = text_at(pod->root(), "spec.nodeName");
       if (!node.empty()) s.bound_before[pod->key.to_string()] = node;
     }
     control::ControllerOptions options;

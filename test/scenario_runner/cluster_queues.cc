@@ -2,33 +2,12 @@
 
 #include <algorithm>
 
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::scenario {
 
 namespace {
-
-const text::Value* value_in(const text::Value* root, std::initializer_list<std::string_view> path) {
-  for (const std::string_view key : path) {
-    if (root != nullptr) root = root->find(key);
-  }
-  return root;
-}
-
-std::string word_at(const text::Value& root, std::string_view key) {
-  const text::Value* value = root.find(key);
-  return value == nullptr ? std::string() : std::string(value->string());
-}
-
-std::int64_t number_at(const text::Value* root, std::string_view key) {
-  const text::Value* value = value_in(root, {key});
-  return value == nullptr ? 0 : value->as_int64().value_or(0);
-}
-
-std::span<const text::Value> items_at(const text::Value* root, std::string_view key) {
-  const text::Value* value = value_in(root, {key});
-  return value == nullptr ? std::span<const text::Value>() : value->items();
-}
 
 std::int64_t amount_of(const std::string& resource, const std::string& text) {
   const auto quantity = text::parse_quantity(text);
@@ -39,24 +18,25 @@ std::int64_t amount_of(const std::string& resource, const std::string& text) {
 // From the status of a ClusterQueue.
 model::QueueUse use_of(const text::Value& queue) {
   model::QueueUse out;
-  const text::Value* name = value_in(&queue, {"metadata", "name"});
+  const text::Value* name = find(queue, "metadata.name");
   if (name != nullptr) out.name = name->string();
   const text::Value* status = queue.find("status");
-  for (const text::Value& flavor : items_at(status, "flavorsReservation")) {
-    for (const text::Value& one : items_at(&flavor, "resources")) {
-      model::QueueUse::Cell cell{.flavor = word_at(flavor, "name"),
-                                 .resource = word_at(one, "name")};
-      cell.used = amount_of(cell.resource, word_at(one, "total"));
-      out.borrowing |= amount_of(cell.resource, word_at(one, "borrowed")) > 0;
+  for (const text::Value& flavor : at(status, "flavorsReservation").items()) {
+    for (const text::Value& one : at(flavor, "resources").items()) {
+      model::QueueUse::Cell cell{.flavor = std::string(text_at(flavor, "name")),
+                                 .resource = std::string(text_at(one, "name"))};
+      cell.used = amount_of(cell.resource, std::string(text_at(one, "total")));
+      out.borrowing |= amount_of(cell.resource, std::string(text_at(one, "borrowed"))) > 0;
       out.cells.push_back(std::move(cell));
     }
   }
-  out.pending = static_cast<int>(number_at(status, "pendingWorkloads"));
-  out.admitted = static_cast<int>(number_at(status, "admittedWorkloads"));
-  out.weighted_share = number_at(value_in(status, {"fairSharing"}), "weightedShare");
-  for (const text::Value& condition : items_at(status, "conditions")) {
-    if (word_at(condition, "type") != "Active" || word_at(condition, "status") == "True") continue;
-    out.inactive = word_at(condition, "reason") + ": " + word_at(condition, "message");
+  out.pending = static_cast<int>(int_at(status, "pendingWorkloads"));
+  out.admitted = static_cast<int>(int_at(status, "admittedWorkloads"));
+  out.weighted_share = int_at(status, "fairSharing.weightedShare");
+  for (const text::Value& condition : at(status, "conditions").items()) {
+    if (text_at(condition, "type") != "Active" || text_at(condition, "status") == "True") continue;
+    out.inactive = std::string(text_at(condition, "reason")) + ": " +
+                   std::string(text_at(condition, "message"));
   }
   return out;
 }
@@ -64,17 +44,17 @@ model::QueueUse use_of(const text::Value& queue) {
 }  // namespace
 
 void ClusterQueues::decided(const text::Value& line) {
-  for (const text::Value& one : items_at(&line, "admissions")) {
-    const std::string name = word_at(one, "workload");
+  for (const text::Value& one : at(line, "admissions").items()) {
+    const std::string name(text_at(one, "workload"));
     if (std::find(admitted_.begin(), admitted_.end(), name) == admitted_.end()) {
       admitted_.push_back(name);
     }
   }
-  for (const text::Value& one : items_at(&line, "evictions")) {
+  for (const text::Value& one : at(line, "evictions").items()) {
     model::Eviction eviction;
-    eviction.workload = word_at(one, "workload");
-    eviction.by = word_at(one, "by");
-    eviction.reason = word_at(one, "reason");
+    eviction.workload = text_at(one, "workload");
+    eviction.by = text_at(one, "by");
+    eviction.reason = text_at(one, "reason");
     evicted_.push_back(std::move(eviction));
   }
 }

@@ -215,65 +215,58 @@ int advertised(const NodeWords& n) {
 
 std::string node_json(const NodeWords& n, const std::string& name) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  std::map<std::string, std::string> labels = n.labels;
-  labels.emplace("kubernetes.io/hostname", name);
-  if (n.gpus > 0) {
-    labels.emplace("nvidia.com/gpu.product", n.product);
-    labels.emplace("nvidia.com/gpu.count", std::to_string(n.gpus));
-    if (n.shares > 1) {
-      labels.emplace("nvidia.com/gpu.replicas", std::to_string(n.shares));
-      labels.emplace("nvidia.com/gpu.sharing-strategy", "time-slicing");
-    }
-  }
-  out.key("labels");
-  out.begin_object();
-  for (const auto& [key, value] : labels) out.field(key, value);
-  out.end_object();
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  if (n.cordoned) out.field("unschedulable", true);
-  out.key("taints");
-  out.begin_array();
-  for (const NodeTaint& taint : n.taints) {
-    out.begin_object();
-    out.field("key", taint.key);
-    if (!taint.value.empty()) out.field("value", taint.value);
-    out.field("effect", taint.effect);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  out.key("allocatable");
-  out.begin_object();
-  for (const auto& [resource, amount] : n.amounts) out.field(resource, amount);
-  if (n.gpus > 0) {
-    out.field(n.renamed ? "nvidia.com/gpu.shared" : "nvidia.com/gpu",
-              std::to_string(advertised(n)));
-  }
-  std::map<std::string, int> slots;
-  for (const NodeWords::Mig& mig : n.mig) {
-    slots[mig.resource] += mig.count * static_cast<int>(mig.gpus.size());
-  }
-  for (const auto& [resource, count] : slots) out.field(resource, std::to_string(count));
-  out.end_object();
-  out.key("conditions");
-  out.begin_array();
-  out.begin_object();
-  out.field("type", "Ready");
-  out.field("status", n.ready ? "True" : "False");
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "Node");
+    out.object("metadata", [&] {
+      out.field("name", name);
+      std::map<std::string, std::string> labels = n.labels;
+      labels.emplace("kubernetes.io/hostname", name);
+      if (n.gpus > 0) {
+        labels.emplace("nvidia.com/gpu.product", n.product);
+        labels.emplace("nvidia.com/gpu.count", std::to_string(n.gpus));
+        if (n.shares > 1) {
+          labels.emplace("nvidia.com/gpu.replicas", std::to_string(n.shares));
+          labels.emplace("nvidia.com/gpu.sharing-strategy", "time-slicing");
+        }
+      }
+      out.object("labels", [&] {
+        for (const auto& [key, value] : labels) out.field(key, value);
+      });
+    });
+    out.object("spec", [&] {
+      if (n.cordoned) out.field("unschedulable", true);
+      out.array("taints", [&] {
+        for (const NodeTaint& taint : n.taints) {
+          out.object([&] {
+            out.field("key", taint.key);
+            if (!taint.value.empty()) out.field("value", taint.value);
+            out.field("effect", taint.effect);
+          });
+        }
+      });
+    });
+    out.object("status", [&] {
+      out.object("allocatable", [&] {
+        for (const auto& [resource, amount] : n.amounts) out.field(resource, amount);
+        if (n.gpus > 0) {
+          out.field(n.renamed ? "nvidia.com/gpu.shared" : "nvidia.com/gpu",
+                    std::to_string(advertised(n)));
+        }
+        std::map<std::string, int> slots;
+        for (const NodeWords::Mig& mig : n.mig) {
+          slots[mig.resource] += mig.count * static_cast<int>(mig.gpus.size());
+        }
+        for (const auto& [resource, count] : slots) out.field(resource, std::to_string(count));
+      });
+      out.array("conditions", [&] {
+        out.object([&] {
+          out.field("type", "Ready");
+          out.field("status", n.ready ? "True" : "False");
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 

@@ -298,241 +298,209 @@ Status read_pod_item(const std::string& item, PodWords& out) {
 
 void put_pairs(JsonWriter& out, const char* key, const Pairs& pairs) {
   if (pairs.empty()) return;
-  out.key(key);
-  out.begin_object();
-  for (const auto& [k, v] : pairs) out.field(k, v);
-  out.end_object();
+  out.object(key, [&] {
+    for (const auto& [k, v] : pairs) out.field(k, v);
+  });
 }
 
 void put_selector(JsonWriter& out, const std::string& key, const std::string& value) {
-  out.key("labelSelector");
-  out.begin_object();
-  put_pairs(out, "matchLabels", {{key, value}});
-  out.end_object();
+  out.object("labelSelector", [&] { put_pairs(out, "matchLabels", {{key, value}}); });
 }
 
 void put_expression(JsonWriter& out, const NodeTerm& term) {
-  out.begin_object();
-  out.key("matchExpressions");
-  out.begin_array();
-  out.begin_object();
-  out.field("key", term.key);
-  out.field("operator", term.op);
-  if (!term.value.empty()) {
-    out.key("values");
-    out.begin_array();
-    for (const std::string& value : split_at(term.value, "|")) out.value(value);
-    out.end_array();
-  }
-  out.end_object();
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.array("matchExpressions", [&] {
+      out.object([&] {
+        out.field("key", term.key);
+        out.field("operator", term.op);
+        if (!term.value.empty()) {
+          out.list("values", split_at(term.value, "|"));
+        }
+      });
+    });
+  });
 }
 
 void put_node_affinity(JsonWriter& out, const PodWords& pod) {
   if (pod.node_terms.empty()) return;
-  out.key("nodeAffinity");
-  out.begin_object();
-  bool required = false;
-  for (const NodeTerm& term : pod.node_terms) required |= term.weight == 0;
-  if (required) {
-    out.key("requiredDuringSchedulingIgnoredDuringExecution");
-    out.begin_object();
-    out.key("nodeSelectorTerms");
-    out.begin_array();
-    for (const NodeTerm& term : pod.node_terms) {
-      if (term.weight == 0) put_expression(out, term);
+  out.object("nodeAffinity", [&] {
+    bool required = false;
+    for (const NodeTerm& term : pod.node_terms) required |= term.weight == 0;
+    if (required) {
+      out.object("requiredDuringSchedulingIgnoredDuringExecution", [&] {
+        out.array("nodeSelectorTerms", [&] {
+          for (const NodeTerm& term : pod.node_terms) {
+            if (term.weight == 0) put_expression(out, term);
+          }
+        });
+      });
     }
-    out.end_array();
-    out.end_object();
-  }
-  out.key("preferredDuringSchedulingIgnoredDuringExecution");
-  out.begin_array();
-  for (const NodeTerm& term : pod.node_terms) {
-    if (term.weight == 0) continue;
-    out.begin_object();
-    out.field("weight", term.weight);
-    out.key("preference");
-    put_expression(out, term);
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+    out.array("preferredDuringSchedulingIgnoredDuringExecution", [&] {
+      for (const NodeTerm& term : pod.node_terms) {
+        if (term.weight == 0) continue;
+        out.object([&] {
+          out.field("weight", term.weight);
+          out.key("preference");
+          put_expression(out, term);
+        });
+      }
+    });
+  });
 }
 
 void put_near(JsonWriter& out, const PodWords& pod, bool apart) {
-  out.key(apart ? "podAntiAffinity" : "podAffinity");
-  out.begin_object();
-  for (const bool preferred : {false, true}) {
-    out.key(preferred ? "preferredDuringSchedulingIgnoredDuringExecution"
-                      : "requiredDuringSchedulingIgnoredDuringExecution");
-    out.begin_array();
-    for (const NearTerm& term : pod.near) {
-      if (term.apart != apart || term.preferred != preferred) continue;
-      out.begin_object();
-      if (preferred) {
-        out.field("weight", term.weight);
-        out.key("podAffinityTerm");
-        out.begin_object();
-      }
-      out.field("topologyKey", term.topology);
-      put_selector(out, term.key, term.value);
-      if (preferred) out.end_object();
-      out.end_object();
+  out.object(apart ? "podAntiAffinity" : "podAffinity", [&] {
+    for (const bool preferred : {false, true}) {
+      out.array(preferred ? "preferredDuringSchedulingIgnoredDuringExecution"
+                          : "requiredDuringSchedulingIgnoredDuringExecution",
+                [&] {
+                  for (const NearTerm& term : pod.near) {
+                    if (term.apart != apart || term.preferred != preferred) continue;
+                    const auto rest = [&] {
+                      out.field("topologyKey", term.topology);
+                      put_selector(out, term.key, term.value);
+                    };
+                    out.object([&] {
+                      if (!preferred) return rest();
+                      out.field("weight", term.weight);
+                      out.object("podAffinityTerm", rest);
+                    });
+                  }
+                });
     }
-    out.end_array();
-  }
-  out.end_object();
+  });
 }
 
 void put_spread(JsonWriter& out, const PodWords& pod) {
   if (pod.spread.empty()) return;
-  out.key("topologySpreadConstraints");
-  out.begin_array();
-  for (const SpreadTerm& term : pod.spread) {
-    out.begin_object();
-    out.field("maxSkew", term.skew);
-    out.field("topologyKey", term.topology);
-    out.field("whenUnsatisfiable", term.soft ? "ScheduleAnyway" : "DoNotSchedule");
-    if (term.min_domains > 0) out.field("minDomains", term.min_domains);
-    put_selector(out, term.key, term.value);
-    out.end_object();
-  }
-  out.end_array();
+  out.array("topologySpreadConstraints", [&] {
+    for (const SpreadTerm& term : pod.spread) {
+      out.object([&] {
+        out.field("maxSkew", term.skew);
+        out.field("topologyKey", term.topology);
+        out.field("whenUnsatisfiable", term.soft ? "ScheduleAnyway" : "DoNotSchedule");
+        if (term.min_domains > 0) out.field("minDomains", term.min_domains);
+        put_selector(out, term.key, term.value);
+      });
+    }
+  });
 }
 
 void put_containers(JsonWriter& out, const PodWords& pod) {
-  out.key("containers");
-  out.begin_array();
-  const std::vector<int> gpus =
-      pod.container_gpus.empty() ? std::vector<int>{0} : pod.container_gpus;
-  for (std::size_t c = 0; c < gpus.size(); ++c) {
-    Pairs requests = c == 0 ? pod.requests : Pairs{};
-    if (gpus[c] != 0) requests["nvidia.com/gpu"] = std::to_string(gpus[c]);
-    Pairs limits;
-    for (const auto& [k, v] : requests) {
-      if (k.find('/') != std::string::npos) limits[k] = v;
-    }
-    out.begin_object();
-    out.field("name", "c" + std::to_string(c));
-    out.field("image", "example");
-    out.key("resources");
-    out.begin_object();
-    put_pairs(out, "requests", requests);
-    put_pairs(out, "limits", limits);
-    out.end_object();
-    if (c == 0 && !pod.host_ports.empty()) {
-      out.key("ports");
-      out.begin_array();
-      for (const int port : pod.host_ports) {
-        out.begin_object();
-        out.field("containerPort", port);
-        out.field("hostPort", port);
-        out.end_object();
+  out.array("containers", [&] {
+    const std::vector<int> gpus =
+        pod.container_gpus.empty() ? std::vector<int>{0} : pod.container_gpus;
+    for (std::size_t c = 0; c < gpus.size(); ++c) {
+      Pairs requests = c == 0 ? pod.requests : Pairs{};
+      if (gpus[c] != 0) requests["nvidia.com/gpu"] = std::to_string(gpus[c]);
+      Pairs limits;
+      for (const auto& [k, v] : requests) {
+        if (k.find('/') != std::string::npos) limits[k] = v;
       }
-      out.end_array();
+      out.object([&] {
+        out.field("name", "c" + std::to_string(c));
+        out.field("image", "example");
+        out.object("resources", [&] {
+          put_pairs(out, "requests", requests);
+          put_pairs(out, "limits", limits);
+        });
+        if (c == 0 && !pod.host_ports.empty()) {
+          out.array("ports", [&] {
+            for (const int port : pod.host_ports) {
+              out.object([&] {
+                out.field("containerPort", port);
+                out.field("hostPort", port);
+              });
+            }
+          });
+        }
+      });
     }
-    out.end_object();
-  }
-  out.end_array();
+  });
 }
 
 void put_tolerations(JsonWriter& out, const PodWords& pod) {
   if (pod.tolerations.empty()) return;
-  out.key("tolerations");
-  out.begin_array();
-  for (const Tolerance& t : pod.tolerations) {
-    Pairs fields = {{"operator", t.op}};
-    if (!t.key.empty()) fields["key"] = t.key;
-    if (!t.value.empty()) fields["value"] = t.value;
-    if (!t.effect.empty()) fields["effect"] = t.effect;
-    out.begin_object();
-    for (const auto& [k, v] : fields) out.field(k, v);
-    out.end_object();
-  }
-  out.end_array();
+  out.array("tolerations", [&] {
+    for (const Tolerance& t : pod.tolerations) {
+      Pairs fields = {{"operator", t.op}};
+      if (!t.key.empty()) fields["key"] = t.key;
+      if (!t.value.empty()) fields["value"] = t.value;
+      if (!t.effect.empty()) fields["effect"] = t.effect;
+      out.object([&] {
+        for (const auto& [k, v] : fields) out.field(k, v);
+      });
+    }
+  });
 }
 
 void put_pod_meta(JsonWriter& out, const PodWords& pod, const std::string& name) {
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.field("namespace", pod.ns);
-  out.field("creationTimestamp", text::format_rfc3339(pod.created_ns));
-  put_pairs(out, "labels", pod.labels);
-  put_pairs(out, "annotations", pod.annotations);
-  if (!pod.owner.empty()) {
-    out.key("ownerReferences");
-    out.begin_array();
-    out.begin_object();
-    out.field("apiVersion", pod.owner_kind == "Job" ? "batch/v1" : "apps/v1");
-    out.field("kind", pod.owner_kind);
-    out.field("name", pod.owner);
-    out.field("uid", pod.owner);
-    out.field("controller", true);
-    out.end_object();
-    out.end_array();
-  }
-  out.end_object();
+  out.object("metadata", [&] {
+    out.field("name", name);
+    out.field("namespace", pod.ns);
+    out.field("creationTimestamp", text::format_rfc3339(pod.created_ns));
+    put_pairs(out, "labels", pod.labels);
+    put_pairs(out, "annotations", pod.annotations);
+    if (!pod.owner.empty()) {
+      out.array("ownerReferences", [&] {
+        out.object([&] {
+          out.field("apiVersion", pod.owner_kind == "Job" ? "batch/v1" : "apps/v1");
+          out.field("kind", pod.owner_kind);
+          out.field("name", pod.owner);
+          out.field("uid", pod.owner);
+          out.field("controller", true);
+        });
+      });
+    }
+  });
 }
 
 void put_claims(JsonWriter& out, const PodWords& pod) {
   if (pod.claims.empty()) return;
-  out.key("volumes");
-  out.begin_array();
-  for (const std::string& claim : pod.claims) {
-    out.begin_object();
-    out.field("name", claim);
-    out.key("persistentVolumeClaim");
-    out.begin_object();
-    out.field("claimName", claim);
-    out.end_object();
-    out.end_object();
-  }
-  out.end_array();
+  out.array("volumes", [&] {
+    for (const std::string& claim : pod.claims) {
+      out.object([&] {
+        out.field("name", claim);
+        out.object("persistentVolumeClaim", [&] { out.field("claimName", claim); });
+      });
+    }
+  });
 }
 
 std::string pod_json(const PodWords& pod, const std::string& name) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Pod");
-  put_pod_meta(out, pod, name);
-  out.key("spec");
-  out.begin_object();
-  if (!pod.node.empty()) out.field("nodeName", pod.node);
-  if (pod.priority) out.field("priority", *pod.priority);
-  if (pod.never_preempts) out.field("preemptionPolicy", "Never");
-  if (pod.gated) {
-    out.key("schedulingGates");
-    out.begin_array();
-    out.begin_object();
-    out.field("name", "example.com/gate");
-    out.end_object();
-    out.end_array();
-  }
-  put_pairs(out, "nodeSelector", pod.selector);
-  put_tolerations(out, pod);
-  if (!pod.node_terms.empty() || !pod.near.empty()) {
-    out.key("affinity");
-    out.begin_object();
-    put_node_affinity(out, pod);
-    put_near(out, pod, false);
-    put_near(out, pod, true);
-    out.end_object();
-  }
-  put_spread(out, pod);
-  put_containers(out, pod);
-  put_claims(out, pod);
-  out.end_object();
-  if (!pod.node.empty()) {
-    out.key("status");
-    out.begin_object();
-    out.field("phase", "Running");
-    out.field("startTime", text::format_rfc3339(pod.started_ns));
-    out.end_object();
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "Pod");
+    put_pod_meta(out, pod, name);
+    out.object("spec", [&] {
+      if (!pod.node.empty()) out.field("nodeName", pod.node);
+      if (pod.priority) out.field("priority", *pod.priority);
+      if (pod.never_preempts) out.field("preemptionPolicy", "Never");
+      if (pod.gated) {
+        out.array("schedulingGates",
+                  [&] { out.object([&] { out.field("name", "example.com/gate"); }); });
+      }
+      put_pairs(out, "nodeSelector", pod.selector);
+      put_tolerations(out, pod);
+      if (!pod.node_terms.empty() || !pod.near.empty()) {
+        out.object("affinity", [&] {
+          put_node_affinity(out, pod);
+          put_near(out, pod, false);
+          put_near(out, pod, true);
+        });
+      }
+      put_spread(out, pod);
+      put_containers(out, pod);
+      put_claims(out, pod);
+    });
+    if (!pod.node.empty()) {
+      out.object("status", [&] {
+        out.field("phase", "Running");
+        out.field("startTime", text::format_rfc3339(pod.started_ns));
+      });
+    }
+  });
   return std::move(out).take();
 }
 
@@ -591,41 +559,36 @@ Result<bool> read_gang_item(const std::string& item, GangWords& out) {
 std::string group_json(const GangWords& gang) {
   const bool kai = !gang.subgroups.empty();
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", kai ? "scheduling.run.ai/v2alpha2" : "scheduling.x-k8s.io/v1alpha1");
-  out.field("kind", "PodGroup");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", gang.pod.name);
-  out.field("namespace", gang.pod.ns);
-  out.field("creationTimestamp", text::format_rfc3339(gang.pod.created_ns));
-  Pairs annotations;
-  if (!gang.required.empty()) annotations["berth.dev/topology-required"] = gang.required;
-  if (!gang.preferred.empty()) annotations["berth.dev/topology-preferred"] = gang.preferred;
-  put_pairs(out, "annotations", annotations);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("minMember", gang.min < 0 ? gang.pods : gang.min);
-  if (kai) {
-    out.key("subGroups");
-    out.begin_array();
-    for (const GangWords::Subgroup& s : gang.subgroups) {
-      out.begin_object();
-      out.field("name", s.name);
-      out.field("minMember", s.min);
-      if (!s.required.empty()) {
-        out.key("topologyConstraint");
-        out.begin_object();
-        out.field("requiredTopologyLevel", s.required);
-        out.end_object();
+  out.object([&] {
+    out.field("apiVersion", kai ? "scheduling.run.ai/v2alpha2" : "scheduling.x-k8s.io/v1alpha1");
+    out.field("kind", "PodGroup");
+    out.object("metadata", [&] {
+      out.field("name", gang.pod.name);
+      out.field("namespace", gang.pod.ns);
+      out.field("creationTimestamp", text::format_rfc3339(gang.pod.created_ns));
+      Pairs annotations;
+      if (!gang.required.empty()) annotations["berth.dev/topology-required"] = gang.required;
+      if (!gang.preferred.empty()) annotations["berth.dev/topology-preferred"] = gang.preferred;
+      put_pairs(out, "annotations", annotations);
+    });
+    out.object("spec", [&] {
+      out.field("minMember", gang.min < 0 ? gang.pods : gang.min);
+      if (kai) {
+        out.array("subGroups", [&] {
+          for (const GangWords::Subgroup& s : gang.subgroups) {
+            out.object([&] {
+              out.field("name", s.name);
+              out.field("minMember", s.min);
+              if (!s.required.empty()) {
+                out.object("topologyConstraint",
+                           [&] { out.field("requiredTopologyLevel", s.required); });
+              }
+            });
+          }
+        });
       }
-      out.end_object();
-    }
-    out.end_array();
-  }
-  out.end_object();
-  out.end_object();
+    });
+  });
   return std::move(out).take();
 }
 
@@ -689,27 +652,19 @@ Result<std::vector<Object>> read_budget(const std::vector<std::string>& head,
   }
   if (allows < 0 || key.empty()) return invalid("want \"budget NS/NAME: allows 0, label app=web\"");
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "policy/v1");
-  out.field("kind", "PodDisruptionBudget");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.field("namespace", ns);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("maxUnavailable", allows);
-  out.key("selector");
-  out.begin_object();
-  put_pairs(out, "matchLabels", {{key, value}});
-  out.end_object();
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  out.field("disruptionsAllowed", allows);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "policy/v1");
+    out.field("kind", "PodDisruptionBudget");
+    out.object("metadata", [&] {
+      out.field("name", name);
+      out.field("namespace", ns);
+    });
+    out.object("spec", [&] {
+      out.field("maxUnavailable", allows);
+      out.object("selector", [&] { put_pairs(out, "matchLabels", {{key, value}}); });
+    });
+    out.object("status", [&] { out.field("disruptionsAllowed", allows); });
+  });
   return std::vector<Object>{{"PodDisruptionBudget", ns + '/' + name, std::move(out).take()}};
 }
 

@@ -152,6 +152,45 @@ Violations pure_stages(const SourceText& source) {
   return found;
 }
 
+// A function that hands on what stands under a key or a path: there is one, in text/.
+Violations one_reader(const SourceText& source) {
+  // Paths that are made while the program runs: columns and subresources of definitions.
+  constexpr std::string_view kOfDefinitions[] = {"src/sim/schema/body.cc",
+                                                 "src/sim/schema/schema.h"};
+  if (!source.is_cpp() || source.folder() == "text" ||
+      std::find(std::begin(kOfDefinitions), std::end(kOfDefinitions), source.path) !=
+          std::end(kOfDefinitions)) {
+    return {};
+  }
+  constexpr std::string_view kReturns[] = {"const Value*",
+                                           "const Value&",
+                                           "const text::Value*",
+                                           "const text::Value&",
+                                           "std::string_view ",
+                                           "std::span<const Value>",
+                                           "std::span<const text::Value>"};
+  constexpr std::string_view kAsked[] = {"view key)", "view keys)", "view path)", "view field)"};
+  Violations found;
+  for (std::size_t i = 0; i < source.code.size(); ++i) {
+    std::string_view line = source.code[i];
+    line.remove_prefix(std::min(line.find_first_not_of(' '), line.size()));
+    for (const std::string_view word : {"inline ", "static "}) {
+      if (line.starts_with(word)) line.remove_prefix(word.size());
+    }
+    const auto returns = [&](std::string_view what) { return line.starts_with(what); };
+    const auto asks = [&](std::string_view what) { return line.find(what) != line.npos; };
+    const bool of_value = asks("Value& ") || asks("Value* ");
+    const bool reader =
+        std::any_of(std::begin(kReturns), std::end(kReturns), returns) && of_value &&
+        (std::any_of(std::begin(kAsked), std::end(kAsked), asks) || asks("initializer_list<"));
+    const bool with_body = !line.empty() && (line.back() == '{' || line.back() == ';');
+    if (reader && with_body && asks("(const ")) {
+      found.push_back({source.path, i + 1, "one-reader", "ask by text/path.h: at(v, \"a.b\")"});
+    }
+  }
+  return found;
+}
+
 Violations determinism(const SourceText& source) {
   if (!source.is_cpp()) return {};
   Violations found;

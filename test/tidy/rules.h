@@ -36,6 +36,8 @@ Violations pure_stages(const SourceText& source);   // base to stages: no I/O, t
 Violations determinism(const SourceText& source);   // everywhere: no unseeded chance, no sleeping
 Violations wide_numbers(const SourceText& source);  // decisions: what strangers can grow is not cut
 
+Violations one_reader(const SourceText& source);  // values are asked by text/path.h alone
+
 // text_rules.cc
 Violations file_length(const SourceText& source);
 Violations line_length(const SourceText& source);

@@ -181,6 +181,18 @@ TEST(Rules, WideNumbersWhereDecisionsAreMade) {
   EXPECT_FALSE(breaks(wide_numbers, "src/nvml/a.cc", cut));
 }
 
+TEST(Rules, OneReaderOfPaths) {
+  const char* reader = "std::string_view text_in(const Value& v, std::string_view key) {\n";
+  EXPECT_TRUE(breaks(one_reader, "src/kube/a.cc", reader));
+  EXPECT_TRUE(breaks(one_reader, "test/why/a.cc",
+                     "const text::Value* deep(const text::Value* v, "
+                     "std::initializer_list<std::string_view> steps) {\n"));
+  EXPECT_FALSE(breaks(one_reader, "src/text/a.cc", reader));
+  EXPECT_FALSE(
+      breaks(one_reader, "src/kube/a.cc", "std::string_view name(std::string_view key) {\n"));
+  EXPECT_FALSE(breaks(one_reader, "src/kube/a.cc", "return text_at(v, key);\n"));
+}
+
 TEST(Rules, FileLength) {
   auto lines = [](std::size_t n) {
     std::string text;

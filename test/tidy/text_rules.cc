@@ -153,7 +153,7 @@ Violations server_bounds(const SourceText& source) {
 Violations all_rules(const SourceText& source) {
   Violations found;
   for (auto* rule : {known_folder, direction, judge_independence, heavy_headers, pure_stages,
-                     determinism, wide_numbers, file_length, line_length, unfinished,
+                     determinism, wide_numbers, one_reader, file_length, line_length, unfinished,
                      registry_hosts, markdown_title, header_form, server_bounds}) {
     Violations more = rule(source);
     found.insert(found.end(), std::make_move_iterator(more.begin()),

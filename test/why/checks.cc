@@ -4,9 +4,10 @@
 #include <set>
 
 #include "base/utf8.h"
-#include "explain/tree.h"
 #include "outcome.h"
 #include "text/json.h"
+#include "text/path.h"
+#include "text/tree.h"
 
 namespace berth::why_corpus {
 
@@ -48,8 +49,7 @@ Ran run_why(const Case& one, const Objects& objects, const std::string& format, 
 bool starts_by_why(const Case& one, const Objects& objects) {
   const Ran ran = run_why(one, objects, "json", false);
   const Result<text::Document> answer = text::parse_json(ran.out);
-  return answer.ok() &&
-         (ran.code == 0 || text_at(answer->root(), {"reason"}) == "PendingEvaluation");
+  return answer.ok() && (ran.code == 0 || text_at(answer->root(), "reason") == "PendingEvaluation");
 }
 
 int code_of(const std::string& verdict) {
@@ -58,14 +58,10 @@ int code_of(const std::string& verdict) {
   return at == verdicts.end() ? -1 : static_cast<int>(at - verdicts.begin()) * 10;
 }
 
-std::span<const text::Value> list_at(const text::Value& object, std::string_view key) {
-  const text::Value* list = object.find(key);
-  return list == nullptr ? std::span<const text::Value>{} : list->items();
-}
-
 std::vector<std::string> also_of(const text::Value& answer) {
   std::vector<std::string> out;
-  for (const text::Value& one : list_at(answer, "also")) out.push_back(text_at(one, {"reason"}));
+  for (const text::Value& one : at(answer, "also").items())
+    out.push_back(std::string(text_at(one, "reason")));
   return out;
 }
 
@@ -89,8 +85,10 @@ void check_shape(const text::Value& answer, Lines& lines) {
   check_keys(answer.find("have"), kHaveKeys, "have", lines);
   check_keys(answer.find("start"), kStartKeys, "start", lines);
   check_keys(answer.find("evidence"), kEvidenceKeys, "evidence", lines);
-  for (const text::Value& fix : list_at(answer, "fixes")) check_keys(&fix, kFixKeys, "fix", lines);
-  for (const text::Value& one : list_at(answer, "also")) check_keys(&one, kAlsoKeys, "also", lines);
+  for (const text::Value& fix : at(answer, "fixes").items())
+    check_keys(&fix, kFixKeys, "fix", lines);
+  for (const text::Value& one : at(answer, "also").items())
+    check_keys(&one, kAlsoKeys, "also", lines);
 }
 
 // ---- G1 ----
@@ -115,7 +113,7 @@ void check_one_of(const char* what, const std::string& got, const std::vector<st
 }
 
 void check_also(const Case& one, const text::Value& answer, Lines& lines) {
-  const std::string reason = text_at(answer, {"reason"});
+  const std::string reason(text_at(answer, "reason"));
   const std::vector<std::string> also = also_of(answer);
   for (const std::string& want : one.also) {
     if (want != reason && !contains(also, want)) {
@@ -132,11 +130,11 @@ void check_also(const Case& one, const text::Value& answer, Lines& lines) {
 }
 
 void check_words(const Case& one, const text::Value& answer, Lines& lines) {
-  const std::string line = text_at(answer, {"line"});
+  const std::string line(text_at(answer, "line"));
   for (const std::string& word : one.not_named) {
     if (names_word(line, word)) lines.push_back("the line names " + word + ": " + line);
-    for (const text::Value& also : list_at(answer, "also")) {
-      const std::string message = text_at(also, {"message"});
+    for (const text::Value& also : at(answer, "also").items()) {
+      const std::string message(text_at(also, "message"));
       if (names_word(message, word)) lines.push_back("also names " + word + ": " + message);
     }
   }
@@ -146,9 +144,9 @@ void check_words(const Case& one, const text::Value& answer, Lines& lines) {
 void check_health(const Case& one, const text::Value& answer, Lines& lines) {
   if (one.health.empty()) return;
   std::vector<std::string> got;
-  for (const text::Value& gpu : list_at(answer, "health")) {
+  for (const text::Value& gpu : at(answer, "health").items()) {
     const text::Value* index = gpu.find("gpu");
-    got.push_back(text_at(gpu, {"node"}) + '/' +
+    got.push_back(std::string(text_at(gpu, "node")) + '/' +
                   std::to_string(index == nullptr ? -1 : index->as_int64().value_or(-1)));
   }
   std::sort(got.begin(), got.end());
@@ -158,20 +156,22 @@ void check_health(const Case& one, const text::Value& answer, Lines& lines) {
 
 void check_start(const Case& one, const text::Value& answer, Lines& lines) {
   if (one.start.empty()) return;
-  const std::string at = text_at(answer, {"start", "at"});
+  const std::string at(text_at(answer, "start.at"));
   const std::string got = at.empty() ? "unknown" : at;
   if (got == one.start) return;
   lines.push_back("start: want " + one.start + ", got " + got + ": " +
-                  text_at(answer, {"start", "because"}));
+                  std::string(text_at(answer, "start.because")));
 }
 
 bool check_cause(const Case& one, const text::Value& answer, int code, Lines& lines) {
   const std::size_t before = lines.size();
-  const std::string verdict = text_at(answer, {"verdict"});
-  if (verdict != "running") check_one_of("reason", text_at(answer, {"reason"}), one.reasons, lines);
+  const std::string verdict(text_at(answer, "verdict"));
+  if (verdict != "running")
+    check_one_of("reason", std::string(text_at(answer, "reason")), one.reasons, lines);
   const bool right = lines.size() == before;
   check_one_of("verdict", verdict, one.verdicts, lines);
-  if (verdict != "running") check_one_of("stage", text_at(answer, {"stage"}), one.stages, lines);
+  if (verdict != "running")
+    check_one_of("stage", std::string(text_at(answer, "stage")), one.stages, lines);
   const text::Value* told = answer.find("exitCode");
   if (code != code_of(verdict) || told == nullptr || told->as_int64() != code) {
     lines.push_back("exit code " + std::to_string(code) + " for " + verdict);
@@ -190,18 +190,18 @@ bool check_cause(const Case& one, const text::Value& answer, int code, Lines& li
 void check_move(const Case& one, const text::Value& fix, const std::string& title, Lines& lines) {
   Objects objects = one.objects;
   std::string ns, name;
-  for (const text::Value& change : list_at(fix, "changes")) {
+  for (const text::Value& change : at(fix, "changes").items()) {
     const text::Value* made = change.find("create");
     if (made == nullptr) {
       if (!apply_change(change, objects).ok()) lines.push_back(title + "does not apply");
       continue;
     }
-    ns = text_at(*made, {"metadata", "namespace"});
-    name = text_at(*made, {"metadata", "name"});
-    const std::string node = text_at(*made, {"spec", "nodeName"});
-    explain::Tree pod(*made);
+    ns = text_at(*made, "metadata.namespace");
+    name = text_at(*made, "metadata.name");
+    const std::string node(text_at(*made, "spec.nodeName"));
+    text::Tree pod(*made);
     pod["spec"].erase("nodeName");
-    pod["spec"]["nodeSelector"]["kubernetes.io/hostname"] = explain::Tree::of_text(node);
+    pod["spec"]["nodeSelector"]["kubernetes.io/hostname"] = text::Tree::of_text(node);
     text::JsonWriter json;
     pod.write(json);
     objects.add_json(std::move(json).take());
@@ -215,10 +215,10 @@ void check_move(const Case& one, const text::Value& fix, const std::string& titl
 }
 
 void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lines) {
-  const std::string title = "fix \"" + text_at(fix, {"title"}) + "\": ";
+  const std::string title = "fix \"" + std::string(text_at(fix, "title")) + "\": ";
   ++tally.fixes;
   Objects objects = one.objects;
-  const auto changes = list_at(fix, "changes");
+  const auto changes = at(fix, "changes").items();
   if (changes.empty()) {
     lines.push_back(title + "no changes");
     return;
@@ -231,7 +231,7 @@ void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lin
   }
   const Result<Outcome> outcome = one.server ? Outcome{.starts = starts_by_why(one, objects)}
                                              : plan_of(objects, subject_of(one), one.now);
-  if (text_at(fix, {"kind"}) == "move-pod") check_move(one, fix, title, lines);
+  if (text_at(fix, "kind") == "move-pod") check_move(one, fix, title, lines);
   if (outcome.ok() && outcome->starts) {
     ++tally.fixes_work;
   } else {
@@ -241,16 +241,16 @@ void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lin
 }
 
 void check_fixes(const Case& one, const text::Value& answer, Tally& tally, Lines& lines) {
-  const auto fixes = list_at(answer, "fixes");
+  const auto fixes = at(answer, "fixes").items();
   for (const text::Value& fix : fixes) check_fix(one, fix, tally, lines);
   if (fixes.empty() && !one.fine()) ++tally.without_fix;
   for (const text::Value& fix : fixes) {
-    if (one.no_fix.empty() || text_at(fix, {"kind"}) != one.no_fix) continue;
-    lines.push_back("a fix of kind " + one.no_fix + ": " + text_at(fix, {"title"}));
+    if (one.no_fix.empty() || text_at(fix, "kind") != one.no_fix) continue;
+    lines.push_back("a fix of kind " + one.no_fix + ": " + std::string(text_at(fix, "title")));
   }
   if (one.fix.empty()) return;
   const bool offered = std::any_of(fixes.begin(), fixes.end(), [&](const text::Value& fix) {
-    return one.fix == "yes" || text_at(fix, {"kind"}) == one.fix;
+    return one.fix == "yes" || text_at(fix, "kind") == one.fix;
   });
   if (!offered) lines.push_back("no fix of kind " + one.fix);
 }
@@ -271,7 +271,7 @@ void check_cured(const Case& one, Lines& lines) {
       lines.push_back("without " + cause + ": " + ran.err);
       continue;
     }
-    const std::string reason = text_at(answer->root(), {"reason"});
+    const std::string reason(text_at(answer->root(), "reason"));
     if (causes.size() == 1 && ran.code != 0 && reason != "PendingEvaluation") {
       lines.push_back("without " + cause + " it runs, but why says " + reason);
     }

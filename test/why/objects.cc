@@ -4,6 +4,7 @@
 
 #include "text/json.h"
 #include "text/patch.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::why_corpus {
@@ -28,15 +29,6 @@ Result<ObjectRef> parse_ref(std::string_view text) {
 
 }  // namespace
 
-std::string text_at(const text::Value& object, std::initializer_list<std::string_view> path) {
-  const text::Value* at = &object;
-  for (const std::string_view step : path) {
-    at = at->find(step);
-    if (at == nullptr) return "";
-  }
-  return std::string(at->string());
-}
-
 Status Objects::add_yaml(std::string_view bytes) {
   BERTH_TRY(const std::vector<text::Document> documents, text::parse_yaml(bytes));
   for (const text::Document& document : documents) add(document.root());
@@ -47,11 +39,11 @@ Result<std::size_t> Objects::find(const ObjectRef& ref) const {
   for (std::size_t i = 0; i < texts_.size(); ++i) {
     BERTH_TRY(const text::Document document, text::parse_json(texts_[i]));
     const text::Value& root = document.root();
-    if (text_at(root, {"kind"}) != ref.kind || text_at(root, {"metadata", "name"}) != ref.name) {
+    if (text_at(root, "kind") != ref.kind || text_at(root, "metadata.name") != ref.name) {
       continue;
     }
-    if (text_at(root, {"metadata", "namespace"}) != ref.ns) continue;
-    if (!ref.api_version.empty() && text_at(root, {"apiVersion"}) != ref.api_version) continue;
+    if (text_at(root, "metadata.namespace") != ref.ns) continue;
+    if (!ref.api_version.empty() && text_at(root, "apiVersion") != ref.api_version) continue;
     return i;
   }
   return Error{Code::kNotFound, "no " + shown(ref)};
@@ -94,10 +86,10 @@ Status apply_change(const text::Value& change, Objects& objects) {
     objects.add(*created);
     return {};
   }
-  const ObjectRef ref{.api_version = text_at(change, {"apiVersion"}),
-                      .kind = text_at(change, {"kind"}),
-                      .ns = text_at(change, {"namespace"}),
-                      .name = text_at(change, {"name"})};
+  const ObjectRef ref{.api_version = std::string(text_at(change, "apiVersion")),
+                      .kind = std::string(text_at(change, "kind")),
+                      .ns = std::string(text_at(change, "namespace")),
+                      .name = std::string(text_at(change, "name"))};
   const text::Value* gone = change.find("delete");
   if (gone != nullptr && gone->as_bool()) return objects.remove(ref);
   const text::Value* operations = change.find("patch");

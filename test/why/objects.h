@@ -38,9 +38,6 @@ class Objects {
   std::vector<std::string> texts_;
 };
 
-// metadata.name and the like; "" where there is none.
-std::string text_at(const text::Value& object, std::initializer_list<std::string_view> path);
-
 // An element of a fix's "changes": a patch, a delete or a create.
 Status apply_change(const text::Value& change, Objects& objects);
 

@@ -6,6 +6,7 @@
 
 #include "app/cli.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::why_corpus {
 
@@ -14,7 +15,8 @@ namespace {
 using Names = std::set<std::string>;
 
 std::string full_name(const text::Value& object) {
-  return text_at(object, {"metadata", "namespace"}) + '/' + text_at(object, {"metadata", "name"});
+  return std::string(text_at(object, "metadata.namespace")) + '/' +
+         std::string(text_at(object, "metadata.name"));
 }
 
 bool owned_by(const text::Value& object, const std::string& kind, const std::string& name) {
@@ -22,7 +24,7 @@ bool owned_by(const text::Value& object, const std::string& kind, const std::str
   const text::Value* owners = metadata == nullptr ? nullptr : metadata->find("ownerReferences");
   if (owners == nullptr) return false;
   return std::any_of(owners->items().begin(), owners->items().end(), [&](const text::Value& one) {
-    return text_at(one, {"kind"}) == kind && text_at(one, {"name"}) == name;
+    return text_at(one, "kind") == kind && text_at(one, "name") == name;
   });
 }
 
@@ -35,7 +37,7 @@ std::string group_of(const text::Value& pod) {
       {"annotations", "scheduling.volcano.sh/group-name"},
       {"annotations", "pod-group-name"}};
   for (const auto& [map, key] : kPlaces) {
-    std::string group = text_at(pod, {"metadata", map, key});
+    std::string group = std::string(at(pod, "metadata")[map][key].string());
     if (!group.empty()) return group;
   }
   return "";
@@ -46,15 +48,15 @@ Names names_of(const std::vector<text::Document>& objects, const Subject& subjec
   Names out = {subject.ns + '/' + subject.name};
   for (const text::Document& document : objects) {
     const text::Value& object = document.root();
-    if (text_at(object, {"metadata", "namespace"}) != subject.ns) continue;
-    const std::string kind = text_at(object, {"kind"});
+    if (text_at(object, "metadata.namespace") != subject.ns) continue;
+    const std::string kind(text_at(object, "kind"));
     if (subject.kind == "job" && owned_by(object, "Job", subject.name)) {
       out.insert(full_name(object));
     }
     if (kind != "Pod") continue;
     const std::string group = group_of(object);
     if (group.empty()) continue;
-    if (subject.kind == "pod" && text_at(object, {"metadata", "name"}) == subject.name) {
+    if (subject.kind == "pod" && text_at(object, "metadata.name") == subject.name) {
       out.insert(subject.ns + '/' + group);
     }
     if (subject.kind == "podgroup" && group == subject.name) out.insert(full_name(object));
@@ -79,7 +81,7 @@ bool is_true(const text::Value& object, std::string_view type) {
   if (conditions == nullptr) return false;
   return std::any_of(conditions->items().begin(), conditions->items().end(),
                      [&](const text::Value& one) {
-                       return text_at(one, {"type"}) == type && text_at(one, {"status"}) == "True";
+                       return text_at(one, "type") == type && text_at(one, "status") == "True";
                      });
 }
 
@@ -88,7 +90,7 @@ bool checks_ready(const text::Value& workload) {
   const text::Value* checks = status == nullptr ? nullptr : status->find("admissionChecks");
   if (checks == nullptr) return false;
   return std::all_of(checks->items().begin(), checks->items().end(),
-                     [](const text::Value& one) { return text_at(one, {"state"}) == "Ready"; });
+                     [](const text::Value& one) { return text_at(one, "state") == "Ready"; });
 }
 
 // By its own objects, for what the plan has nothing to decide about.
@@ -96,19 +98,13 @@ bool runs_already(const std::vector<text::Document>& objects, const Names& names
   return std::any_of(objects.begin(), objects.end(), [&](const text::Document& document) {
     const text::Value& object = document.root();
     if (!names.contains(full_name(object))) return false;
-    const std::string kind = text_at(object, {"kind"});
-    const std::string phase = text_at(object, {"status", "phase"});
+    const std::string kind(text_at(object, "kind"));
+    const std::string phase(text_at(object, "status.phase"));
     if (kind == "Pod") {
-      return !text_at(object, {"spec", "nodeName"}).empty() && phase != "Pending" &&
-             phase != "Failed";
+      return !text_at(object, "spec.nodeName").empty() && phase != "Pending" && phase != "Failed";
     }
     return kind == "Workload" && (is_true(object, "Admitted") || checks_ready(object));
   });
-}
-
-std::span<const text::Value> items(const text::Value& object, std::string_view key) {
-  const text::Value* list = object.find(key);
-  return list == nullptr ? std::span<const text::Value>{} : list->items();
 }
 
 bool is_zero(const text::Value& object, std::string_view key) {
@@ -119,27 +115,27 @@ bool is_zero(const text::Value& object, std::string_view key) {
 Outcome outcome_in(const text::Value& plan, const Names& names, const Subject& subject,
                    const std::vector<text::Document>& objects) {
   const auto is_mine = [&](const text::Value& one, std::string_view key) {
-    return mine(names, subject, text_at(one, {key}));
+    return mine(names, subject, std::string(one[key].string()));
   };
-  for (const text::Value& one : items(plan, "pending")) {
+  for (const text::Value& one : at(plan, "pending").items()) {
     if (!is_mine(one, "name") && !is_mine(one, "workload")) continue;
     const bool partly = one.find("gang") != nullptr && one.find("gang")->as_bool();
     return {.starts = partly && !is_zero(one, "placed"),
-            .reason = text_at(one, {"reason"}),
-            .retry = text_at(one, {"retry"})};
+            .reason = std::string(text_at(one, "reason")),
+            .retry = std::string(text_at(one, "retry"))};
   }
-  for (const text::Value& one : items(plan, "invalid")) {
-    const std::string object = text_at(one, {"object"});
+  for (const text::Value& one : at(plan, "invalid").items()) {
+    const std::string object(text_at(one, "object"));
     if (names.contains(object.substr(object.rfind(' ') + 1))) {
       return {.reason = "Misconfigured", .retry = "never"};
     }
   }
-  for (const text::Value& one : items(plan, "admitted")) {
+  for (const text::Value& one : at(plan, "admitted").items()) {
     if (!is_mine(one, "workload")) continue;
-    if (items(one, "checksToCome").empty()) return {.starts = true};
+    if (at(one, "checksToCome").items().empty()) return {.starts = true};
     return {.reason = "UnsatisfiedAdmissionChecks", .retry = "wait"};
   }
-  for (const text::Value& one : items(plan, "placements")) {
+  for (const text::Value& one : at(plan, "placements").items()) {
     if (is_mine(one, "name") || is_mine(one, "group")) return {.starts = true};
   }
   return {.starts = runs_already(objects, names)};

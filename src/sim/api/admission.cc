@@ -1,5 +1,6 @@
 // What the server itself does to objects on their way in, beyond schema defaults.
 #include "sim/api/server.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -7,27 +8,27 @@ namespace {
 
 void admit_namespace(Draft& draft) {
   if (!draft.create()) return;
-  Tree& tree = draft.tree;
-  draft.object = tree.with_path(draft.object, {"metadata", "labels", "kubernetes.io/metadata.name"},
-                                tree.str(draft.name));
-  const Value* given = at(draft.object, {"spec", "finalizers"});
-  Value finalizers = given ? *given : tree.array({});
+  text::Editor& edit = draft.edit;
+  draft.object = edit.with_at(draft.object, "metadata.labels[kubernetes.io/metadata.name]",
+                              edit.string(draft.name));
+  const Value* given = find(draft.object, "spec.finalizers");
+  Value finalizers = given ? *given : edit.array({});
   bool held = false;
   for (const Value& item : finalizers.items()) held = held || item.string() == "kubernetes";
-  if (!held) finalizers = tree.append(finalizers, tree.str("kubernetes"));
-  draft.object = tree.with_path(draft.object, {"spec", "finalizers"}, finalizers);
-  draft.object = tree.with_path(draft.object, {"status", "phase"}, tree.str("Active"));
+  if (!held) finalizers = edit.append(finalizers, edit.string("kubernetes"));
+  draft.object = edit.with_at(draft.object, "spec.finalizers", finalizers);
+  draft.object = edit.with_at(draft.object, "status.phase", edit.string("Active"));
 }
 
 // The class marked as default, for claims that name none.
 void admit_claim(Server& server, Draft& draft) {
   if (!draft.create()) return;
-  const Value* given = at(draft.object, {"metadata", "finalizers"});
+  const Value* given = find(draft.object, "metadata.finalizers");
   draft.object =
-      draft.tree.with_path(draft.object, {"metadata", "finalizers"},
-                           draft.tree.append(given ? *given : draft.tree.array({}),
-                                             draft.tree.str("kubernetes.io/pvc-protection")));
-  if (at(draft.object, {"spec", "storageClassName"}) != nullptr) return;
+      draft.edit.with_at(draft.object, "metadata.finalizers",
+                         draft.edit.append(given ? *given : draft.edit.array({}),
+                                           draft.edit.string("kubernetes.io/pvc-protection")));
+  if (find(draft.object, "spec.storageClassName") != nullptr) return;
   const TypePtr classes = server.registry.find("storage.k8s.io", "v1", "storageclasses");
   if (!classes) return;
   for (const auto& [key, entry] : classes->shelf->entries) {
@@ -35,13 +36,13 @@ void admit_claim(Server& server, Draft& draft) {
                              std::string::npos) {
       continue;
     }
-    Tree& tree = draft.tree;
-    const auto parsed = tree.parse(entry.latest->json);
+    text::Editor& edit = draft.edit;
+    const auto parsed = edit.parse(entry.latest->json);
     if (parsed.ok() &&
-        string_at(parsed.value(), {"metadata", "annotations",
-                                   "storageclass.kubernetes.io/is-default-class"}) == "true") {
+        text_at(parsed.value(),
+                "metadata.annotations[storageclass.kubernetes.io/is-default-class]") == "true") {
       draft.object =
-          tree.with_path(draft.object, {"spec", "storageClassName"}, tree.str(entry.latest->name));
+          edit.with_at(draft.object, "spec.storageClassName", edit.string(entry.latest->name));
       return;
     }
   }
@@ -49,20 +50,20 @@ void admit_claim(Server& server, Draft& draft) {
 
 // An address for services that need one, made up.
 void admit_service(Server& server, Draft& draft) {
-  if (!draft.create() || at(draft.object, {"spec"}) == nullptr) return;
-  const std::string_view kind = string_at(draft.object, {"spec", "type"});
-  if (kind == "ExternalName" || !string_at(draft.object, {"spec", "clusterIP"}).empty()) return;
-  Tree& tree = draft.tree;
+  if (!draft.create() || find(draft.object, "spec") == nullptr) return;
+  const std::string_view kind = text_at(draft.object, "spec.type");
+  if (kind == "ExternalName" || !text_at(draft.object, "spec.clusterIP").empty()) return;
+  text::Editor& edit = draft.edit;
   const std::string address = "10." + std::to_string(97 + server.random.below(14)) + "." +
                               std::to_string(server.random.below(256)) + "." +
                               std::to_string(1 + server.random.below(254));
-  const Value one = tree.str(address);
-  draft.object = tree.with_path(draft.object, {"spec", "clusterIP"}, one);
-  draft.object = tree.with_path(draft.object, {"spec", "clusterIPs"}, tree.array({&one, 1}));
+  const Value one = edit.string(address);
+  draft.object = edit.with_at(draft.object, "spec.clusterIP", one);
+  draft.object = edit.with_at(draft.object, "spec.clusterIPs", edit.array({&one, 1}));
 }
 
 MaybeError admit_priority_class(const Draft& draft) {
-  if (!true_at(draft.object, {"globalDefault"})) return std::nullopt;
+  if (!true_at(draft.object, "globalDefault")) return std::nullopt;
   for (const auto& [key, entry] : draft.type->shelf->entries) {
     if (!entry.latest || entry.latest->name == draft.name) continue;
     if (entry.latest->json.find("\"globalDefault\":true") != std::string::npos) {

@@ -6,41 +6,37 @@ namespace berth::sim::api {
 
 std::string ApiError::to_json() const {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "Status");
-  out.field("apiVersion", "v1");
-  out.key("metadata");
-  out.begin_object();
-  out.end_object();
-  out.field("status", "Failure");
-  out.field("message", message);
-  if (!reason.empty()) out.field("reason", reason);
-  const bool detailed = !name.empty() || !group.empty() || !kind.empty() || !uid.empty() ||
-                        !causes.empty() || retry_after_seconds > 0;
-  if (detailed) {
-    out.key("details");
-    out.begin_object();
-    if (!name.empty()) out.field("name", name);
-    if (!group.empty()) out.field("group", group);
-    if (!kind.empty()) out.field("kind", kind);
-    if (!uid.empty()) out.field("uid", uid);
-    if (!causes.empty()) {
-      out.key("causes");
-      out.begin_array();
-      for (const Cause& cause : causes) {
-        out.begin_object();
-        if (!cause.reason.empty()) out.field("reason", cause.reason);
-        if (!cause.message.empty()) out.field("message", cause.message);
-        if (!cause.field.empty()) out.field("field", cause.field);
-        out.end_object();
-      }
-      out.end_array();
+  out.object([&] {
+    out.field("kind", "Status");
+    out.field("apiVersion", "v1");
+    out.object("metadata", [&] {});
+    out.field("status", "Failure");
+    out.field("message", message);
+    if (!reason.empty()) out.field("reason", reason);
+    const bool detailed = !name.empty() || !group.empty() || !kind.empty() || !uid.empty() ||
+                          !causes.empty() || retry_after_seconds > 0;
+    if (detailed) {
+      out.object("details", [&] {
+        if (!name.empty()) out.field("name", name);
+        if (!group.empty()) out.field("group", group);
+        if (!kind.empty()) out.field("kind", kind);
+        if (!uid.empty()) out.field("uid", uid);
+        if (!causes.empty()) {
+          out.array("causes", [&] {
+            for (const Cause& cause : causes) {
+              out.object([&] {
+                if (!cause.reason.empty()) out.field("reason", cause.reason);
+                if (!cause.message.empty()) out.field("message", cause.message);
+                if (!cause.field.empty()) out.field("field", cause.field);
+              });
+            }
+          });
+        }
+        if (retry_after_seconds > 0) out.field("retryAfterSeconds", retry_after_seconds);
+      });
     }
-    if (retry_after_seconds > 0) out.field("retryAfterSeconds", retry_after_seconds);
-    out.end_object();
-  }
-  out.field("code", code);
-  out.end_object();
+    out.field("code", code);
+  });
   return std::move(out).take();
 }
 

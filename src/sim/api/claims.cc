@@ -1,6 +1,7 @@
 // PersistentVolumeClaims are bound at once: to the volume they name, or to one made for them.
 #include "sim/api/server.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -8,37 +9,28 @@ namespace {
 
 std::string volume_json(const Object& claim, const Value& root, const std::string& name) {
   text::JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", name);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  const Value* storage = at(root, {"spec", "resources", "requests", "storage"});
-  out.key("capacity");
-  out.begin_object();
-  if (storage != nullptr) out.field("storage", *storage);
-  out.end_object();
-  if (const Value* modes = at(root, {"spec", "accessModes"})) out.field("accessModes", *modes);
-  out.field("persistentVolumeReclaimPolicy", "Delete");
-  if (const Value* named = at(root, {"spec", "storageClassName"})) {
-    out.field("storageClassName", *named);
-  }
-  out.key("hostPath");
-  out.begin_object();
-  out.field("path", "/var/lib/berth/volumes/" + name);
-  out.end_object();
-  out.key("claimRef");
-  out.begin_object();
-  out.field("kind", "PersistentVolumeClaim");
-  out.field("apiVersion", "v1");
-  out.field("namespace", claim.ns);
-  out.field("name", claim.name);
-  out.field("uid", claim.uid);
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { out.field("name", name); });
+    out.object("spec", [&] {
+      const Value* storage = find(root, "spec.resources.requests.storage");
+      out.object("capacity", [&] {
+        if (storage != nullptr) out.field("storage", *storage);
+      });
+      if (const Value* modes = find(root, "spec.accessModes")) out.field("accessModes", *modes);
+      out.field("persistentVolumeReclaimPolicy", "Delete");
+      if (const Value* named = find(root, "spec.storageClassName")) {
+        out.field("storageClassName", *named);
+      }
+      out.object("hostPath", [&] { out.field("path", "/var/lib/berth/volumes/" + name); });
+      out.object("claimRef", [&] {
+        out.field("kind", "PersistentVolumeClaim");
+        out.field("apiVersion", "v1");
+        out.field("namespace", claim.ns);
+        out.field("name", claim.name);
+        out.field("uid", claim.uid);
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -60,16 +52,16 @@ void Server::release_claim(const std::string& key) {
                       json.find("\"phase\":\"Failed\"") != std::string::npos;
     if (!over && json.find(word) != std::string::npos) return;
   }
-  rewrite(*claims, key, [](Tree& tree, const Value& root) -> std::optional<Value> {
+  rewrite(*claims, key, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
-    const Value* list = at(root, {"metadata", "finalizers"});
+    const Value* list = find(root, "metadata.finalizers");
     if (list == nullptr) return std::nullopt;
     for (const Value& item : list->items()) {
       if (item.string() != "kubernetes.io/pvc-protection") kept.push_back(item);
     }
     if (kept.size() == list->size()) return std::nullopt;
-    return kept.empty() ? tree.without_path(root, {"metadata", "finalizers"})
-                        : tree.with_path(root, {"metadata", "finalizers"}, tree.array(kept));
+    return kept.empty() ? edit.without_at(root, "metadata.finalizers")
+                        : edit.with_at(root, "metadata.finalizers", edit.array(kept));
   });
 }
 
@@ -105,10 +97,10 @@ void Server::claim_changed(const Change& change) {
   if (change.now->json.find("\"phase\":\"Bound\"") != std::string::npos) return;
   const ObjectPtr claim = claims->latest(key);
   if (!claim || claim->uid != change.now->uid) return;
-  Tree read;
+  text::Editor read;
   const auto parsed = read.parse(claim->json);
-  if (!parsed.ok() || string_at(parsed.value(), {"status", "phase"}) == "Bound") return;
-  std::string volume(string_at(parsed.value(), {"spec", "volumeName"}));
+  if (!parsed.ok() || text_at(parsed.value(), "status.phase") == "Bound") return;
+  std::string volume(text_at(parsed.value(), "spec.volumeName"));
   const bool made = volume.empty();
   if (made) {
     volume = "pvc-" + claim->uid;
@@ -116,26 +108,26 @@ void Server::claim_changed(const Change& change) {
   }
   Shelf* volumes = cabinet.find_shelf("persistentvolumes");
   if (volumes == nullptr || !volumes->latest(volume)) return;  // the one it names may still come
-  rewrite(*volumes, volume, [&](Tree& tree, const Value& root) {
-    Value bound = tree.with_path(root, {"status", "phase"}, tree.str("Bound"));
-    if (at(bound, {"spec", "claimRef"}) == nullptr) {
-      bound = tree.with_path(bound, {"spec", "claimRef"},
-                             tree.object({{"kind", tree.str("PersistentVolumeClaim")},
-                                          {"apiVersion", tree.str("v1")},
-                                          {"namespace", tree.str(claim->ns)},
-                                          {"name", tree.str(claim->name)},
-                                          {"uid", tree.str(claim->uid)}}));
+  rewrite(*volumes, volume, [&](text::Editor& edit, const Value& root) {
+    Value bound = edit.with_at(root, "status.phase", edit.string("Bound"));
+    if (find(bound, "spec.claimRef") == nullptr) {
+      bound = edit.with_at(bound, "spec.claimRef",
+                           edit.object({{"kind", edit.string("PersistentVolumeClaim")},
+                                        {"apiVersion", edit.string("v1")},
+                                        {"namespace", edit.string(claim->ns)},
+                                        {"name", edit.string(claim->name)},
+                                        {"uid", edit.string(claim->uid)}}));
     }
     return bound;
   });
-  rewrite(*claims, key, [&](Tree& tree, const Value& root) {
-    Value bound = tree.with_path(root, {"spec", "volumeName"}, tree.str(volume));
-    bound = tree.with_path(bound, {"status", "phase"}, tree.str("Bound"));
-    if (const Value* modes = at(root, {"spec", "accessModes"})) {
-      bound = tree.with_path(bound, {"status", "accessModes"}, *modes);
+  rewrite(*claims, key, [&](text::Editor& edit, const Value& root) {
+    Value bound = edit.with_at(root, "spec.volumeName", edit.string(volume));
+    bound = edit.with_at(bound, "status.phase", edit.string("Bound"));
+    if (const Value* modes = find(root, "spec.accessModes")) {
+      bound = edit.with_at(bound, "status.accessModes", *modes);
     }
-    if (const Value* storage = at(root, {"spec", "resources", "requests"})) {
-      bound = tree.with_path(bound, {"status", "capacity"}, *storage);
+    if (const Value* storage = find(root, "spec.resources.requests")) {
+      bound = edit.with_at(bound, "status.capacity", *storage);
     }
     return bound;
   });

@@ -2,6 +2,7 @@
 // their objects.
 #include "sim/api/server.h"
 #include "text/json.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -9,39 +10,38 @@ namespace {
 
 constexpr std::string_view kCleanup = "customresourcecleanup.apiextensions.k8s.io";
 
-Value crd_condition(Tree& tree, std::string_view type, std::string_view reason,
+Value crd_condition(text::Editor& edit, std::string_view type, std::string_view reason,
                     std::string_view message, const std::string& now) {
-  return tree.object({{"type", tree.str(type)},
-                      {"status", tree.str("True")},
-                      {"lastTransitionTime", tree.str(now)},
-                      {"reason", tree.str(reason)},
-                      {"message", tree.str(message)}});
+  return edit.object({{"type", edit.string(type)},
+                      {"status", edit.string("True")},
+                      {"lastTransitionTime", edit.string(now)},
+                      {"reason", edit.string(reason)},
+                      {"message", edit.string(message)}});
 }
 
 bool established(const Value& crd) {
-  const Value* conditions = at(crd, {"status", "conditions"});
+  const Value* conditions = find(crd, "status.conditions");
   if (conditions == nullptr) return false;
   for (const Value& condition : conditions->items()) {
-    if (string_at(condition, {"type"}) == "Established" &&
-        string_at(condition, {"status"}) == "True") {
+    if (text_at(condition, "type") == "Established" && text_at(condition, "status") == "True") {
       return true;
     }
   }
   return false;
 }
 
-Value stored_versions(Tree& tree, const Value& crd) {
-  const Value* known = at(crd, {"status", "storedVersions"});
-  Value list = known ? *known : tree.array({});
-  const Value* versions = at(crd, {"spec", "versions"});
+Value stored_versions(text::Editor& edit, const Value& crd) {
+  const Value* known = find(crd, "status.storedVersions");
+  Value list = known ? *known : edit.array({});
+  const Value* versions = find(crd, "spec.versions");
   if (versions == nullptr) return list;
   for (const Value& version : versions->items()) {
-    if (!true_at(version, {"storage"})) continue;
+    if (!true_at(version, "storage")) continue;
     bool there = false;
     for (const Value& item : list.items()) {
-      there = there || item.string() == string_at(version, {"name"});
+      there = there || item.string() == text_at(version, "name");
     }
-    if (!there) list = tree.append(list, tree.str(string_at(version, {"name"})));
+    if (!there) list = edit.append(list, edit.string(text_at(version, "name")));
   }
   return list;
 }
@@ -69,30 +69,29 @@ void Server::crd_changed(const Change& change) {
   }
   Shelf* shelf = cabinet.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
   const std::string now = now_text();
-  rewrite(*shelf, name, [&](Tree& tree, const Value& crd) -> std::optional<Value> {
-    const Value versions = stored_versions(tree, crd);
-    const Value* accepted = at(crd, {"status", "acceptedNames"});
-    const Value* names = at(crd, {"spec", "names"});
-    const Value* old = at(crd, {"status", "storedVersions"});
+  rewrite(*shelf, name, [&](text::Editor& edit, const Value& crd) -> std::optional<Value> {
+    const Value versions = stored_versions(edit, crd);
+    const Value* accepted = find(crd, "status.acceptedNames");
+    const Value* names = find(crd, "spec.names");
+    const Value* old = find(crd, "status.storedVersions");
     const bool same = accepted && names && text::equal(*accepted, *names) && old &&
                       old->size() == versions.size() && established(crd);
     if (same || names == nullptr) return std::nullopt;
-    Value made = tree.with_path(crd, {"status", "acceptedNames"}, *names);
-    made = tree.with_path(made, {"status", "storedVersions"}, versions);
+    Value made = edit.with_at(crd, "status.acceptedNames", *names);
+    made = edit.with_at(made, "status.storedVersions", versions);
     if (!established(crd)) {
       const Value conditions[] = {
-          crd_condition(tree, "NamesAccepted", "NoConflicts", "no conflicts found", now),
-          crd_condition(tree, "Established", "InitialNamesAccepted",
+          crd_condition(edit, "NamesAccepted", "NoConflicts", "no conflicts found", now),
+          crd_condition(edit, "Established", "InitialNamesAccepted",
                         "the initial names have been accepted", now)};
-      made = tree.with_path(made, {"status", "conditions"}, tree.array(conditions));
+      made = edit.with_at(made, "status.conditions", edit.array(conditions));
     }
-    const Value* finalizers = at(made, {"metadata", "finalizers"});
-    Value list = finalizers ? *finalizers : tree.array({});
+    const Value* finalizers = find(made, "metadata.finalizers");
+    Value list = finalizers ? *finalizers : edit.array({});
     bool guarded = false;
     for (const Value& item : list.items()) guarded = guarded || item.string() == kCleanup;
     if (!guarded) {
-      made =
-          tree.with_path(made, {"metadata", "finalizers"}, tree.append(list, tree.str(kCleanup)));
+      made = edit.with_at(made, "metadata.finalizers", edit.append(list, edit.string(kCleanup)));
     }
     return made;
   });
@@ -115,16 +114,16 @@ void Server::finish_crd(const std::string& name) {
     });
     return;  // comes back when the last one is gone
   }
-  rewrite(*crds, name, [](Tree& tree, const Value& root) -> std::optional<Value> {
+  rewrite(*crds, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
-    const Value* list = at(root, {"metadata", "finalizers"});
+    const Value* list = find(root, "metadata.finalizers");
     if (list == nullptr) return std::nullopt;
     for (const Value& item : list->items()) {
       if (item.string() != kCleanup) kept.push_back(item);
     }
     if (kept.size() == list->size()) return std::nullopt;
-    return kept.empty() ? tree.without_path(root, {"metadata", "finalizers"})
-                        : tree.with_path(root, {"metadata", "finalizers"}, tree.array(kept));
+    return kept.empty() ? edit.without_at(root, "metadata.finalizers")
+                        : edit.with_at(root, "metadata.finalizers", edit.array(kept));
   });
 }
 

@@ -5,6 +5,7 @@
 
 #include "sim/api/server.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim::api {
@@ -34,40 +35,39 @@ MaybeError read_wish_body(const Request& request, DeleteWish& out) {
     return bad_request("could not decode DeleteOptions: " + body.error().to_string());
   }
   const Value& root = body.value().object.root();
-  const std::string_view kind = string_at(root, {"kind"});
+  const std::string_view kind = text_at(root, "kind");
   if (!kind.empty() && kind != "DeleteOptions") {
     return bad_request("decoded object cannot be converted to DeleteOptions");
   }
-  if (const Value* grace = at(root, {"gracePeriodSeconds"})) out.grace_seconds = grace->as_int64();
-  if (const Value* orphan = at(root, {"orphanDependents"})) {
+  if (const Value* grace = find(root, "gracePeriodSeconds")) out.grace_seconds = grace->as_int64();
+  if (const Value* orphan = find(root, "orphanDependents")) {
     out.propagation = orphan->as_bool() ? "Orphan" : "Background";
   }
-  if (const Value* policy = at(root, {"propagationPolicy"})) out.propagation = policy->string();
-  out.uid = string_at(root, {"preconditions", "uid"});
-  out.version = string_at(root, {"preconditions", "resourceVersion"});
-  if (const Value* dry = at(root, {"dryRun"})) out.dry_run = dry->size() > 0;
+  if (const Value* policy = find(root, "propagationPolicy")) out.propagation = policy->string();
+  out.uid = text_at(root, "preconditions.uid");
+  out.version = text_at(root, "preconditions.resourceVersion");
+  if (const Value* dry = find(root, "dryRun")) out.dry_run = dry->size() > 0;
   return std::nullopt;
 }
 
-Value with_finalizer(Tree& tree, const Value& meta, std::string_view finalizer) {
-  const Value* list = at(meta, {"finalizers"});
-  const Value none = tree.array({});
+Value with_finalizer(text::Editor& edit, const Value& meta, std::string_view finalizer) {
+  const Value* list = find(meta, "finalizers");
+  const Value none = edit.array({});
   const Value& from = list ? *list : none;
   for (const Value& item : from.items()) {
     if (item.string() == finalizer) return meta;
   }
-  return tree.with(meta, "finalizers", tree.append(from, tree.str(finalizer)));
+  return edit.with(meta, "finalizers", edit.append(from, edit.string(finalizer)));
 }
 
 // How long the object may still take; 0: none.
 std::int64_t grace_of(const Type& type, const Value& object, const DeleteWish& wish) {
   if (type.role != Role::kPod) return 0;
-  const std::int64_t own = int_at(object, {"spec", "terminationGracePeriodSeconds"}, 30);
+  const std::int64_t own = int_at(object, "spec.terminationGracePeriodSeconds", 30);
   std::int64_t grace = wish.grace_seconds.value_or(own);
   if (grace < 0) grace = 1;
-  const std::string_view phase = string_at(object, {"status", "phase"});
-  if (string_at(object, {"spec", "nodeName"}).empty() || phase == "Succeeded" ||
-      phase == "Failed") {
+  const std::string_view phase = text_at(object, "status.phase");
+  if (text_at(object, "spec.nodeName").empty() || phase == "Succeeded" || phase == "Failed") {
     grace = 0;
   }
   return grace;
@@ -75,21 +75,18 @@ std::int64_t grace_of(const Type& type, const Value& object, const DeleteWish& w
 
 std::string success_json(const Type& type, const Object& object) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "Status");
-  out.field("apiVersion", "v1");
-  out.key("metadata");
-  out.begin_object();
-  out.end_object();
-  out.field("status", "Success");
-  out.key("details");
-  out.begin_object();
-  out.field("name", object.name);
-  if (!type.kind->group.empty()) out.field("group", type.kind->group);
-  out.field("kind", type.kind->plural);
-  out.field("uid", object.uid);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("kind", "Status");
+    out.field("apiVersion", "v1");
+    out.object("metadata", [&] {});
+    out.field("status", "Success");
+    out.object("details", [&] {
+      out.field("name", object.name);
+      if (!type.kind->group.empty()) out.field("group", type.kind->group);
+      out.field("kind", type.kind->plural);
+      out.field("uid", object.uid);
+    });
+  });
   return std::move(out).take();
 }
 
@@ -117,15 +114,15 @@ MaybeError Server::read_delete_wish(const Request& request, DeleteWish& out) con
 }
 
 bool Server::finished(const Type& type, const Value& object) const {
-  if (at(object, {"metadata", "deletionTimestamp"}) == nullptr) return false;
-  const Value* finalizers = at(object, {"metadata", "finalizers"});
+  if (find(object, "metadata.deletionTimestamp") == nullptr) return false;
+  const Value* finalizers = find(object, "metadata.finalizers");
   if (finalizers != nullptr && finalizers->size() > 0) return false;
   if (type.role == Role::kNamespace) {
-    const Value* spec = at(object, {"spec", "finalizers"});
+    const Value* spec = find(object, "spec.finalizers");
     return spec == nullptr || spec->size() == 0;
   }
   if (type.role == Role::kPod) {
-    return int_at(object, {"metadata", "deletionGracePeriodSeconds"}, 0) == 0;
+    return int_at(object, "metadata.deletionGracePeriodSeconds", 0) == 0;
   }
   return true;
 }
@@ -152,38 +149,38 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
         {});
   }
   if (cabinet.broken()) return done(internal_error("the store failed"), {});
-  Tree tree;
-  const auto parsed = tree.parse(live->json);
+  text::Editor edit;
+  const auto parsed = edit.parse(live->json);
   if (!parsed.ok()) return done(internal_error(parsed.error().to_string()), {});
   Value object = parsed.value();
   Value meta = *object.find("metadata");
   const std::int64_t grace = grace_of(*type, object, wish);
   bool changed = false;
   if (!live->terminating) {
-    if (wish.propagation == "Orphan") meta = with_finalizer(tree, meta, kOrphan);
-    if (wish.propagation == "Foreground") meta = with_finalizer(tree, meta, kForeground);
+    if (wish.propagation == "Orphan") meta = with_finalizer(edit, meta, kOrphan);
+    if (wish.propagation == "Foreground") meta = with_finalizer(edit, meta, kForeground);
   }
-  const std::int64_t before = int_at(meta, {"deletionGracePeriodSeconds"}, -1);
+  const std::int64_t before = int_at(meta, "deletionGracePeriodSeconds", -1);
   if (!live->terminating || (before > grace && (wish.grace_seconds || grace == 0))) {
     const std::int64_t now_ns = loop.wall().now_ns() / 1'000'000'000 * 1'000'000'000;
-    meta = tree.with(meta, "deletionTimestamp",
-                     tree.str(text::format_rfc3339(now_ns + grace * 1'000'000'000)));
-    meta = tree.with(meta, "deletionGracePeriodSeconds", tree.num(grace));
-    if (at(meta, {"generation"})) {
-      meta = tree.with(meta, "generation", tree.num(int_at(meta, {"generation"}, 0) + 1));
+    meta = edit.with(meta, "deletionTimestamp",
+                     edit.string(text::format_rfc3339(now_ns + grace * 1'000'000'000)));
+    meta = edit.with(meta, "deletionGracePeriodSeconds", edit.number(grace));
+    if (find(meta, "generation")) {
+      meta = edit.with(meta, "generation", edit.number(int_at(meta, "generation", 0) + 1));
     }
     changed = true;
   }
-  object = tree.with(object, "metadata", meta);
+  object = edit.with(object, "metadata", meta);
   if (type->role == Role::kNamespace) {
-    object = tree.with_path(object, {"status", "phase"}, tree.str("Terminating"));
+    object = edit.with_at(object, "status.phase", edit.string("Terminating"));
   }
   const bool gone = finished(*type, object);
   if (gone) object = parsed.value();  // leaves as it was, not as it would have been marked
   if (wish.dry_run || (!gone && !changed)) {
     return done(std::nullopt, {live, gone});
   }
-  const ObjectPtr stored = make_object(*shelf.kind, tree, object, cabinet.reserve());
+  const ObjectPtr stored = make_object(*shelf.kind, edit, object, cabinet.reserve());
   const auto told = [stored, gone, done = std::move(done)](const Status& status) {
     if (!status.ok()) return done(store_error(status.error()), {});
     done(std::nullopt, {stored, gone});

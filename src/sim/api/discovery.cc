@@ -44,10 +44,9 @@ std::vector<SubresourceForm> subresources_of(const Type& type) {
 }
 
 void write_strings(text::JsonWriter& out, std::string_view key, const auto& list) {
-  out.key(key);
-  out.begin_array();
-  for (const auto& item : list) out.value(std::string_view(item));
-  out.end_array();
+  out.array(key, [&] {
+    for (const auto& item : list) out.value(std::string_view(item));
+  });
 }
 
 struct GroupVersions {
@@ -75,84 +74,76 @@ std::vector<GroupVersions> groups_of(const Registry& registry) {
 
 void write_response_kind(text::JsonWriter& out, std::string_view group, std::string_view version,
                          std::string_view kind) {
-  out.key("responseKind");
-  out.begin_object();
-  out.field("group", group);
-  out.field("version", version);
-  out.field("kind", kind);
-  out.end_object();
+  out.object("responseKind", [&] {
+    out.field("group", group);
+    out.field("version", version);
+    out.field("kind", kind);
+  });
 }
 
 void write_aggregated_resource(text::JsonWriter& out, const Type& type) {
   const Kind& kind = *type.kind;
-  out.begin_object();
-  out.field("resource", kind.plural);
-  write_response_kind(out, kind.group, kind.version, kind.kind);
-  out.field("scope", kind.namespaced ? "Namespaced" : "Cluster");
-  out.field("singularResource", kind.singular);
-  write_strings(out, "verbs", verbs_of(type));
-  if (!kind.short_names.empty()) write_strings(out, "shortNames", kind.short_names);
-  if (!kind.categories.empty()) write_strings(out, "categories", kind.categories);
-  const auto subresources = subresources_of(type);
-  if (!subresources.empty()) {
-    out.key("subresources");
-    out.begin_array();
-    for (const SubresourceForm& sub : subresources) {
-      out.begin_object();
-      out.field("subresource", sub.name);
-      if (sub.kind.empty()) {
-        write_response_kind(out, kind.group, kind.version, kind.kind);
-      } else {
-        write_response_kind(out, sub.group, sub.version, sub.kind);
-      }
-      write_strings(out, "verbs", sub.verbs);
-      out.end_object();
+  out.object([&] {
+    out.field("resource", kind.plural);
+    write_response_kind(out, kind.group, kind.version, kind.kind);
+    out.field("scope", kind.namespaced ? "Namespaced" : "Cluster");
+    out.field("singularResource", kind.singular);
+    write_strings(out, "verbs", verbs_of(type));
+    if (!kind.short_names.empty()) write_strings(out, "shortNames", kind.short_names);
+    if (!kind.categories.empty()) write_strings(out, "categories", kind.categories);
+    const auto subresources = subresources_of(type);
+    if (!subresources.empty()) {
+      out.array("subresources", [&] {
+        for (const SubresourceForm& sub : subresources) {
+          out.object([&] {
+            out.field("subresource", sub.name);
+            if (sub.kind.empty()) {
+              write_response_kind(out, kind.group, kind.version, kind.kind);
+            } else {
+              write_response_kind(out, sub.group, sub.version, sub.kind);
+            }
+            write_strings(out, "verbs", sub.verbs);
+          });
+        }
+      });
     }
-    out.end_array();
-  }
-  out.end_object();
+  });
 }
 
 std::string aggregated(const Registry& registry, bool core) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "APIGroupDiscoveryList");
-  out.field("apiVersion", "apidiscovery.k8s.io/v2");
-  out.key("metadata");
-  out.begin_object();
-  out.end_object();
-  out.key("items");
-  out.begin_array();
-  for (const GroupVersions& group : groups_of(registry)) {
-    if (group.group.empty() != core) continue;
-    out.begin_object();
-    out.key("metadata");
-    out.begin_object();
-    if (!core) out.field("name", group.group);
-    out.field("creationTimestamp", Value());
-    out.end_object();
-    out.key("versions");
-    out.begin_array();
-    for (const std::string& version : group.versions) {
-      out.begin_object();
-      out.field("version", version);
-      out.key("resources");
-      out.begin_array();
-      for (const TypePtr& type : registry.types()) {
-        if (type->kind->served && type->kind->group == group.group &&
-            type->kind->version == version) {
-          write_aggregated_resource(out, *type);
-        }
+  out.object([&] {
+    out.field("kind", "APIGroupDiscoveryList");
+    out.field("apiVersion", "apidiscovery.k8s.io/v2");
+    out.object("metadata", [&] {});
+    out.array("items", [&] {
+      for (const GroupVersions& group : groups_of(registry)) {
+        if (group.group.empty() != core) continue;
+        out.object([&] {
+          out.object("metadata", [&] {
+            if (!core) out.field("name", group.group);
+            out.field("creationTimestamp", Value());
+          });
+          out.array("versions", [&] {
+            for (const std::string& version : group.versions) {
+              out.object([&] {
+                out.field("version", version);
+                out.array("resources", [&] {
+                  for (const TypePtr& type : registry.types()) {
+                    if (type->kind->served && type->kind->group == group.group &&
+                        type->kind->version == version) {
+                      write_aggregated_resource(out, *type);
+                    }
+                  }
+                });
+                out.field("freshness", "Current");
+              });
+            }
+          });
+        });
       }
-      out.end_array();
-      out.field("freshness", "Current");
-      out.end_object();
-    }
-    out.end_array();
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
+    });
+  });
   return std::move(out).take();
 }
 
@@ -160,79 +151,77 @@ std::string aggregated(const Registry& registry, bool core) {
 
 void write_group_version(text::JsonWriter& out, const std::string& group,
                          const std::string& version) {
-  out.begin_object();
-  out.field("groupVersion", group + "/" + version);
-  out.field("version", version);
-  out.end_object();
+  out.object([&] {
+    out.field("groupVersion", group + "/" + version);
+    out.field("version", version);
+  });
 }
 
 void write_group(text::JsonWriter& out, const GroupVersions& group, bool whole) {
-  out.begin_object();
-  if (whole) {
-    out.field("kind", "APIGroup");
-    out.field("apiVersion", "v1");
-  }
-  out.field("name", group.group);
-  out.key("versions");
-  out.begin_array();
-  for (const std::string& version : group.versions) write_group_version(out, group.group, version);
-  out.end_array();
-  out.key("preferredVersion");
-  write_group_version(out, group.group, group.versions.front());
-  out.end_object();
+  out.object([&] {
+    if (whole) {
+      out.field("kind", "APIGroup");
+      out.field("apiVersion", "v1");
+    }
+    out.field("name", group.group);
+    out.array("versions", [&] {
+      for (const std::string& version : group.versions)
+        write_group_version(out, group.group, version);
+    });
+    out.key("preferredVersion");
+    write_group_version(out, group.group, group.versions.front());
+  });
 }
 
 std::string group_list(const Registry& registry) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "APIGroupList");
-  out.field("apiVersion", "v1");
-  out.key("groups");
-  out.begin_array();
-  for (const GroupVersions& group : groups_of(registry)) {
-    if (!group.group.empty()) write_group(out, group, false);
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("kind", "APIGroupList");
+    out.field("apiVersion", "v1");
+    out.array("groups", [&] {
+      for (const GroupVersions& group : groups_of(registry)) {
+        if (!group.group.empty()) write_group(out, group, false);
+      }
+    });
+  });
   return std::move(out).take();
 }
 
 std::string resource_list(const Registry& registry, std::string_view group,
                           std::string_view version) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "APIResourceList");
-  if (!group.empty()) out.field("apiVersion", "v1");
-  out.field("groupVersion",
-            group.empty() ? std::string(version) : std::string(group) + "/" + std::string(version));
-  out.key("resources");
-  out.begin_array();
-  for (const TypePtr& type : registry.types()) {
-    const Kind& kind = *type->kind;
-    if (!kind.served || kind.group != group || kind.version != version) continue;
-    out.begin_object();
-    out.field("name", kind.plural);
-    out.field("singularName", kind.singular);
-    out.field("namespaced", kind.namespaced);
-    out.field("kind", kind.kind);
-    write_strings(out, "verbs", verbs_of(*type));
-    if (!kind.short_names.empty()) write_strings(out, "shortNames", kind.short_names);
-    if (!kind.categories.empty()) write_strings(out, "categories", kind.categories);
-    out.end_object();
-    for (const SubresourceForm& sub : subresources_of(*type)) {
-      out.begin_object();
-      out.field("name", kind.plural + "/" + std::string(sub.name));
-      out.field("singularName", "");
-      out.field("namespaced", kind.namespaced);
-      if (!sub.group.empty()) out.field("group", sub.group);
-      if (!sub.group.empty()) out.field("version", sub.version);
-      out.field("kind", sub.kind.empty() ? std::string_view(kind.kind) : sub.kind);
-      write_strings(out, "verbs", sub.verbs);
-      out.end_object();
-    }
-  }
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    out.field("kind", "APIResourceList");
+    if (!group.empty()) out.field("apiVersion", "v1");
+    out.field("groupVersion", group.empty() ? std::string(version)
+                                            : std::string(group) + "/" + std::string(version));
+    out.array("resources", [&] {
+      for (const TypePtr& type : registry.types()) {
+        const Kind& kind = *type->kind;
+        if (!kind.served || kind.group != group || kind.version != version) continue;
+        out.object([&] {
+          out.field("name", kind.plural);
+          out.field("singularName", kind.singular);
+          out.field("namespaced", kind.namespaced);
+          out.field("kind", kind.kind);
+          write_strings(out, "verbs", verbs_of(*type));
+          if (!kind.short_names.empty()) write_strings(out, "shortNames", kind.short_names);
+          if (!kind.categories.empty()) write_strings(out, "categories", kind.categories);
+        });
+        for (const SubresourceForm& sub : subresources_of(*type)) {
+          out.object([&] {
+            out.field("name", kind.plural + "/" + std::string(sub.name));
+            out.field("singularName", "");
+            out.field("namespaced", kind.namespaced);
+            if (!sub.group.empty()) out.field("group", sub.group);
+            if (!sub.group.empty()) out.field("version", sub.version);
+            out.field("kind", sub.kind.empty() ? std::string_view(kind.kind) : sub.kind);
+            write_strings(out, "verbs", sub.verbs);
+          });
+        }
+      }
+    });
+  });
   return std::move(out).take();
 }
 
@@ -248,17 +237,17 @@ std::string version_json(const std::string& version) {
     minor = version.substr(first + 1, version.find('.', first + 1) - first - 1);
   }
   text::JsonWriter out;
-  out.begin_object();
-  out.field("major", major);
-  out.field("minor", minor);
-  out.field("gitVersion", version);
-  out.field("gitCommit", "");
-  out.field("gitTreeState", "clean");
-  out.field("buildDate", "1970-01-01T00:00:00Z");
-  out.field("goVersion", "");
-  out.field("compiler", "");
-  out.field("platform", "linux/amd64");
-  out.end_object();
+  out.object([&] {
+    out.field("major", major);
+    out.field("minor", minor);
+    out.field("gitVersion", version);
+    out.field("gitCommit", "");
+    out.field("gitTreeState", "clean");
+    out.field("buildDate", "1970-01-01T00:00:00Z");
+    out.field("goVersion", "");
+    out.field("compiler", "");
+    out.field("platform", "linux/amd64");
+  });
   return std::move(out).take();
 }
 

@@ -3,6 +3,7 @@
 
 #include "sim/api/server.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -28,14 +29,14 @@ std::string internal_name(const Kind& kind) {
 }
 
 MaybeError check_kind(const Kind& kind, const Value& object) {
-  const std::string_view api = string_at(object, {"apiVersion"});
-  const std::string_view found = string_at(object, {"kind"});
+  const std::string_view api = text_at(object, "apiVersion");
+  const std::string_view found = text_at(object, "kind");
   if (kind.custom && (api.empty() || found.empty())) {
     return bad_request("the object provided is unrecognized (must be of type " + kind.kind +
                        "): couldn't get version/kind; Object 'Kind' or 'apiVersion' is missing");
   }
   if (kind.custom && found != kind.kind) {
-    return invalid_object(kind.group, kind.kind, string_at(object, {"metadata", "name"}),
+    return invalid_object(kind.group, kind.kind, text_at(object, "metadata.name"),
                           {invalid_value("kind", quoted(found), "must be " + kind.kind)});
   }
   if (!api.empty() && api != kind.api_version()) {
@@ -57,16 +58,16 @@ namespace {
 
 // Who manages which fields, whenever they did.
 bool same_managers(const Value& a, const Value& b) {
-  const Value* one = at(a, {"metadata", "managedFields"});
-  const Value* two = at(b, {"metadata", "managedFields"});
+  const Value* one = find(a, "metadata.managedFields");
+  const Value* two = find(b, "metadata.managedFields");
   const std::size_t size = one ? one->size() : 0;
   if (size != (two ? two->size() : 0)) return false;
   for (std::size_t i = 0; i < size; ++i) {
     for (const std::string_view key : {"manager", "operation", "subresource", "apiVersion"}) {
-      if (string_at(one->items()[i], {key}) != string_at(two->items()[i], {key})) return false;
+      if (one->items()[i][key].string() != two->items()[i][key].string()) return false;
     }
-    const Value* fields = at(one->items()[i], {"fieldsV1"});
-    const Value* others = at(two->items()[i], {"fieldsV1"});
+    const Value* fields = find(one->items()[i], "fieldsV1");
+    const Value* others = find(two->items()[i], "fieldsV1");
     if (!fields != !others || (fields && !text::equal(*fields, *others))) return false;
   }
   return true;
@@ -94,7 +95,7 @@ MaybeError Server::check_fields(Request& request, const std::vector<std::string>
   return std::nullopt;
 }
 
-MaybeError Server::decode_body(Request& request, Tree& tree, Value& out) const {
+MaybeError Server::decode_body(Request& request, text::Editor& edit, Value& out) const {
   const auto header = text::find_header(request.http.headers, "Content-Type");
   const std::string_view media = media_type(header.value_or("application/json"));
   const bool yaml = media == "application/yaml";
@@ -109,7 +110,7 @@ MaybeError Server::decode_body(Request& request, Tree& tree, Value& out) const {
         "): couldn't get version/kind; json parse error: " + body.error().to_string());
   }
   const std::vector<std::string> duplicates = std::move(body.value().duplicates);
-  out = tree.keep(std::move(body.value().object));
+  out = edit.keep(std::move(body.value().object));
   if (!out.is_object()) {
     return bad_request("the object provided is unrecognized (must be of type " + kind.kind +
                        "): couldn't get version/kind; json parse error: json: cannot unmarshal " +
@@ -130,16 +131,16 @@ MaybeError Server::normalize_draft(Draft& draft) {
                        " cannot be handled as a " + kind.kind + ": " + normal.error().to_string());
   }
   if (auto error = check_fields(*draft.request, normal.value().unknown)) return error;
-  draft.object = draft.tree.keep(std::move(normal.value().object));
+  draft.object = draft.edit.keep(std::move(normal.value().object));
   return std::nullopt;
 }
 
 MaybeError Server::load_live(Draft& draft) {
   draft.live = draft.type->shelf->latest(draft.key());
   if (!draft.live) return not_found(draft.type->resource(), draft.name);
-  const auto parsed = draft.tree.parse(draft.live->json);
+  const auto parsed = draft.edit.parse(draft.live->json);
   if (!parsed.ok()) return internal_error(parsed.error().to_string());
-  draft.live_value = to_served(*draft.type, draft.tree, parsed.value());
+  draft.live_value = to_served(*draft.type, draft.edit, parsed.value());
   return std::nullopt;
 }
 
@@ -153,7 +154,7 @@ void Server::carry_out(const DraftPtr& draft) {
     if (draft->object.members().data() != before.members().data()) {
       auto normal = normalize(kind, draft->object);
       if (!normal.ok()) return draft->request->fail(internal_error(normal.error().to_string()));
-      draft->object = draft->tree.keep(std::move(normal.value().object));
+      draft->object = draft->edit.keep(std::move(normal.value().object));
       if (draft->applied) draft->applied_as = before;
     }
     if (!draft->checked) {
@@ -212,10 +213,10 @@ void Server::commit(const DraftPtr& draft) {
     // Apply has named the managers; what webhooks changed since then is added to them.
     if (!draft->applied_as.is_null()) {
       draft->object =
-          draft->tree.keep(track_update(kind, draft->applied_as, draft->object, manager));
+          draft->edit.keep(track_update(kind, draft->applied_as, draft->object, manager));
     }
   } else if (!draft->checked) {
-    draft->object = draft->tree.keep(track_update(kind, draft->live_value, draft->object, manager));
+    draft->object = draft->edit.keep(track_update(kind, draft->live_value, draft->object, manager));
   }
   const int status = draft->create() ? 201 : 200;
   if (!draft->create() && same_apart_from_managers(draft->live_value, draft->object) &&
@@ -223,15 +224,15 @@ void Server::commit(const DraftPtr& draft) {
     if (draft->answer) return draft->answer(draft->live);
     return answer_stored(request, status, draft->live);
   }
-  const Value stored = to_stored(*draft->type, draft->tree, draft->object);
+  const Value stored = to_stored(*draft->type, draft->edit, draft->object);
   if (request.dry_run) {
     const ObjectPtr shown =
-        make_object(*shelf.kind, draft->tree, stored, draft->live ? draft->live->version : 0);
+        make_object(*shelf.kind, draft->edit, stored, draft->live ? draft->live->version : 0);
     if (draft->answer) return draft->answer(shown);
     return answer_stored(request, status, shown);
   }
   if (cabinet.broken()) return request.fail(internal_error("the store failed"));
-  const ObjectPtr object = make_object(*shelf.kind, draft->tree, stored, cabinet.reserve());
+  const ObjectPtr object = make_object(*shelf.kind, draft->edit, stored, cabinet.reserve());
   if (auto error = check_size(kind, *object)) return request.fail(*error);
   const auto done = [this, draft, object, status](const Status& committed) {
     if (!committed.ok()) {
@@ -254,16 +255,16 @@ void Server::rewrite(Shelf& shelf, const std::string& key, const Edit& edit,
     if (done) done();
     return;
   }
-  Tree tree;
-  const auto parsed = tree.parse(live->json);
+  text::Editor editor;
+  const auto parsed = editor.parse(live->json);
   const std::optional<Value> edited =
-      parsed.ok() ? edit(tree, parsed.value()) : std::optional<Value>();
+      parsed.ok() ? edit(editor, parsed.value()) : std::optional<Value>();
   const TypePtr type = registry.of_shelf(shelf);
   if (!edited || !type) {
     if (done) done();
     return;
   }
-  const ObjectPtr object = make_object(*shelf.kind, tree, *edited, cabinet.reserve());
+  const ObjectPtr object = make_object(*shelf.kind, editor, *edited, cabinet.reserve());
   const auto told = [done = std::move(done)](const Status&) {
     if (done) done();
   };

@@ -18,7 +18,7 @@ constexpr Renamed kRenamed[] = {
     {"count", "deprecatedCount"},
 };
 
-Value rename_all(Tree& tree, const Value& from, bool to_core) {
+Value rename_all(text::Editor& edit, const Value& from, bool to_core) {
   std::vector<Member> members;
   for (Member member : from.members()) {
     for (const Renamed& pair : kRenamed) {
@@ -29,15 +29,19 @@ Value rename_all(Tree& tree, const Value& from, bool to_core) {
     }
     members.push_back(member);
   }
-  return tree.with(tree.object(members), "apiVersion",
-                   tree.str(to_core ? "v1" : "events.k8s.io/v1"));
+  return edit.with(edit.object(members), "apiVersion",
+                   edit.string(to_core ? "v1" : "events.k8s.io/v1"));
 }
 
 }  // namespace
 
-Value event_to_core(Tree& tree, const Value& event) { return rename_all(tree, event, true); }
+Value event_to_core(text::Editor& edit, const Value& event) {
+  return rename_all(edit, event, true);
+}
 
-Value event_from_core(Tree& tree, const Value& event) { return rename_all(tree, event, false); }
+Value event_from_core(text::Editor& edit, const Value& event) {
+  return rename_all(edit, event, false);
+}
 
 std::string event_field_to_core(std::string_view path) {
   for (const Renamed& pair : kRenamed) {

@@ -4,12 +4,15 @@
 #include <string>
 #include <string_view>
 
-#include "sim/api/tree.h"
+#include "text/editor.h"
 
 namespace berth::sim::api {
 
-Value event_to_core(Tree& tree, const Value& event);    // from events.k8s.io/v1
-Value event_from_core(Tree& tree, const Value& event);  // to events.k8s.io/v1
+using text::Member;
+using text::Value;
+
+Value event_to_core(text::Editor& edit, const Value& event);    // from events.k8s.io/v1
+Value event_from_core(text::Editor& edit, const Value& event);  // to events.k8s.io/v1
 
 // The core name of a field that events.k8s.io selects by: "regarding.name" is
 // "involvedObject.name".

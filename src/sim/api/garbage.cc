@@ -4,6 +4,7 @@
 #include <utility>
 
 #include "sim/api/server.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim::api {
@@ -14,7 +15,7 @@ constexpr std::string_view kOrphanFinalizer = "orphan";
 constexpr std::string_view kForegroundFinalizer = "foregroundDeletion";
 
 bool has_finalizer(const Value& root, std::string_view name) {
-  const Value* list = at(root, {"metadata", "finalizers"});
+  const Value* list = find(root, "metadata.finalizers");
   if (list == nullptr) return false;
   for (const Value& item : list->items()) {
     if (item.string() == name) return true;
@@ -22,26 +23,27 @@ bool has_finalizer(const Value& root, std::string_view name) {
   return false;
 }
 
-Value without_finalizer(Tree& tree, const Value& root, std::string_view name) {
+Value without_finalizer(text::Editor& edit, const Value& root, std::string_view name) {
   std::vector<Value> kept;
-  if (const Value* list = at(root, {"metadata", "finalizers"})) {
+  if (const Value* list = find(root, "metadata.finalizers")) {
     for (const Value& item : list->items()) {
       if (item.string() != name) kept.push_back(item);
     }
   }
-  return kept.empty() ? tree.without_path(root, {"metadata", "finalizers"})
-                      : tree.with_path(root, {"metadata", "finalizers"}, tree.array(kept));
+  return kept.empty() ? edit.without_at(root, "metadata.finalizers")
+                      : edit.with_at(root, "metadata.finalizers", edit.array(kept));
 }
 
-Value without_owner(Tree& tree, const Value& root, const std::function<bool(const Value&)>& drop) {
+Value without_owner(text::Editor& edit, const Value& root,
+                    const std::function<bool(const Value&)>& drop) {
   std::vector<Value> kept;
-  if (const Value* list = at(root, {"metadata", "ownerReferences"})) {
+  if (const Value* list = find(root, "metadata.ownerReferences")) {
     for (const Value& owner : list->items()) {
       if (!drop(owner)) kept.push_back(owner);
     }
   }
-  return kept.empty() ? tree.without_path(root, {"metadata", "ownerReferences"})
-                      : tree.with_path(root, {"metadata", "ownerReferences"}, tree.array(kept));
+  return kept.empty() ? edit.without_at(root, "metadata.ownerReferences")
+                      : edit.with_at(root, "metadata.ownerReferences", edit.array(kept));
 }
 
 // Owners stand in the namespace of what they own, or in none: whoever names another namespace's
@@ -165,9 +167,9 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
         const ObjectPtr object = at_shelf ? at_shelf->latest(place.second) : nullptr;
         if (!object || !may_own(ns, *object)) return;
         if (orphan) {
-          rewrite(*at_shelf, place.second, [&](Tree& tree, const Value& root) {
+          rewrite(*at_shelf, place.second, [&](text::Editor& edit, const Value& root) {
             return std::optional<Value>(without_owner(
-                tree, root, [&](const Value& one) { return string_at(one, {"uid"}) == uid; }));
+                edit, root, [&](const Value& one) { return text_at(one, "uid") == uid; }));
           });
         } else if (!object->terminating) {
           DeleteWish wish;
@@ -189,9 +191,9 @@ void Server::release_owner(Shelf& shelf, const std::string& key) {
   const auto owned = dependents.find(owner->uid);
   if (!orphan && owned != dependents.end() && owned->second.held_back(owner->ns)) return;
   const std::string_view finalizer = orphan ? kOrphanFinalizer : kForegroundFinalizer;
-  rewrite(shelf, key, [finalizer](Tree& tree, const Value& root) -> std::optional<Value> {
+  rewrite(shelf, key, [finalizer](text::Editor& edit, const Value& root) -> std::optional<Value> {
     if (!has_finalizer(root, finalizer)) return std::nullopt;
-    return without_finalizer(tree, root, finalizer);
+    return without_finalizer(edit, root, finalizer);
   });
 }
 
@@ -227,11 +229,12 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
     }
     return;
   }
-  rewrite(shelf, key, [this, object](Tree& tree, const Value& root) -> std::optional<Value> {
-    return without_owner(tree, root, [&](const Value& owner) {
-      return !owner_of(*object, std::string(string_at(owner, {"uid"})));
-    });
-  });
+  rewrite(shelf, key,
+          [this, object](text::Editor& edit, const Value& root) -> std::optional<Value> {
+            return without_owner(edit, root, [&](const Value& owner) {
+              return !owner_of(*object, std::string(text_at(owner, "uid")));
+            });
+          });
 }
 
 // Empties a terminating namespace, and lets it go when it is empty. Its objects are looked for when
@@ -288,16 +291,16 @@ void Server::release_namespace(const std::string& name) {
     if (entry != shelf->entries.end() && entry->first.starts_with(prefix)) return;
   }
   Shelf* namespaces = cabinet.find_shelf("namespaces");
-  rewrite(*namespaces, name, [](Tree& tree, const Value& root) -> std::optional<Value> {
+  rewrite(*namespaces, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
-    const Value* list = at(root, {"spec", "finalizers"});
+    const Value* list = find(root, "spec.finalizers");
     if (list == nullptr || list->size() == 0) return std::nullopt;
     for (const Value& item : list->items()) {
       if (item.string() != "kubernetes") kept.push_back(item);
     }
     if (kept.size() == list->size()) return std::nullopt;
-    return kept.empty() ? tree.with(root, "spec", tree.object({}))
-                        : tree.with_path(root, {"spec", "finalizers"}, tree.array(kept));
+    return kept.empty() ? edit.with(root, "spec", edit.object({}))
+                        : edit.with_at(root, "spec.finalizers", edit.array(kept));
   });
 }
 

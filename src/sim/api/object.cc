@@ -4,6 +4,7 @@
 
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -67,10 +68,10 @@ std::string field_text(std::string_view path, const Value* value) {
 }
 
 void read_facts(const Kind& kind, const Value& root, Object& out) {
-  out.ns = string_at(root, {"metadata", "namespace"});
-  out.name = string_at(root, {"metadata", "name"});
-  out.uid = string_at(root, {"metadata", "uid"});
-  if (const Value* labels = at(root, {"metadata", "labels"})) {
+  out.ns = text_at(root, "metadata.namespace");
+  out.name = text_at(root, "metadata.name");
+  out.uid = text_at(root, "metadata.uid");
+  if (const Value* labels = find(root, "metadata.labels")) {
     for (const Member& label : labels->members()) {
       out.labels.emplace_back(label.key, label.value.string());
     }
@@ -80,24 +81,25 @@ void read_facts(const Kind& kind, const Value& root, Object& out) {
   for (const std::string& path : kind.selectable_fields) {
     out.fields.push_back(field_text(path, find_path(root, path)));
   }
-  if (const Value* owners = at(root, {"metadata", "ownerReferences"})) {
+  if (const Value* owners = find(root, "metadata.ownerReferences")) {
     for (const Value& owner : owners->items()) {
-      out.owners.push_back({std::string(string_at(owner, {"uid"})), true_at(owner, {"controller"}),
-                            true_at(owner, {"blockOwnerDeletion"})});
+      out.owners.push_back({std::string(text_at(owner, "uid")), true_at(owner, "controller"),
+                            true_at(owner, "blockOwnerDeletion")});
     }
   }
-  out.terminating = at(root, {"metadata", "deletionTimestamp"}) != nullptr;
-  const Value* finalizers = at(root, {"metadata", "finalizers"});
+  out.terminating = find(root, "metadata.deletionTimestamp") != nullptr;
+  const Value* finalizers = find(root, "metadata.finalizers");
   out.finalizers = finalizers != nullptr && finalizers->size() > 0;
 }
 
 }  // namespace
 
-ObjectPtr make_object(const Kind& kind, Tree& tree, const Value& root, std::uint64_t version) {
+ObjectPtr make_object(const Kind& kind, text::Editor& edit, const Value& root,
+                      std::uint64_t version) {
   auto object = std::make_shared<Object>();
-  const Value whole = version == 0 ? tree.without_path(root, {"metadata", "resourceVersion"})
-                                   : tree.with_path(root, {"metadata", "resourceVersion"},
-                                                    tree.str(std::to_string(version)));
+  const Value whole = version == 0 ? edit.without_at(root, "metadata.resourceVersion")
+                                   : edit.with_at(root, "metadata.resourceVersion",
+                                                  edit.string(std::to_string(version)));
   read_facts(kind, whole, *object);
   object->version = version;
   object->json = print_object(kind.kind, kind.api_version(), whole, &object->head);

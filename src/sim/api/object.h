@@ -10,11 +10,14 @@
 #include <utility>
 #include <vector>
 
-#include "sim/api/tree.h"
 #include "sim/schema/schema.h"
+#include "text/editor.h"
 #include "text/selector.h"
 
 namespace berth::sim::api {
+
+using text::Member;
+using text::Value;
 
 struct Owner {
   std::string uid;
@@ -42,7 +45,8 @@ std::string object_key(std::string_view ns, std::string_view name);
 
 // The object with that version written into it; 0: without one. kind: the stored version of its
 // kind.
-ObjectPtr make_object(const Kind& kind, Tree& tree, const Value& root, std::uint64_t version);
+ObjectPtr make_object(const Kind& kind, text::Editor& edit, const Value& root,
+                      std::uint64_t version);
 // From text that make_object wrote.
 Result<ObjectPtr> read_object(const Kind& kind, std::string_view json, std::uint64_t version);
 // The text alone: kind and apiVersion first.

@@ -4,6 +4,7 @@
 #include "sim/api/server.h"
 #include "text/decode.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/selector.h"
 
 namespace berth::sim::api {
@@ -12,22 +13,22 @@ namespace {
 
 constexpr std::int64_t kTolerationSeconds = 300;
 
-Value with_default_toleration(Tree& tree, const Value& spec, std::string_view key) {
-  const Value* list = at(spec, {"tolerations"});
-  const Value none = tree.array({});
+Value with_default_toleration(text::Editor& edit, const Value& spec, std::string_view key) {
+  const Value* list = find(spec, "tolerations");
+  const Value none = edit.array({});
   const Value& from = list ? *list : none;
   for (const Value& toleration : from.items()) {
-    const std::string_view tolerated = string_at(toleration, {"key"});
-    const std::string_view effect = string_at(toleration, {"effect"});
+    const std::string_view tolerated = text_at(toleration, "key");
+    const std::string_view effect = text_at(toleration, "effect");
     if ((tolerated.empty() || tolerated == key) && (effect.empty() || effect == "NoExecute")) {
       return spec;
     }
   }
-  const Value made = tree.object({{"key", tree.str(key)},
-                                  {"operator", tree.str("Exists")},
-                                  {"effect", tree.str("NoExecute")},
-                                  {"tolerationSeconds", tree.num(kTolerationSeconds)}});
-  return tree.with(spec, "tolerations", tree.append(from, made));
+  const Value made = edit.object({{"key", edit.string(key)},
+                                  {"operator", edit.string("Exists")},
+                                  {"effect", edit.string("NoExecute")},
+                                  {"tolerationSeconds", edit.number(kTolerationSeconds)}});
+  return edit.with(spec, "tolerations", edit.append(from, made));
 }
 
 struct PriorityFacts {
@@ -37,13 +38,13 @@ struct PriorityFacts {
 };
 
 std::optional<PriorityFacts> read_priority_class(const Object& object) {
-  Tree tree;
-  const auto parsed = tree.parse(object.json);
+  text::Editor edit;
+  const auto parsed = edit.parse(object.json);
   if (!parsed.ok()) return std::nullopt;
   PriorityFacts facts;
   facts.name = object.name;
-  facts.value = int_at(parsed.value(), {"value"});
-  const std::string_view preemption = string_at(parsed.value(), {"preemptionPolicy"});
+  facts.value = int_at(parsed.value(), "value");
+  const std::string_view preemption = text_at(parsed.value(), "preemptionPolicy");
   if (!preemption.empty()) facts.preemption = preemption;
   return facts;
 }
@@ -62,11 +63,11 @@ std::optional<PriorityFacts> default_priority(const Shelf& classes) {
 }
 
 MaybeError admit_priority(Server& server, Draft& draft, Value& spec) {
-  Tree& tree = draft.tree;
+  text::Editor& edit = draft.edit;
   const TypePtr classes = server.registry.find("scheduling.k8s.io", "v1", "priorityclasses");
   if (!classes) return std::nullopt;
   std::optional<PriorityFacts> facts;
-  const std::string_view name = string_at(spec, {"priorityClassName"});
+  const std::string_view name = text_at(spec, "priorityClassName");
   if (!name.empty()) {
     const ObjectPtr found = classes->shelf->latest(name);
     if (!found) {
@@ -76,10 +77,10 @@ MaybeError admit_priority(Server& server, Draft& draft, Value& spec) {
     facts = read_priority_class(*found);
   } else {
     facts = default_priority(*classes->shelf);
-    if (facts) spec = tree.with(spec, "priorityClassName", tree.str(facts->name));
+    if (facts) spec = edit.with(spec, "priorityClassName", edit.string(facts->name));
   }
   if (!facts) facts.emplace();
-  const Value* given = at(spec, {"priority"});
+  const Value* given = find(spec, "priority");
   if (given != nullptr && given->as_int64() != facts->value) {
     return forbidden({"", "pods"}, draft.name,
                      "the integer value of priority (" + std::string(given->number_text()) +
@@ -87,7 +88,7 @@ MaybeError admit_priority(Server& server, Draft& draft, Value& spec) {
                          "computed " +
                          std::to_string(facts->value) + " from the given PriorityClass name");
   }
-  const std::string_view preemption = string_at(spec, {"preemptionPolicy"});
+  const std::string_view preemption = text_at(spec, "preemptionPolicy");
   if (!preemption.empty() && preemption != facts->preemption) {
     return forbidden({"", "pods"}, draft.name,
                      "the string value of PreemptionPolicy (" + std::string(preemption) +
@@ -95,8 +96,8 @@ MaybeError admit_priority(Server& server, Draft& draft, Value& spec) {
                          "computed " +
                          facts->preemption + " from the given PriorityClass name");
   }
-  spec = tree.with(spec, "priority", tree.num(facts->value));
-  spec = tree.with(spec, "preemptionPolicy", tree.str(facts->preemption));
+  spec = edit.with(spec, "priority", edit.number(facts->value));
+  spec = edit.with(spec, "preemptionPolicy", edit.string(facts->preemption));
   return std::nullopt;
 }
 
@@ -105,35 +106,35 @@ std::string created_status() {
 }
 
 // The annotations of a Binding over those of the pod.
-Value merged_annotations(Tree& tree, const Value* old, const Value& added) {
+Value merged_annotations(text::Editor& edit, const Value* old, const Value& added) {
   Value merged = old ? *old : Value();
   for (const Member& member : added.members()) {
-    merged = tree.with(merged, member.key, member.value);
+    merged = edit.with(merged, member.key, member.value);
   }
   return merged;
 }
 
-Value scheduled_condition(Tree& tree, const Value& pod, const std::string& now) {
-  const Value made = tree.object({{"type", tree.str("PodScheduled")},
-                                  {"status", tree.str("True")},
+Value scheduled_condition(text::Editor& edit, const Value& pod, const std::string& now) {
+  const Value made = edit.object({{"type", edit.string("PodScheduled")},
+                                  {"status", edit.string("True")},
                                   {"lastProbeTime", Value()},
-                                  {"lastTransitionTime", tree.str(now)}});
+                                  {"lastTransitionTime", edit.string(now)}});
   std::vector<Value> conditions;
-  if (const Value* list = at(pod, {"status", "conditions"})) {
+  if (const Value* list = find(pod, "status.conditions")) {
     for (const Value& condition : list->items()) {
-      if (string_at(condition, {"type"}) != "PodScheduled") conditions.push_back(condition);
+      if (text_at(condition, "type") != "PodScheduled") conditions.push_back(condition);
     }
   }
-  const Value* generation = at(pod, {"metadata", "generation"});
-  conditions.push_back(generation ? tree.with(made, "observedGeneration", *generation) : made);
-  return tree.array(conditions);
+  const Value* generation = find(pod, "metadata.generation");
+  conditions.push_back(generation ? edit.with(made, "observedGeneration", *generation) : made);
+  return edit.array(conditions);
 }
 
 MaybeError check_binding(const Draft& draft, const Value& binding) {
   const Value& pod = draft.live_value;
   const GroupResource pods{"", "pods/binding"};
-  const std::string_view kind = string_at(binding, {"target", "kind"});
-  const std::string_view node = string_at(binding, {"target", "name"});
+  const std::string_view kind = text_at(binding, "target.kind");
+  const std::string_view node = text_at(binding, "target.name");
   std::vector<Cause> causes;
   if (!kind.empty() && kind != "Node") {
     causes.push_back(not_supported("target.kind", kind, {"Node", "<empty>"}));
@@ -144,13 +145,13 @@ MaybeError check_binding(const Draft& draft, const Value& binding) {
     error.message = causes[0].field + ": " + causes[0].message;
     return error;
   }
-  const std::string_view uid = string_at(binding, {"metadata", "uid"});
+  const std::string_view uid = text_at(binding, "metadata.uid");
   if (!uid.empty() && uid != draft.live->uid) {
     return conflict(pods, draft.name,
                     "Precondition failed: UID in precondition: " + std::string(uid) +
                         ", UID in object meta: " + draft.live->uid);
   }
-  const std::string_view version = string_at(binding, {"metadata", "resourceVersion"});
+  const std::string_view version = text_at(binding, "metadata.resourceVersion");
   if (!version.empty() && version != std::to_string(draft.live->version)) {
     return conflict(
         pods, draft.name,
@@ -161,12 +162,12 @@ MaybeError check_binding(const Draft& draft, const Value& binding) {
     return conflict(pods, draft.name,
                     "pod " + draft.name + " is being deleted, cannot be assigned to a host");
   }
-  const std::string_view bound = string_at(pod, {"spec", "nodeName"});
+  const std::string_view bound = text_at(pod, "spec.nodeName");
   if (!bound.empty()) {
     return conflict(pods, draft.name,
                     "pod " + draft.name + " is already assigned to node " + quoted(bound));
   }
-  const Value* gates = at(pod, {"spec", "schedulingGates"});
+  const Value* gates = find(pod, "spec.schedulingGates");
   if (gates != nullptr && gates->size() > 0) {
     return conflict(pods, draft.name, "pod " + draft.name + " has non-empty .spec.schedulingGates");
   }
@@ -176,24 +177,24 @@ MaybeError check_binding(const Draft& draft, const Value& binding) {
 }  // namespace
 
 MaybeError Server::admit_pod(Draft& draft) {
-  Tree& tree = draft.tree;
-  const Value* found = at(draft.object, {"spec"});
+  text::Editor& edit = draft.edit;
+  const Value* found = find(draft.object, "spec");
   if (found == nullptr || !draft.create()) return std::nullopt;
   Value spec = *found;
   if (auto error = admit_priority(*this, draft, spec)) return error;
-  spec = with_default_toleration(tree, spec, "node.kubernetes.io/not-ready");
-  spec = with_default_toleration(tree, spec, "node.kubernetes.io/unreachable");
-  draft.object = tree.with(draft.object, "spec", spec);
-  const Value* gates = at(spec, {"schedulingGates"});
+  spec = with_default_toleration(edit, spec, "node.kubernetes.io/not-ready");
+  spec = with_default_toleration(edit, spec, "node.kubernetes.io/unreachable");
+  draft.object = edit.with(draft.object, "spec", spec);
+  const Value* gates = find(spec, "schedulingGates");
   if (gates != nullptr && gates->size() > 0) {
-    const Value gated = tree.object(
-        {{"type", tree.str("PodScheduled")},
-         {"status", tree.str("False")},
+    const Value gated = edit.object(
+        {{"type", edit.string("PodScheduled")},
+         {"status", edit.string("False")},
          {"lastProbeTime", Value()},
          {"lastTransitionTime", Value()},
-         {"reason", tree.str("SchedulingGated")},
-         {"message", tree.str("Scheduling is blocked due to non-empty scheduling gates")}});
-    draft.object = tree.with_path(draft.object, {"status", "conditions"}, tree.array({&gated, 1}));
+         {"reason", edit.string("SchedulingGated")},
+         {"message", edit.string("Scheduling is blocked due to non-empty scheduling gates")}});
+    draft.object = edit.with_at(draft.object, "status.conditions", edit.array({&gated, 1}));
   }
   return std::nullopt;
 }
@@ -206,22 +207,22 @@ void Server::bind_pod(const RequestPtr& request) {
   draft->ns = request->ns;
   auto body = parse_body(request->http.body);
   if (!body.ok()) return request->fail(bad_request(body.error().to_string()));
-  const Value binding = draft->tree.keep(std::move(body.value().object));
-  const std::string_view named = string_at(binding, {"metadata", "name"});
+  const Value binding = draft->edit.keep(std::move(body.value().object));
+  const std::string_view named = text_at(binding, "metadata.name");
   draft->name = request->name.empty() ? std::string(named) : request->name;
   if (!named.empty() && named != draft->name) {
     return request->fail(bad_request("name in URL does not match name in Binding object"));
   }
   if (auto error = load_live(*draft)) return request->fail(*error);
   if (auto error = check_binding(*draft, binding)) return request->fail(*error);
-  Tree& tree = draft->tree;
-  Value pod = tree.with_path(draft->live_value, {"spec", "nodeName"},
-                             tree.str(string_at(binding, {"target", "name"})));
-  if (const Value* added = at(binding, {"metadata", "annotations"})) {
-    pod = tree.with_path(pod, {"metadata", "annotations"},
-                         merged_annotations(tree, at(pod, {"metadata", "annotations"}), *added));
+  text::Editor& edit = draft->edit;
+  Value pod = edit.with_at(draft->live_value, "spec.nodeName",
+                           edit.string(text_at(binding, "target.name")));
+  if (const Value* added = find(binding, "metadata.annotations")) {
+    pod = edit.with_at(pod, "metadata.annotations",
+                       merged_annotations(edit, find(pod, "metadata.annotations"), *added));
   }
-  pod = tree.with_path(pod, {"status", "conditions"}, scheduled_condition(tree, pod, now_text()));
+  pod = edit.with_at(pod, "status.conditions", scheduled_condition(edit, pod, now_text()));
   draft->object = pod;
   draft->checked = true;  // a targeted edit of a valid pod; not tracked in managedFields
   draft->answer = [request](const ObjectPtr&) { request->answer(201, created_status()); };
@@ -241,9 +242,9 @@ std::vector<ObjectPtr> budgets_of(const Server& server, const Object& pod) {
        at_budget != entries.end() && at_budget->first.starts_with(prefix); ++at_budget) {
     const ObjectPtr& budget = at_budget->second.latest;
     if (!budget) continue;
-    Tree tree;
-    const auto parsed = tree.parse(budget->json);
-    const Value* selector = parsed.ok() ? at(parsed.value(), {"spec", "selector"}) : nullptr;
+    text::Editor edit;
+    const auto parsed = edit.parse(budget->json);
+    const Value* selector = parsed.ok() ? find(parsed.value(), "spec.selector") : nullptr;
     if (selector == nullptr) continue;
     text::Decoder decoder;
     text::Selector labels;
@@ -257,8 +258,8 @@ std::vector<ObjectPtr> budgets_of(const Server& server, const Object& pod) {
 }
 
 ApiError over_budget(const Object& budget, const Value& root) {
-  const std::string needs = std::to_string(int_at(root, {"status", "desiredHealthy"}));
-  const std::string has = std::to_string(int_at(root, {"status", "currentHealthy"}));
+  const std::string needs = std::to_string(int_at(root, "status.desiredHealthy"));
+  const std::string has = std::to_string(int_at(root, "status.currentHealthy"));
   ApiError error =
       too_many_requests("Cannot evict pod as it would violate the pod's disruption budget.", 0);
   error.causes.push_back({"DisruptionBudget", "",
@@ -268,19 +269,18 @@ ApiError over_budget(const Object& budget, const Value& root) {
 }
 
 // Takes one disruption from the budget; nullopt: none is left, and why says so.
-std::optional<Value> take_disruption(Tree& tree, const Value& budget, const std::string& pod,
-                                     const std::string& now) {
-  const std::int64_t allowed = int_at(budget, {"status", "disruptionsAllowed"});
+std::optional<Value> take_disruption(text::Editor& edit, const Value& budget,
+                                     const std::string& pod, const std::string& now) {
+  const std::int64_t allowed = int_at(budget, "status.disruptionsAllowed");
   if (allowed <= 0) return std::nullopt;
-  const Value taken =
-      tree.with_path(budget, {"status", "disruptionsAllowed"}, tree.num(allowed - 1));
-  const Value* pods = at(taken, {"status", "disruptedPods"});
-  return tree.with_path(taken, {"status", "disruptedPods"},
-                        tree.with(pods ? *pods : Value(), pod, tree.str(now)));
+  const Value taken = edit.with_at(budget, "status.disruptionsAllowed", edit.number(allowed - 1));
+  const Value* pods = find(taken, "status.disruptedPods");
+  return edit.with_at(taken, "status.disruptedPods",
+                      edit.with(pods ? *pods : Value(), pod, edit.string(now)));
 }
 
 bool pod_counts(const Value& pod) {
-  const std::string_view phase = string_at(pod, {"status", "phase"});
+  const std::string_view phase = text_at(pod, "status.phase");
   return phase != "Succeeded" && phase != "Failed" && phase != "Pending";
 }
 
@@ -291,7 +291,7 @@ void Server::evict_pod(const RequestPtr& request) {
   auto body = parse_body(request->http.body);
   if (!body.ok()) return request->fail(bad_request(body.error().to_string()));
   const Value& eviction = body.value().object.root();
-  const std::string_view named = string_at(eviction, {"metadata", "name"});
+  const std::string_view named = text_at(eviction, "metadata.name");
   if (!named.empty() && named != request->name) {
     return request->fail(bad_request("name in URL does not match name in Eviction object"));
   }
@@ -304,15 +304,15 @@ void Server::evict_now(const RequestPtr& request, const Value& eviction) {
   const ObjectPtr live = type->shelf->latest(key);
   if (!live) return request->fail(not_found(type->resource(), request->name));
   DeleteWish wish;
-  if (const Value* grace = at(eviction, {"deleteOptions", "gracePeriodSeconds"})) {
+  if (const Value* grace = find(eviction, "deleteOptions.gracePeriodSeconds")) {
     wish.grace_seconds = grace->as_int64();
   }
-  wish.uid = string_at(eviction, {"deleteOptions", "preconditions", "uid"});
-  wish.version = string_at(eviction, {"deleteOptions", "preconditions", "resourceVersion"});
-  const Value* dry = at(eviction, {"deleteOptions", "dryRun"});
+  wish.uid = text_at(eviction, "deleteOptions.preconditions.uid");
+  wish.version = text_at(eviction, "deleteOptions.preconditions.resourceVersion");
+  const Value* dry = find(eviction, "deleteOptions.dryRun");
   wish.dry_run = request->dry_run || (dry != nullptr && dry->size() > 0);
-  Tree tree;
-  const auto pod = tree.parse(live->json);
+  text::Editor edit;
+  const auto pod = edit.parse(live->json);
   if (!pod.ok()) return request->fail(internal_error(pod.error().to_string()));
   if (!live->terminating && pod_counts(pod.value())) {
     const std::vector<ObjectPtr> budgets = budgets_of(*this, *live);
@@ -322,25 +322,25 @@ void Server::evict_now(const RequestPtr& request, const Value& eviction) {
           "not support."));
     }
     if (budgets.size() == 1) {
-      const auto parsed = tree.parse(budgets[0]->json);
+      const auto parsed = edit.parse(budgets[0]->json);
       if (!parsed.ok()) return request->fail(internal_error(parsed.error().to_string()));
-      if (int_at(parsed.value(), {"status", "observedGeneration"}) <
-          int_at(parsed.value(), {"metadata", "generation"})) {
+      if (int_at(parsed.value(), "status.observedGeneration") <
+          int_at(parsed.value(), "metadata.generation")) {
         ApiError error = over_budget(*budgets[0], parsed.value());
         error.causes[0].message = "The disruption budget " + budgets[0]->name +
                                   " is still being processed by the server.";
         error.retry_after_seconds = 10;
         return request->fail(error);
       }
-      if (int_at(parsed.value(), {"status", "disruptionsAllowed"}) <= 0) {
+      if (int_at(parsed.value(), "status.disruptionsAllowed") <= 0) {
         return request->fail(over_budget(*budgets[0], parsed.value()));
       }
       if (!wish.dry_run) {
         const TypePtr type_of = registry.find("policy", "v1", "poddisruptionbudgets");
         const std::string name = request->name, now = now_text();
         rewrite(*type_of->shelf, object_key(budgets[0]->ns, budgets[0]->name),
-                [name, now](Tree& edit, const Value& budget) {
-                  return take_disruption(edit, budget, name, now);
+                [name, now](text::Editor& editor, const Value& budget) {
+                  return take_disruption(editor, budget, name, now);
                 });
       }
     }

@@ -5,6 +5,7 @@
 #include "sim/api/yaml_answer.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -16,12 +17,12 @@ std::optional<objects::KueueVersion> converts_to(const Kind& kind) {
   return objects::kueue_version(kind.api_version());
 }
 
-Value in_version_of(const Kind& kind, Tree& tree, const Value& object) {
+Value in_version_of(const Kind& kind, text::Editor& edit, const Value& object) {
   if (const auto to = converts_to(kind)) {
-    const auto read = tree.parse(objects::convert_kueue(object, *to));
+    const auto read = edit.parse(objects::convert_kueue(object, *to));
     if (read.ok()) return read.value();
   }
-  return tree.with(object, "apiVersion", tree.str(kind.api_version()));
+  return edit.with(object, "apiVersion", edit.string(kind.api_version()));
 }
 
 }  // namespace
@@ -42,59 +43,58 @@ OtherVersions other_versions(const Registry& registry, const Type& type) {
   };
 }
 
-Value to_served(const Type& type, Tree& tree, const Value& stored) {
-  if (type.events_api) return event_from_core(tree, stored);
+Value to_served(const Type& type, text::Editor& edit, const Value& stored) {
+  if (type.events_api) return event_from_core(edit, stored);
   if (type.shelf == nullptr || type.kind == type.shelf->kind) return stored;
-  return in_version_of(*type.kind, tree, stored);
+  return in_version_of(*type.kind, edit, stored);
 }
 
-Value to_stored(const Type& type, Tree& tree, const Value& served) {
-  if (type.events_api) return event_to_core(tree, served);
+Value to_stored(const Type& type, text::Editor& edit, const Value& served) {
+  if (type.events_api) return event_to_core(edit, served);
   if (type.shelf == nullptr || type.kind == type.shelf->kind) return served;
-  return in_version_of(*type.shelf->kind, tree, served);
+  return in_version_of(*type.shelf->kind, edit, served);
 }
 
 std::string render_object(const Type& type, const Object& object) {
   if (type.kind == type.shelf->kind) return object.json;
-  Tree tree;
-  const auto parsed = tree.parse(object.json);
+  text::Editor edit;
+  const auto parsed = edit.parse(object.json);
   if (!parsed.ok()) return object.json;
   return print_object(type.kind->kind, type.kind->api_version(),
-                      to_served(type, tree, parsed.value()));
+                      to_served(type, edit, parsed.value()));
 }
 
 namespace {
 
 void write_partial(const Request& request, const Value& root, text::JsonWriter& out) {
-  out.begin_object();
-  out.field("kind", "PartialObjectMetadata");
-  out.field("apiVersion", "meta.k8s.io/" + request.table_version);
-  out.key("metadata");
-  const Value* meta = at(root, {"metadata"});
-  out.value(meta ? *meta : Value());
-  out.end_object();
+  out.object([&] {
+    out.field("kind", "PartialObjectMetadata");
+    out.field("apiVersion", "meta.k8s.io/" + request.table_version);
+    out.key("metadata");
+    const Value* meta = find(root, "metadata");
+    out.value(meta ? *meta : Value());
+  });
 }
 
 void write_row(const Request& request, const Value& root, std::int64_t now_ns,
                text::JsonWriter& out) {
-  out.begin_object();
-  out.key("cells");
-  write_cells(*request.type->kind, root, now_ns, out);
-  if (request.include_object == "Object") {
-    out.field("object", root);
-  } else {
-    out.key("object");
-    if (request.include_object == "None") {
-      out.null();
+  out.object([&] {
+    out.key("cells");
+    write_cells(*request.type->kind, root, now_ns, out);
+    if (request.include_object == "Object") {
+      out.field("object", root);
     } else {
-      write_partial(request, root, out);
+      out.key("object");
+      if (request.include_object == "None") {
+        out.null();
+      } else {
+        write_partial(request, root, out);
+      }
     }
-  }
-  out.end_object();
+  });
 }
 
-void begin_table(const Request& request, text::JsonWriter& out) {
-  out.begin_object();
+void write_table_head(const Request& request, text::JsonWriter& out) {
   out.field("kind", "Table");
   out.field("apiVersion", "meta.k8s.io/" + request.table_version);
 }
@@ -111,26 +111,22 @@ void write_columns_of(const Request& request, bool columns, text::JsonWriter& ou
 // Calls with the object in the served version, parsed.
 template <class Use>
 void with_value(const Type& type, const Object& object, const Use& use) {
-  Tree tree;
-  const auto parsed = tree.parse(object.json);
+  text::Editor edit;
+  const auto parsed = edit.parse(object.json);
   if (!parsed.ok()) return;
-  use(to_served(type, tree, parsed.value()));
+  use(to_served(type, edit, parsed.value()));
 }
 
 std::string table_of_one(const Request& request, const Value& root, std::int64_t now_ns,
                          bool columns) {
   text::JsonWriter out;
-  begin_table(request, out);
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", string_at(root, {"metadata", "resourceVersion"}));
-  out.end_object();
-  write_columns_of(request, columns, out);
-  out.key("rows");
-  out.begin_array();
-  write_row(request, root, now_ns, out);
-  out.end_array();
-  out.end_object();
+  out.object([&] {
+    write_table_head(request, out);
+    out.object("metadata",
+               [&] { out.field("resourceVersion", text_at(root, "metadata.resourceVersion")); });
+    write_columns_of(request, columns, out);
+    out.array("rows", [&] { write_row(request, root, now_ns, out); });
+  });
   return std::move(out).take();
 }
 
@@ -142,7 +138,7 @@ std::string value_in_shape(const Request& request, const Value& root, std::int64
     write_partial(request, root, out);
     return std::move(out).take();
   }
-  return print_object(string_at(root, {"kind"}), string_at(root, {"apiVersion"}), root);
+  return print_object(text_at(root, "kind"), text_at(root, "apiVersion"), root);
 }
 
 void append_list_meta(const ListAnswer& meta, std::string& out) {
@@ -166,8 +162,8 @@ std::string render_for(const Request& request, const Object& object, std::int64_
 }
 
 std::string render_value_for(const Request& request, const Value& served, std::int64_t now_ns) {
-  if (string_at(served, {"kind"}) != request.type->kind->kind) {
-    return print_object(string_at(served, {"kind"}), string_at(served, {"apiVersion"}), served);
+  if (text_at(served, "kind") != request.type->kind->kind) {
+    return print_object(text_at(served, "kind"), text_at(served, "apiVersion"), served);
   }
   return value_in_shape(request, served, now_ns, true);
 }
@@ -232,31 +228,25 @@ std::string list_tail(const Request& request, const ListAnswer& meta) {
 
 std::string render_bookmark(const Request& request, std::uint64_t version, bool initial_end) {
   text::JsonWriter out;
-  if (request.shape == Shape::kTable) {
-    begin_table(request, out);
-  } else {
-    out.begin_object();
-    const bool partial = request.shape == Shape::kPartial;
-    out.field("kind", partial ? "PartialObjectMetadata" : request.type->kind->kind);
-    out.field("apiVersion", partial ? "meta.k8s.io/v1" : request.type->kind->api_version());
-  }
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", std::to_string(version));
-  if (initial_end && request.shape != Shape::kTable) {
-    out.key("annotations");
-    out.begin_object();
-    out.field("k8s.io/initial-events-end", "true");
-    out.end_object();
-  }
-  out.end_object();
-  if (request.shape == Shape::kTable) {
-    write_columns_of(request, false, out);
-    out.key("rows");
-    out.begin_array();
-    out.end_array();
-  }
-  out.end_object();
+  out.object([&] {
+    if (request.shape == Shape::kTable) {
+      write_table_head(request, out);
+    } else {
+      const bool partial = request.shape == Shape::kPartial;
+      out.field("kind", partial ? "PartialObjectMetadata" : request.type->kind->kind);
+      out.field("apiVersion", partial ? "meta.k8s.io/v1" : request.type->kind->api_version());
+    }
+    out.object("metadata", [&] {
+      out.field("resourceVersion", std::to_string(version));
+      if (initial_end && request.shape != Shape::kTable) {
+        out.object("annotations", [&] { out.field("k8s.io/initial-events-end", "true"); });
+      }
+    });
+    if (request.shape == Shape::kTable) {
+      write_columns_of(request, false, out);
+      out.array("rows", [&] {});
+    }
+  });
   return std::move(out).take();
 }
 

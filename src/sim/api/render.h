@@ -13,8 +13,8 @@ namespace berth::sim::api {
 
 // The object in the version of the type, as a value. Stored versions pass through unchanged; those
 // of Kueue's kinds are converted (objects/kueue_convert.h), of others only apiVersion differs.
-Value to_served(const Type& type, Tree& tree, const Value& stored);
-Value to_stored(const Type& type, Tree& tree, const Value& served);
+Value to_served(const Type& type, text::Editor& edit, const Value& stored);
+Value to_stored(const Type& type, text::Editor& edit, const Value& served);
 // For managers whose fields are those of another version of the type; empty where all are alike.
 OtherVersions other_versions(const Registry& registry, const Type& type);
 

@@ -4,6 +4,7 @@
 #include "sim/api/server.h"
 #include "text/json.h"
 #include "text/patch.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -60,12 +61,12 @@ MaybeError apply_patch(Draft& draft, PatchForm form, const Value& body) {
               : form == PatchForm::kMerge ? text::apply_merge_patch(draft.live_value, body)
                                           : strategic_merge_patch(kind, draft.live_value, body);
   if (!made.ok()) return patch_error(made.error(), form);
-  draft.object = draft.tree.keep(std::move(made).value());
+  draft.object = draft.edit.keep(std::move(made).value());
   if (!draft.object.is_object()) {
     return bad_request("the patch does not leave an object");
   }
-  if (string_at(draft.object, {"kind"}) != kind.kind ||
-      string_at(draft.object, {"apiVersion"}) != kind.api_version()) {
+  if (text_at(draft.object, "kind") != kind.kind ||
+      text_at(draft.object, "apiVersion") != kind.api_version()) {
     return bad_request("the patch must not change apiVersion or kind");
   }
   return std::nullopt;
@@ -74,7 +75,7 @@ MaybeError apply_patch(Draft& draft, PatchForm form, const Value& body) {
 struct PatchJob {
   PatchForm form = PatchForm::kMerge;
   Value body;
-  Tree tree;  // of the body
+  text::Editor edit;  // of the body
 };
 
 MaybeError read_patch_body(const Request& request, PatchJob& job) {
@@ -83,11 +84,11 @@ MaybeError read_patch_body(const Request& request, PatchJob& job) {
     if (!body.ok()) {
       return bad_request("error decoding YAML: " + body.error().to_string());
     }
-    job.body = job.tree.keep(std::move(body.value().object));
+    job.body = job.edit.keep(std::move(body.value().object));
     if (!job.body.is_object()) return bad_request("the applied configuration is not an object");
     return std::nullopt;
   }
-  auto parsed = job.tree.parse(request.http.body);
+  auto parsed = job.edit.parse(request.http.body);
   if (!parsed.ok()) {
     return bad_request("error decoding patch: " + parsed.error().to_string());
   }
@@ -111,8 +112,8 @@ MaybeError check_apply_options(const Request& request) {
 MaybeError apply_to_draft(Server& server, Draft& draft, const Value& config) {
   const Request& request = *draft.request;
   const Kind& kind = *draft.type->kind;
-  const std::string_view api = string_at(config, {"apiVersion"});
-  const std::string_view named = string_at(config, {"kind"});
+  const std::string_view api = text_at(config, "apiVersion");
+  const std::string_view named = text_at(config, "kind");
   if (api != kind.api_version() || named != kind.kind) {
     return bad_request("invalid object type: " + std::string(api) + ", Kind=" + std::string(named));
   }
@@ -136,7 +137,7 @@ MaybeError apply_to_draft(Server& server, Draft& draft, const Value& config) {
     error.causes = std::move(applied.value().conflicts);
     return error;
   }
-  draft.object = draft.tree.keep(std::move(applied.value().object));
+  draft.object = draft.edit.keep(std::move(applied.value().object));
   draft.applied = true;
   return std::nullopt;
 }
@@ -160,19 +161,19 @@ void attempt_patch(Server& server, const RequestPtr& request, const std::shared_
                                                     : apply_patch(*draft, job->form, job->body);
   if (error) return request->fail(*error);
   if (draft->create()) {
-    const std::string_view name = string_at(draft->object, {"metadata", "name"});
+    const std::string_view name = text_at(draft->object, "metadata.name");
     if (!name.empty() && name != request->name) {
       return request->fail(bad_request("the name of the object (" + std::string(name) +
                                        ") does not match the name on the URL (" + request->name +
                                        ")"));
     }
     draft->object =
-        draft->tree.with_path(draft->object, {"metadata", "name"}, draft->tree.str(request->name));
+        draft->edit.with_at(draft->object, "metadata.name", draft->edit.string(request->name));
   } else {
-    const Value* mine = at(draft->object, {"metadata", "resourceVersion"});
+    const Value* mine = find(draft->object, "metadata.resourceVersion");
     if (mine == nullptr || mine->string().empty()) {
-      draft->object = draft->tree.with_path(draft->object, {"metadata", "resourceVersion"},
-                                            draft->tree.str(std::to_string(draft->live->version)));
+      draft->object = draft->edit.with_at(draft->object, "metadata.resourceVersion",
+                                          draft->edit.string(std::to_string(draft->live->version)));
     }
   }
   request->warnings.clear();

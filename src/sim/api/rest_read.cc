@@ -7,6 +7,7 @@
 #include "text/base64.h"
 #include "text/json.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -44,12 +45,13 @@ struct Continue {
 
 std::string print_continue(const Continue& token) {
   text::JsonWriter out;
-  out.begin_object();
-  out.field("v", "meta.k8s.io/v1");
-  out.field("rv", token.version == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(token.version));
-  out.field("start", token.start);
-  if (token.left >= 0) out.field("left", token.left);
-  out.end_object();
+  out.object([&] {
+    out.field("v", "meta.k8s.io/v1");
+    out.field("rv",
+              token.version == 0 ? std::int64_t{-1} : static_cast<std::int64_t>(token.version));
+    out.field("start", token.start);
+    if (token.left >= 0) out.field("left", token.left);
+  });
   std::string text = text::base64_encode(out.text());
   while (!text.empty() && text.back() == '=') text.pop_back();
   std::replace(text.begin(), text.end(), '+', '-');
@@ -65,15 +67,15 @@ std::optional<Continue> parse_continue(std::string_view token) {
   const auto decoded = text::base64_decode(text);
   if (!decoded.ok()) return std::nullopt;
   const auto parsed = text::parse_json(decoded.value());
-  if (!parsed.ok() || string_at(parsed.value().root(), {"v"}) != "meta.k8s.io/v1") {
+  if (!parsed.ok() || text_at(parsed.value().root(), "v") != "meta.k8s.io/v1") {
     return std::nullopt;
   }
-  const std::int64_t version = int_at(parsed.value().root(), {"rv"}, 0);
+  const std::int64_t version = int_at(parsed.value().root(), "rv", 0);
   Continue out;
-  out.start = string_at(parsed.value().root(), {"start"});
+  out.start = text_at(parsed.value().root(), "start");
   if (out.start.empty() || version == 0) return std::nullopt;
   out.version = version < 0 ? 0 : static_cast<std::uint64_t>(version);
-  if (version > 0) out.left = int_at(parsed.value().root(), {"left"}, -1);
+  if (version > 0) out.left = int_at(parsed.value().root(), "left", -1);
   return out;
 }
 

@@ -2,6 +2,7 @@
 #include <utility>
 
 #include "sim/api/server.h"
+#include "text/path.h"
 
 namespace berth::sim::api {
 
@@ -18,7 +19,7 @@ std::string generated_name(Random& random, std::string_view base) {
 // The namespace of the URL, written into the object; what the object says must not differ.
 MaybeError settle_place(Draft& draft) {
   const Request& request = *draft.request;
-  const std::string_view ns = string_at(draft.object, {"metadata", "namespace"});
+  const std::string_view ns = text_at(draft.object, "metadata.namespace");
   if (draft.type->kind->namespaced) {
     if (!ns.empty() && ns != request.ns) {
       return bad_request(
@@ -27,14 +28,14 @@ MaybeError settle_place(Draft& draft) {
     }
     draft.ns = request.ns;
     draft.object =
-        draft.tree.with_path(draft.object, {"metadata", "namespace"}, draft.tree.str(draft.ns));
+        draft.edit.with_at(draft.object, "metadata.namespace", draft.edit.string(draft.ns));
   } else if (!ns.empty()) {
     if (!request.ns.empty() && ns != request.ns) {
       return bad_request(
           "the namespace of the provided object does not match the namespace sent "
           "on the request");
     }
-    draft.object = draft.tree.without_path(draft.object, {"metadata", "namespace"});
+    draft.object = draft.edit.without_at(draft.object, "metadata.namespace");
   }
   return std::nullopt;
 }
@@ -70,33 +71,33 @@ std::string Server::make_uid() {
 }
 
 MaybeError Server::prepare_create(Draft& draft) {
-  Tree& tree = draft.tree;
+  text::Editor& edit = draft.edit;
   if (auto error = settle_place(draft)) return error;
-  const Value* meta = at(draft.object, {"metadata"});
+  const Value* meta = find(draft.object, "metadata");
   Value made = meta ? *meta : Value();
-  if (!string_at(made, {"resourceVersion"}).empty()) {
+  if (!text_at(made, "resourceVersion").empty()) {
     ApiError error;
     error.message = "resourceVersion should not be set on objects to be created";
     return error;
   }
-  draft.name = string_at(made, {"name"});
-  const std::string_view base = string_at(made, {"generateName"});
+  draft.name = text_at(made, "name");
+  const std::string_view base = text_at(made, "generateName");
   if (draft.name.empty() && !base.empty()) {
     do {
       draft.name = generated_name(random, base);
     } while (draft.type->shelf->entries.count(object_key(draft.ns, draft.name)) > 0);
-    made = tree.with(made, "name", tree.str(draft.name));
+    made = edit.with(made, "name", edit.string(draft.name));
   }
   for (const std::string_view key :
        {"resourceVersion", "deletionTimestamp", "deletionGracePeriodSeconds", "selfLink"}) {
-    made = tree.without(made, key);
+    made = edit.without(made, key);
   }
-  if (!draft.applied) made = tree.without(made, "managedFields");
-  made = tree.with(made, "uid", tree.str(make_uid()));
-  made = tree.with(made, "creationTimestamp", tree.str(now_text()));
-  draft.object = tree.with(draft.object, "metadata", made);
+  if (!draft.applied) made = edit.without(made, "managedFields");
+  made = edit.with(made, "uid", edit.string(make_uid()));
+  made = edit.with(made, "creationTimestamp", edit.string(now_text()));
+  draft.object = edit.with(draft.object, "metadata", made);
   if (auto error = check_namespace_open(*this, draft)) return error;
-  draft.object = tree.keep(for_create(*draft.type->kind, draft.object));
+  draft.object = edit.keep(for_create(*draft.type->kind, draft.object));
   return std::nullopt;
 }
 
@@ -108,7 +109,7 @@ void Server::create(const RequestPtr& request) {
   auto draft = std::make_shared<Draft>();
   draft->request = request;
   draft->type = request->type;
-  if (auto error = decode_body(*request, draft->tree, draft->object)) {
+  if (auto error = decode_body(*request, draft->edit, draft->object)) {
     return request->fail(*error);
   }
   if (auto error = normalize_draft(*draft)) return request->fail(*error);
@@ -117,17 +118,17 @@ void Server::create(const RequestPtr& request) {
 }
 
 MaybeError Server::prepare_update(Draft& draft) {
-  Tree& tree = draft.tree;
+  text::Editor& edit = draft.edit;
   const Type& type = *draft.type;
   if (auto error = settle_place(draft)) return error;
-  const std::string_view name = string_at(draft.object, {"metadata", "name"});
+  const std::string_view name = text_at(draft.object, "metadata.name");
   if (name.empty()) {
-    draft.object = tree.with_path(draft.object, {"metadata", "name"}, tree.str(draft.name));
+    draft.object = edit.with_at(draft.object, "metadata.name", edit.string(draft.name));
   } else if (name != draft.name) {
     return bad_request("the name of the object (" + std::string(name) +
                        ") does not match the name on the URL (" + draft.name + ")");
   }
-  const std::string_view version = string_at(draft.object, {"metadata", "resourceVersion"});
+  const std::string_view version = text_at(draft.object, "metadata.resourceVersion");
   if (version.empty() || version == "0") {
     if (!type.unconditional) {
       return invalid_object(
@@ -141,20 +142,20 @@ MaybeError Server::prepare_update(Draft& draft) {
   } else if (version != std::to_string(draft.live->version)) {
     return modified(type.resource(), draft.name);
   }
-  const std::string_view uid = string_at(draft.object, {"metadata", "uid"});
+  const std::string_view uid = text_at(draft.object, "metadata.uid");
   if (!uid.empty() && uid != draft.live->uid) {
     return conflict(type.resource(), draft.name,
                     "Precondition failed: UID in precondition: " + std::string(uid) +
                         ", UID in object meta: " + draft.live->uid);
   }
   if (draft.subresource == "finalize") {
-    const Value* finalizers = at(draft.object, {"spec", "finalizers"});
-    draft.object = tree.with_path(draft.live_value, {"spec", "finalizers"},
-                                  finalizers ? *finalizers : tree.array({}));
+    const Value* finalizers = find(draft.object, "spec.finalizers");
+    draft.object = edit.with_at(draft.live_value, "spec.finalizers",
+                                finalizers ? *finalizers : edit.array({}));
     return std::nullopt;
   }
   draft.object =
-      tree.keep(for_update(*type.kind, draft.live_value, draft.object, draft.subresource));
+      edit.keep(for_update(*type.kind, draft.live_value, draft.object, draft.subresource));
   return std::nullopt;
 }
 
@@ -166,7 +167,7 @@ void Server::update(const RequestPtr& request) {
   draft->ns = request->ns;
   draft->name = request->name;
   draft->subresource = request->subresource;
-  if (auto error = decode_body(*request, draft->tree, draft->object)) {
+  if (auto error = decode_body(*request, draft->edit, draft->object)) {
     return request->fail(*error);
   }
   if (auto error = normalize_draft(*draft)) return request->fail(*error);
@@ -174,18 +175,18 @@ void Server::update(const RequestPtr& request) {
     if (error->code != 404 || !request->type->create_on_update || !request->subresource.empty()) {
       return request->fail(*error);
     }
-    if (string_at(draft->object, {"metadata", "name"}) != request->name) {
+    if (text_at(draft->object, "metadata.name") != request->name) {
       return request->fail(
           bad_request("the name of the object does not match the name on the "
                       "URL (" +
                       request->name + ")"));
     }
-    draft->object = draft->tree.without_path(draft->object, {"metadata", "resourceVersion"});
+    draft->object = draft->edit.without_at(draft->object, "metadata.resourceVersion");
     if (auto refused = prepare_create(*draft)) return request->fail(*refused);
     return carry_out(draft);
   }
   // An update without a version is meant for whatever is there.
-  const std::string_view version = string_at(draft->object, {"metadata", "resourceVersion"});
+  const std::string_view version = text_at(draft->object, "metadata.resourceVersion");
   if (version.empty() || version == "0") draft->again = [this, request] { update(request); };
   if (auto error = prepare_update(*draft)) return request->fail(*error);
   carry_out(draft);

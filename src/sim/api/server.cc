@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "sim/schema/protobuf.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim::api {
@@ -169,13 +170,13 @@ void Server::create_basic(std::string_view group, std::string_view plural, std::
   for (const TypePtr& type : registry.types()) {
     if (type->kind->group == group && type->kind->plural == plural) draft->type = type;
   }
-  const auto parsed = draft->tree.parse(json);
+  const auto parsed = draft->edit.parse(json);
   if (!draft->type || !parsed.ok()) return;
   draft->request->type = draft->type;
   draft->request->ns = ns;
   draft->object = parsed.value();
   draft->ns = ns;
-  draft->name = string_at(draft->object, {"metadata", "name"});
+  draft->name = text_at(draft->object, "metadata.name");
   if (draft->type->shelf->latest(draft->key())) return;
   if (normalize_draft(*draft) || prepare_create(*draft) || admit_builtin(*draft)) return;
   commit(draft);

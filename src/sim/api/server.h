@@ -29,7 +29,7 @@ namespace berth::sim::api {
 struct Draft {
   RequestPtr request;
   TypePtr type;
-  Tree tree;
+  text::Editor edit;
   ObjectPtr live;    // what it builds on; null: a create
   Value live_value;  // null: a create
   Value object;      // what shall be stored
@@ -97,7 +97,7 @@ class Server {
   void patch(const RequestPtr& request);
 
   // draft.cc
-  MaybeError decode_body(Request& request, Tree& tree, Value& out) const;
+  MaybeError decode_body(Request& request, text::Editor& edit, Value& out) const;
   MaybeError check_fields(Request& request, const std::vector<std::string>& problems) const;
   MaybeError normalize_draft(Draft& draft);
   MaybeError load_live(Draft& draft);  // 404 when it is not there
@@ -107,7 +107,7 @@ class Server {
   MaybeError check_size(const Kind& kind, const Object& object) const;
   void answer_stored(Request& request, int status, const ObjectPtr& object);
   // An edit of ours, without admission: nullopt leaves it. done is told what is there afterwards.
-  using Edit = std::function<std::optional<Value>(Tree&, const Value&)>;
+  using Edit = std::function<std::optional<Value>(text::Editor&, const Value&)>;
   void rewrite(Shelf& shelf, const std::string& key, const Edit& edit,
                std::function<void()> done = {});
 

@@ -5,6 +5,7 @@
 #include "sim/api/server.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim::api {
@@ -28,40 +29,42 @@ std::string selector_text(const Value* selector) {
   return decoder.ok() ? text::print_label_selector(read) : std::string{};
 }
 
-Value scale_of(Tree& tree, const Kind& kind, const Value& object) {
-  Value meta = tree.object({});
+Value scale_of(text::Editor& edit, const Kind& kind, const Value& object) {
+  Value meta = edit.object({});
   for (const std::string_view key :
        {"name", "namespace", "uid", "resourceVersion", "creationTimestamp"}) {
-    if (const Value* value = at(object, {"metadata", key})) meta = tree.with(meta, key, *value);
+    if (const Value* value = at(object, "metadata").find(key)) meta = edit.with(meta, key, *value);
   }
   const Value* wanted = find_path(object, kind.scale.spec_replicas);
   const Value* present = find_path(object, kind.scale.status_replicas);
-  Value spec = tree.object({});
+  Value spec = edit.object({});
   if (wanted != nullptr && wanted->as_int64().value_or(0) != 0) {
-    spec = tree.with(spec, "replicas", *wanted);
+    spec = edit.with(spec, "replicas", *wanted);
   }
   Value status =
-      tree.object({{"replicas", present && present->is_number() ? *present : tree.num(0)}});
+      edit.object({{"replicas", present && present->is_number() ? *present : edit.number(0)}});
   const Value* selector = find_path(object, kind.custom && !kind.scale.label_selector.empty()
                                                 ? kind.scale.label_selector
                                                 : ".spec.selector");
   const std::string text = selector_text(selector);
-  if (!text.empty()) status = tree.with(status, "selector", tree.str(text));
-  return tree.object({{"kind", tree.str("Scale")},
-                      {"apiVersion", tree.str("autoscaling/v1")},
+  if (!text.empty()) status = edit.with(status, "selector", edit.string(text));
+  return edit.object({{"kind", edit.string("Scale")},
+                      {"apiVersion", edit.string("autoscaling/v1")},
                       {"metadata", meta},
                       {"spec", spec},
                       {"status", status}});
 }
 
-void answer_scale(Request& request, int status, const Kind& kind, Tree& tree, const Value& object) {
-  const Value scale = scale_of(tree, kind, object);
+void answer_scale(Request& request, int status, const Kind& kind, text::Editor& edit,
+                  const Value& object) {
+  const Value scale = scale_of(edit, kind, object);
   request.answer(status, print_object("Scale", "autoscaling/v1", scale));
 }
 
-MaybeError read_scale_body(const Request& request, Tree& tree, const Value& live, Value& out) {
+MaybeError read_scale_body(const Request& request, text::Editor& edit, const Value& live,
+                           Value& out) {
   const bool patched = request.method() == "PATCH";
-  const auto parsed = tree.parse(request.http.body);
+  const auto parsed = edit.parse(request.http.body);
   if (!parsed.ok()) return bad_request(parsed.error().to_string());
   if (!patched) {
     out = parsed.value();
@@ -73,7 +76,7 @@ MaybeError read_scale_body(const Request& request, Tree& tree, const Value& live
                   ? text::apply_json_patch(live, parsed.value())
                   : text::apply_merge_patch(live, parsed.value());
   if (!made.ok()) return bad_request(made.error().to_string());
-  out = tree.keep(std::move(made).value());
+  out = edit.keep(std::move(made).value());
   return std::nullopt;
 }
 
@@ -87,9 +90,9 @@ void Server::scale(const RequestPtr& request) {
   draft->name = request->name;
   const Kind& kind = *request->type->kind;
   if (auto error = load_live(*draft)) return request->fail(*error);
-  Tree& tree = draft->tree;
+  text::Editor& edit = draft->edit;
   if (request->method() == "GET") {
-    return answer_scale(*request, 200, kind, tree, draft->live_value);
+    return answer_scale(*request, 200, kind, edit, draft->live_value);
   }
   if (request->method() != "PUT" && request->method() != "PATCH") {
     return request->fail(method_not_allowed({}, ""));
@@ -97,25 +100,25 @@ void Server::scale(const RequestPtr& request) {
   if (auto error = read_write_options(*request)) return request->fail(*error);
   Value scale;
   if (auto error =
-          read_scale_body(*request, tree, scale_of(tree, kind, draft->live_value), scale)) {
+          read_scale_body(*request, edit, scale_of(edit, kind, draft->live_value), scale)) {
     return request->fail(*error);
   }
-  const std::string_view version = string_at(scale, {"metadata", "resourceVersion"});
+  const std::string_view version = text_at(scale, "metadata.resourceVersion");
   if (!version.empty() && version != std::to_string(draft->live->version)) {
     return request->fail(modified(request->type->resource(), request->name));
   }
-  const std::int64_t replicas = int_at(scale, {"spec", "replicas"}, 0);
+  const std::int64_t replicas = int_at(scale, "spec.replicas", 0);
   if (replicas < 0) {
     return request->fail(invalid_object("autoscaling", "Scale", request->name,
                                         {invalid_value("spec.replicas", std::to_string(replicas),
                                                        "must be greater than or equal to 0")}));
   }
   draft->object =
-      tree.keep(with_path(draft->live_value, kind.scale.spec_replicas, tree.num(replicas)));
+      edit.keep(with_path(draft->live_value, kind.scale.spec_replicas, edit.number(replicas)));
   draft->subresource = "scale";
-  draft->object = tree.keep(for_update(kind, draft->live_value, draft->object));
+  draft->object = edit.keep(for_update(kind, draft->live_value, draft->object));
   draft->answer = [request, draft_kind = request->type->kind](const ObjectPtr& stored) {
-    Tree read;
+    text::Editor read;
     const auto parsed = read.parse(stored->json);
     if (!parsed.ok()) return request->fail(internal_error(parsed.error().to_string()));
     answer_scale(*request, 200, *draft_kind, read, parsed.value());
@@ -125,36 +128,36 @@ void Server::scale(const RequestPtr& request) {
 
 void Server::review(const RequestPtr& request) {
   if (request->method() != "POST") return request->fail(method_not_allowed({}, ""));
-  Tree tree;
+  text::Editor edit;
   Value body;
-  if (auto error = decode_body(*request, tree, body)) return request->fail(*error);
+  if (auto error = decode_body(*request, edit, body)) return request->fail(*error);
   const Kind& kind = *request->type->kind;
   Value status;
   if (kind.kind == "TokenReview") {
     const bool right =
-        string_at(body, {"spec", "token"}) == options.admin_token && !options.admin_token.empty();
+        text_at(body, "spec.token") == options.admin_token && !options.admin_token.empty();
     if (right) {
-      const Value group = tree.str("system:masters");
-      status = tree.object({{"authenticated", tree.boolean(true)},
-                            {"user", tree.object({{"username", tree.str(request->user)},
-                                                  {"groups", tree.array({&group, 1})}})}});
+      const Value group = edit.string("system:masters");
+      status = edit.object({{"authenticated", edit.boolean(true)},
+                            {"user", edit.object({{"username", edit.string(request->user)},
+                                                  {"groups", edit.array({&group, 1})}})}});
     } else {
-      status = tree.object({{"user", tree.object({})}});
+      status = edit.object({{"user", edit.object({})}});
     }
   } else if (kind.kind == "SelfSubjectReview") {
-    status = tree.object({{"userInfo", tree.object({{"username", tree.str(request->user)}})}});
+    status = edit.object({{"userInfo", edit.object({{"username", edit.string(request->user)}})}});
   } else if (kind.kind == "SelfSubjectRulesReview") {
-    const Value all = tree.str("*");
-    const Value any = tree.array({&all, 1});
-    const Value rule = tree.object({{"verbs", any}, {"apiGroups", any}, {"resources", any}});
-    const Value urls = tree.object({{"verbs", any}, {"nonResourceURLs", any}});
-    status = tree.object({{"resourceRules", tree.array({&rule, 1})},
-                          {"nonResourceRules", tree.array({&urls, 1})},
-                          {"incomplete", tree.boolean(false)}});
+    const Value all = edit.string("*");
+    const Value any = edit.array({&all, 1});
+    const Value rule = edit.object({{"verbs", any}, {"apiGroups", any}, {"resources", any}});
+    const Value urls = edit.object({{"verbs", any}, {"nonResourceURLs", any}});
+    status = edit.object({{"resourceRules", edit.array({&rule, 1})},
+                          {"nonResourceRules", edit.array({&urls, 1})},
+                          {"incomplete", edit.boolean(false)}});
   } else {
-    status = tree.object({{"allowed", tree.boolean(true)}});
+    status = edit.object({{"allowed", edit.boolean(true)}});
   }
-  Value answer = tree.with(body, "status", status);
+  Value answer = edit.with(body, "status", status);
   request->answer(201, print_object(kind.kind, kind.api_version(), answer));
 }
 
@@ -162,18 +165,18 @@ void Server::token_request(const RequestPtr& request) {
   const ObjectPtr account = request->type->shelf->committed(object_key(request->ns, request->name));
   if (!account) return request->fail(not_found(request->type->resource(), request->name));
   // There is one token; whoever may ask for another holds it already.
-  Tree tree;
-  const auto body = tree.parse(request->http.body);
+  text::Editor edit;
+  const auto body = edit.parse(request->http.body);
   if (!body.ok()) return request->fail(bad_request(body.error().to_string()));
-  const std::int64_t seconds = int_at(body.value(), {"spec", "expirationSeconds"}, 3600);
+  const std::int64_t seconds = int_at(body.value(), "spec.expirationSeconds", 3600);
   const std::int64_t until_ns =
       loop.wall().now_ns() + std::clamp<std::int64_t>(seconds, 0, 31'536'000) * 1'000'000'000;
-  const Value status =
-      tree.object({{"token", tree.str(options.admin_token.empty() ? "none" : options.admin_token)},
-                   {"expirationTimestamp",
-                    tree.str(text::format_rfc3339(until_ns - until_ns % 1'000'000'000))}});
+  const Value status = edit.object(
+      {{"token", edit.string(options.admin_token.empty() ? "none" : options.admin_token)},
+       {"expirationTimestamp",
+        edit.string(text::format_rfc3339(until_ns - until_ns % 1'000'000'000))}});
   request->answer(201, print_object("TokenRequest", "authentication.k8s.io/v1",
-                                    tree.with(body.value(), "status", status)));
+                                    edit.with(body.value(), "status", status)));
 }
 
 void Server::refuse_stream(const RequestPtr& request) {

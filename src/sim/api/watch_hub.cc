@@ -287,10 +287,10 @@ void WatchHub::deliver(Watcher& watcher, const Change& change, std::vector<Cache
   ObjectPtr shown = change.now;
   if (!is && change.type != Change::Type::kDeleted) {
     // Out of view: what was seen last, at the version that took it away.
-    Tree tree;
-    const auto parsed = tree.parse(change.prev->json);
+    text::Editor edit;
+    const auto parsed = edit.parse(change.prev->json);
     if (parsed.ok()) {
-      shown = make_object(*request.type->shelf->kind, tree, parsed.value(), change.version);
+      shown = make_object(*request.type->shelf->kind, edit, parsed.value(), change.version);
     }
   }
   mine.bytes = event_bytes(event, render_for(request, *shown, loop_.wall().now_ns(), columns));

@@ -13,6 +13,7 @@
 #include "text/json.h"
 #include "text/json_writer.h"
 #include "text/patch.h"
+#include "text/path.h"
 #include "text/selector.h"
 
 namespace berth::sim::api {
@@ -36,7 +37,7 @@ namespace {
 
 std::vector<std::string> strings_at(const Value& root, std::string_view key) {
   std::vector<std::string> out;
-  if (const Value* list = at(root, {key})) {
+  if (const Value* list = root.find(key)) {
     for (const Value& item : list->items()) out.emplace_back(item.string());
   }
   return out;
@@ -44,7 +45,7 @@ std::vector<std::string> strings_at(const Value& root, std::string_view key) {
 
 text::Selector hook_selector(const Value& hook, std::string_view key) {
   text::Selector selector;
-  const Value* value = at(hook, {key});
+  const Value* value = hook.find(key);
   if (value == nullptr) return selector;
   text::Decoder decoder;
   text::decode_label_selector(*value, selector, decoder);
@@ -52,7 +53,7 @@ text::Selector hook_selector(const Value& hook, std::string_view key) {
 }
 
 void read_address(const Value& hook, Hook& out) {
-  const std::string_view url = string_at(hook, {"clientConfig", "url"});
+  const std::string_view url = text_at(hook, "clientConfig.url");
   if (!url.empty()) {
     const std::size_t scheme = url.find("://");
     const std::string_view rest = url.substr(scheme == std::string_view::npos ? 0 : scheme + 3);
@@ -62,31 +63,31 @@ void read_address(const Value& hook, Hook& out) {
     out.shown = url;
     return;
   }
-  const Value* service = at(hook, {"clientConfig", "service"});
+  const Value* service = find(hook, "clientConfig.service");
   if (service == nullptr) return;
-  out.host = std::string(string_at(*service, {"name"})) + "." +
-             std::string(string_at(*service, {"namespace"})) +
-             ".svc:" + std::to_string(int_at(*service, {"port"}, 443));
-  out.path = string_at(*service, {"path"});
+  out.host = std::string(text_at(*service, "name")) + "." +
+             std::string(text_at(*service, "namespace")) +
+             ".svc:" + std::to_string(int_at(*service, "port", 443));
+  out.path = text_at(*service, "path");
   if (out.path.empty()) out.path = "/";
   out.shown = "https://" + out.host + out.path;
 }
 
 Hook read_hook(const Value& value, bool mutating) {
   Hook hook;
-  hook.name = string_at(value, {"name"});
+  hook.name = text_at(value, "name");
   hook.mutating = mutating;
   read_address(value, hook);
-  hook.ca_bundle = string_at(value, {"clientConfig", "caBundle"});
-  hook.fail_closed = string_at(value, {"failurePolicy"}) != "Ignore";
-  hook.timeout_ns = int_at(value, {"timeoutSeconds"}, 10) * 1'000'000'000;
+  hook.ca_bundle = text_at(value, "clientConfig.caBundle");
+  hook.fail_closed = text_at(value, "failurePolicy") != "Ignore";
+  hook.timeout_ns = int_at(value, "timeoutSeconds", 10) * 1'000'000'000;
   hook.namespaces = hook_selector(value, "namespaceSelector");
   hook.objects = hook_selector(value, "objectSelector");
-  if (const Value* rules = at(value, {"rules"})) {
+  if (const Value* rules = find(value, "rules")) {
     for (const Value& rule : rules->items()) {
       hook.rules.push_back({strings_at(rule, "operations"), strings_at(rule, "apiGroups"),
                             strings_at(rule, "apiVersions"), strings_at(rule, "resources"),
-                            std::string(string_at(rule, {"scope"}))});
+                            std::string(text_at(rule, "scope"))});
     }
   }
   return hook;
@@ -126,7 +127,7 @@ bool rule_matches(const Hook::Rule& rule, const Draft& draft) {
 }
 
 std::optional<std::string_view> label_in(const Value& object, std::string_view key) {
-  const Value* label = at(object, {"metadata", "labels", key});
+  const Value* label = at(object, "metadata.labels").find(key);
   if (label == nullptr) return std::nullopt;
   return label->string();
 }
@@ -157,57 +158,52 @@ bool hook_matches(const Server& server, const Hook& hook, const Draft& draft) {
 
 void write_group_of(text::JsonWriter& out, std::string_view key, const Kind& kind,
                     std::string_view last, const std::string& value) {
-  out.key(key);
-  out.begin_object();
-  out.field("group", kind.group);
-  out.field("version", kind.version);
-  out.field(last, value);
-  out.end_object();
+  out.object(key, [&] {
+    out.field("group", kind.group);
+    out.field("version", kind.version);
+    out.field(last, value);
+  });
 }
 
 std::string review_json(const Draft& draft, const std::string& uid) {
   const Kind& kind = *draft.type->kind;
   text::JsonWriter out;
-  out.begin_object();
-  out.field("kind", "AdmissionReview");
-  out.field("apiVersion", "admission.k8s.io/v1");
-  out.key("request");
-  out.begin_object();
-  out.field("uid", uid);
-  write_group_of(out, "kind", kind, "kind", kind.kind);
-  write_group_of(out, "resource", kind, "resource", kind.plural);
-  if (!draft.subresource.empty()) out.field("subResource", draft.subresource);
-  write_group_of(out, "requestKind", kind, "kind", kind.kind);
-  write_group_of(out, "requestResource", kind, "resource", kind.plural);
-  if (!draft.name.empty()) out.field("name", draft.name);
-  if (!draft.ns.empty()) out.field("namespace", draft.ns);
-  out.field("operation", operation_of(draft));
-  out.key("userInfo");
-  out.begin_object();
-  out.field("username", draft.request->user);
-  out.key("groups");
-  out.begin_array();
-  out.value("system:masters");
-  out.value("system:authenticated");
-  out.end_array();
-  out.end_object();
-  out.field("object", draft.object);
-  out.field("oldObject", draft.live_value);
-  out.field("dryRun", draft.request->dry_run);
-  const std::string_view operation = operation_of(draft);
-  out.key("options");
-  out.begin_object();
-  out.field("kind", operation == "CREATE"    ? "CreateOptions"
-                    : operation == "DELETE"  ? "DeleteOptions"
-                    : draft.request->applies ? "PatchOptions"
-                                             : "UpdateOptions");
-  out.field("apiVersion", "meta.k8s.io/v1");
-  if (!draft.request->manager.empty() && operation != "DELETE") {
-    out.field("fieldManager", draft.request->manager);
-  }
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("kind", "AdmissionReview");
+    out.field("apiVersion", "admission.k8s.io/v1");
+    out.object("request", [&] {
+      out.field("uid", uid);
+      write_group_of(out, "kind", kind, "kind", kind.kind);
+      write_group_of(out, "resource", kind, "resource", kind.plural);
+      if (!draft.subresource.empty()) out.field("subResource", draft.subresource);
+      write_group_of(out, "requestKind", kind, "kind", kind.kind);
+      write_group_of(out, "requestResource", kind, "resource", kind.plural);
+      if (!draft.name.empty()) out.field("name", draft.name);
+      if (!draft.ns.empty()) out.field("namespace", draft.ns);
+      out.field("operation", operation_of(draft));
+      out.object("userInfo", [&] {
+        out.field("username", draft.request->user);
+        out.array("groups", [&] {
+          out.value("system:masters");
+          out.value("system:authenticated");
+        });
+      });
+      out.field("object", draft.object);
+      out.field("oldObject", draft.live_value);
+      out.field("dryRun", draft.request->dry_run);
+      const std::string_view operation = operation_of(draft);
+      out.object("options", [&] {
+        out.field("kind", operation == "CREATE"    ? "CreateOptions"
+                          : operation == "DELETE"  ? "DeleteOptions"
+                          : draft.request->applies ? "PatchOptions"
+                                                   : "UpdateOptions");
+        out.field("apiVersion", "meta.k8s.io/v1");
+        if (!draft.request->manager.empty() && operation != "DELETE") {
+          out.field("fieldManager", draft.request->manager);
+        }
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -220,13 +216,13 @@ ApiError call_failed(const Hook& hook, std::string_view why) {
 ApiError hook_denied(const Hook& hook, const Value& response) {
   ApiError error;
   const std::string by = "admission webhook " + quoted(hook.name) + " denied the request";
-  const std::string_view message = string_at(response, {"status", "message"});
-  const std::string_view reason = string_at(response, {"status", "reason"});
+  const std::string_view message = text_at(response, "status.message");
+  const std::string_view reason = text_at(response, "status.reason");
   error.message = !message.empty()  ? by + ": " + std::string(message)
                   : !reason.empty() ? by + ": " + std::string(reason)
                                     : by + " without explanation";
   error.reason = reason;
-  const std::int64_t code = int_at(response, {"status", "code"});
+  const std::int64_t code = int_at(response, "status.code");
   error.code = code >= 400 && code < 600 ? static_cast<int>(code) : 400;
   return error;
 }
@@ -237,28 +233,28 @@ MaybeError take_answer(Draft& draft, const Hook& hook, const std::string& uid,
   if (answer.status != 200) {
     return call_failed(hook, "the server answered " + std::to_string(answer.status));
   }
-  const auto parsed = draft.tree.parse(answer.body);
+  const auto parsed = draft.edit.parse(answer.body);
   if (!parsed.ok()) return call_failed(hook, parsed.error().to_string());
-  const Value* response = at(parsed.value(), {"response"});
-  if (response == nullptr || string_at(*response, {"uid"}) != uid) {
+  const Value* response = find(parsed.value(), "response");
+  if (response == nullptr || text_at(*response, "uid") != uid) {
     return call_failed(hook, "expected response.uid=" + quoted(uid));
   }
   for (const std::string& warning : strings_at(*response, "warnings")) {
     draft.request->warn(warning);
   }
-  if (!true_at(*response, {"allowed"})) return hook_denied(hook, *response);
-  const std::string_view patch = string_at(*response, {"patch"});
+  if (!true_at(*response, "allowed")) return hook_denied(hook, *response);
+  const std::string_view patch = text_at(*response, "patch");
   if (!hook.mutating && !patch.empty()) {
     return call_failed(hook, "expected response.patch to be empty: only mutating webhooks change");
   }
   if (!hook.mutating || patch.empty()) return std::nullopt;
   const auto decoded = text::base64_decode(patch);
   if (!decoded.ok()) return call_failed(hook, decoded.error().to_string());
-  const auto operations = draft.tree.parse(decoded.value());
+  const auto operations = draft.edit.parse(decoded.value());
   if (!operations.ok()) return call_failed(hook, operations.error().to_string());
   auto patched = text::apply_json_patch(draft.object, operations.value());
   if (!patched.ok()) return call_failed(hook, patched.error().to_string());
-  draft.object = draft.tree.keep(std::move(patched).value());
+  draft.object = draft.edit.keep(std::move(patched).value());
   return std::nullopt;
 }
 
@@ -313,9 +309,9 @@ const std::vector<std::shared_ptr<const Hook>>& Server::hooks_of(bool mutating) 
   cache.fresh = true;
   for (const auto& [key, entry] : shelf->entries) {
     if (!entry.committed) continue;
-    Tree tree;
-    const auto parsed = tree.parse(entry.committed->json);
-    const Value* hooks = parsed.ok() ? at(parsed.value(), {"webhooks"}) : nullptr;
+    text::Editor edit;
+    const auto parsed = edit.parse(entry.committed->json);
+    const Value* hooks = parsed.ok() ? find(parsed.value(), "webhooks") : nullptr;
     if (hooks == nullptr) continue;
     for (const Value& hook : hooks->items()) {
       cache.hooks.push_back(std::make_shared<const Hook>(read_hook(hook, mutating)));

@@ -82,99 +82,98 @@ void put_amounts(JsonWriter& out, const Machine& machine, bool allocatable) {
   const auto bytes = [](std::int64_t n) {
     return text::Quantity::from_units(n, text::Format::kBinarySI).to_string();
   };
-  out.begin_object();
-  out.field("cpu", text::Quantity::from_milli(info.cpu).to_string());
-  out.field("memory", bytes(info.memory));
-  out.field("ephemeral-storage", bytes(info.ephemeral));
-  out.field("pods", std::to_string(info.pods));
-  if (const auto gpus = machine.advertised()) {
-    out.field(gpus->resource, std::to_string(allocatable ? gpus->allocatable : gpus->capacity));
-    // With slices of one profile no whole device is left.
-    if (gpus->resource != "nvidia.com/gpu") out.field("nvidia.com/gpu", "0");
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("cpu", text::Quantity::from_milli(info.cpu).to_string());
+    out.field("memory", bytes(info.memory));
+    out.field("ephemeral-storage", bytes(info.ephemeral));
+    out.field("pods", std::to_string(info.pods));
+    if (const auto gpus = machine.advertised()) {
+      out.field(gpus->resource, std::to_string(allocatable ? gpus->allocatable : gpus->capacity));
+      // With slices of one profile no whole device is left.
+      if (gpus->resource != "nvidia.com/gpu") out.field("nvidia.com/gpu", "0");
+    }
+  });
 }
 
 void put_node_condition(JsonWriter& out, const NodeView& view, std::string_view type,
                         std::string_view status, std::string_view reason,
                         std::string_view message) {
-  out.begin_object();
-  out.field("type", type);
-  out.field("status", status);
-  out.field("lastHeartbeatTime", seconds_text(view.now));
-  out.field("lastTransitionTime", seconds_text(view.ready_since));
-  out.field("reason", reason);
-  out.field("message", message);
-  out.end_object();
+  out.object([&] {
+    out.field("type", type);
+    out.field("status", status);
+    out.field("lastHeartbeatTime", seconds_text(view.now));
+    out.field("lastTransitionTime", seconds_text(view.ready_since));
+    out.field("reason", reason);
+    out.field("message", message);
+  });
 }
 
 void put_node_conditions(JsonWriter& out, const NodeView& view) {
-  out.begin_array();
-  put_node_condition(out, view, "MemoryPressure", "False", "KubeletHasSufficientMemory",
-                     "kubelet has sufficient memory available");
-  put_node_condition(out, view, "DiskPressure", "False", "KubeletHasNoDiskPressure",
-                     "kubelet has no disk pressure");
-  put_node_condition(out, view, "PIDPressure", "False", "KubeletHasSufficientPID",
-                     "kubelet has sufficient PID available");
-  if (view.ready) {
-    put_node_condition(out, view, "Ready", "True", "KubeletReady",
-                       "kubelet is posting ready status");
-  } else {
-    put_node_condition(out, view, "Ready", "False", "KubeletNotReady", "container runtime is down");
-  }
-  out.end_array();
+  out.array([&] {
+    put_node_condition(out, view, "MemoryPressure", "False", "KubeletHasSufficientMemory",
+                       "kubelet has sufficient memory available");
+    put_node_condition(out, view, "DiskPressure", "False", "KubeletHasNoDiskPressure",
+                       "kubelet has no disk pressure");
+    put_node_condition(out, view, "PIDPressure", "False", "KubeletHasSufficientPID",
+                       "kubelet has sufficient PID available");
+    if (view.ready) {
+      put_node_condition(out, view, "Ready", "True", "KubeletReady",
+                         "kubelet is posting ready status");
+    } else {
+      put_node_condition(out, view, "Ready", "False", "KubeletNotReady",
+                         "container runtime is down");
+    }
+  });
 }
 
 void put_node_info(JsonWriter& out, const NodeView& view) {
   const model::NodeInfo& info = view.machine->info();
-  out.begin_object();
-  out.field("architecture", arm_machine(info.gpu_model) ? "arm64" : "amd64");
-  out.field("bootID", info.name + "-boot-" + std::to_string(view.boots));
-  out.field("containerRuntimeVersion", "sim://1.0");
-  out.field("kernelVersion", "6.1.0-sim");
-  out.field("kubeProxyVersion", "");
-  out.field("kubeletVersion", kKubelet);
-  out.field("machineID", info.name);
-  out.field("operatingSystem", "linux");
-  out.field("osImage", "berth simulated node");
-  out.field("systemUUID", info.name);
-  out.end_object();
+  out.object([&] {
+    out.field("architecture", arm_machine(info.gpu_model) ? "arm64" : "amd64");
+    out.field("bootID", info.name + "-boot-" + std::to_string(view.boots));
+    out.field("containerRuntimeVersion", "sim://1.0");
+    out.field("kernelVersion", "6.1.0-sim");
+    out.field("kubeProxyVersion", "");
+    out.field("kubeletVersion", kKubelet);
+    out.field("machineID", info.name);
+    out.field("operatingSystem", "linux");
+    out.field("osImage", "berth simulated node");
+    out.field("systemUUID", info.name);
+  });
 }
 
 void put_node_status(JsonWriter& out, const NodeView& view) {
-  out.begin_object();
-  out.key("capacity");
-  put_amounts(out, *view.machine, false);
-  out.key("allocatable");
-  put_amounts(out, *view.machine, true);
-  out.key("conditions");
-  put_node_conditions(out, view);
-  out.key("addresses");
-  out.begin_array();
-  for (const auto& [type, address] :
-       {std::pair<const char*, std::string>{"InternalIP", node_ip(view.number)},
-        {"Hostname", view.machine->name()}}) {
-    out.begin_object();
-    out.field("type", type);
-    out.field("address", address);
-    out.end_object();
-  }
-  out.end_array();
-  out.key("nodeInfo");
-  put_node_info(out, view);
-  out.end_object();
+  out.object([&] {
+    out.key("capacity");
+    put_amounts(out, *view.machine, false);
+    out.key("allocatable");
+    put_amounts(out, *view.machine, true);
+    out.key("conditions");
+    put_node_conditions(out, view);
+    out.array("addresses", [&] {
+      for (const auto& [type, address] :
+           {std::pair<const char*, std::string>{"InternalIP", node_ip(view.number)},
+            {"Hostname", view.machine->name()}}) {
+        out.object([&] {
+          out.field("type", type);
+          out.field("address", address);
+        });
+      }
+    });
+    out.key("nodeInfo");
+    put_node_info(out, view);
+  });
 }
 
 void put_node_owner(JsonWriter& out, const std::string& node, const std::string& uid) {
-  out.key("ownerReferences");
-  out.begin_array();
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.field("name", node);
-  out.field("uid", uid);
-  out.end_object();
-  out.end_array();
+  out.array("ownerReferences", [&] {
+    out.object([&] {
+      out.field("apiVersion", "v1");
+      out.field("kind", "Node");
+      out.field("name", node);
+      out.field("uid", uid);
+    });
+  });
 }
 
 std::string pod_range(int number) {
@@ -206,98 +205,86 @@ std::map<std::string, std::string> node_labels(const Pool& pool, int number_in_p
 
 std::string node_object(const Pool& pool, int number_in_pool, const NodeView& view) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "v1");
-  out.field("kind", "Node");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", view.machine->name());
-  out.key("labels");
-  out.begin_object();
-  for (const auto& [key, value] : node_labels(pool, number_in_pool)) out.field(key, value);
-  out.end_object();
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  const std::string range = pod_range(view.number) + "0/24";
-  out.field("podCIDR", range);
-  out.key("podCIDRs");
-  out.begin_array();
-  out.value(range);
-  out.end_array();
-  out.field("providerID", "sim://" + view.machine->name());
-  if (!pool.taints.empty()) {
-    out.key("taints");
-    out.begin_array();
-    for (const Taint& taint : pool.taints) {
-      out.begin_object();
-      out.field("key", taint.key);
-      if (!taint.value.empty()) out.field("value", taint.value);
-      out.field("effect", taint.effect);
-      out.end_object();
-    }
-    out.end_array();
-  }
-  out.end_object();
-  out.key("status");
-  put_node_status(out, view);
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "v1");
+    out.field("kind", "Node");
+    out.object("metadata", [&] {
+      out.field("name", view.machine->name());
+      out.object("labels", [&] {
+        for (const auto& [key, value] : node_labels(pool, number_in_pool)) out.field(key, value);
+      });
+    });
+    out.object("spec", [&] {
+      const std::string range = pod_range(view.number) + "0/24";
+      out.field("podCIDR", range);
+      out.array("podCIDRs", [&] { out.value(range); });
+      out.field("providerID", "sim://" + view.machine->name());
+      if (!pool.taints.empty()) {
+        out.array("taints", [&] {
+          for (const Taint& taint : pool.taints) {
+            out.object([&] {
+              out.field("key", taint.key);
+              if (!taint.value.empty()) out.field("value", taint.value);
+              out.field("effect", taint.effect);
+            });
+          }
+        });
+      }
+    });
+    out.key("status");
+    put_node_status(out, view);
+  });
   return std::move(out).take();
 }
 
 std::string node_status_patch(const NodeView& view) {
   JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  put_node_status(out, view);
-  out.end_object();
+  out.object([&] {
+    out.key("status");
+    put_node_status(out, view);
+  });
   return std::move(out).take();
 }
 
 std::string node_labels_patch(const std::map<std::string, std::string>& labels) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.key("labels");
-  out.begin_object();
-  for (const auto& [key, value] : labels) out.field(key, value);
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] {
+      out.object("labels", [&] {
+        for (const auto& [key, value] : labels) out.field(key, value);
+      });
+    });
+  });
   return std::move(out).take();
 }
 
 std::string lease_object(const std::string& node, const std::string& node_uid, std::int64_t now) {
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "coordination.k8s.io/v1");
-  out.field("kind", "Lease");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", node);
-  out.field("namespace", "kube-node-lease");
-  put_node_owner(out, node, node_uid);
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("holderIdentity", node);
-  out.field("leaseDurationSeconds", 40);
-  out.field("renewTime", micro_text(now));
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "coordination.k8s.io/v1");
+    out.field("kind", "Lease");
+    out.object("metadata", [&] {
+      out.field("name", node);
+      out.field("namespace", "kube-node-lease");
+      put_node_owner(out, node, node_uid);
+    });
+    out.object("spec", [&] {
+      out.field("holderIdentity", node);
+      out.field("leaseDurationSeconds", 40);
+      out.field("renewTime", micro_text(now));
+    });
+  });
   return std::move(out).take();
 }
 
 std::string lease_patch(const std::string& node, std::int64_t now) {
   JsonWriter out;
-  out.begin_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("holderIdentity", node);
-  out.field("renewTime", micro_text(now));
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("spec", [&] {
+      out.field("holderIdentity", node);
+      out.field("renewTime", micro_text(now));
+    });
+  });
   return std::move(out).take();
 }
 

@@ -5,6 +5,7 @@
 #include "objects/gpu_node.h"
 #include "sim/nodes/nodes_state.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -17,8 +18,8 @@ constexpr std::int64_t kAbsentRetryNs = 30'000'000'000;
 constexpr std::string_view kFaultKey = "sim.berth.dev/fault";
 
 bool ready_in(const text::Value& node) {
-  const text::Value* ready = find_condition(value_at(node, {"status", "conditions"}), "Ready");
-  return ready != nullptr && text_at(*ready, {"status"}) == "True";
+  const text::Value* ready = find_type(at(node, "status.conditions"), "Ready");
+  return ready != nullptr && text_at(*ready, "status") == "True";
 }
 
 }  // namespace
@@ -85,7 +86,7 @@ void Nodes::State::list_gpu_nodes(const std::string& next) {
                   return later(kRetryNs, [this] { list_gpu_nodes(""); });
                 } else {
                   read_gpu_nodes(answer.body.root());
-                  const auto more = text_at(answer.body.root(), {"metadata", "continue"});
+                  const auto more = text_at(answer.body.root(), "metadata.continue");
                   if (!more.empty()) return list_gpu_nodes(std::string(more));
                 }
                 start_informers();
@@ -93,8 +94,8 @@ void Nodes::State::list_gpu_nodes(const std::string& next) {
 }
 
 void Nodes::State::read_gpu_nodes(const text::Value& list) {
-  for (const text::Value& item : value_at(list, {"items"}).items()) {
-    SimNode* node = find_node(text_at(item, {"metadata", "name"}));
+  for (const text::Value& item : at(list, "items").items()) {
+    SimNode* node = find_node(text_at(item, "metadata.name"));
     if (node == nullptr) continue;
     node->gpu_there = true;
     objects::GpuNode read;
@@ -176,15 +177,15 @@ void Nodes::State::check_node(SimNode& node, const text::Value& object) {
   if (!node.alive) return;
   const auto gpus = node.machine.advertised();
   const std::string_view told =
-      gpus ? text_at(object, {"status", "allocatable", gpus->resource}) : std::string_view{};
+      gpus ? at(object, "status.allocatable")[gpus->resource].string() : std::string_view{};
   const bool amounts = !gpus || told == std::to_string(gpus->allocatable);
-  const bool cpu = !text_at(object, {"status", "allocatable", "cpu"}).empty();
+  const bool cpu = !text_at(object, "status.allocatable.cpu").empty();
   if (ready_in(object) != node.ready || !amounts || !cpu) want_status(node);
 }
 
 // kubectl annotate node N sim.berth.dev/fault="xid gpu=3 code=79": done once, then taken away.
 void Nodes::State::take_fault_annotation(SimNode& node, const text::Value& object) {
-  const text::Value& all = value_at(object, {"metadata", "annotations"});
+  const text::Value& all = at(object, "metadata.annotations");
   const text::Value* text = all.find(kFaultKey);
   if (text == nullptr || text->is_null()) return;
   const std::string words(text->string());
@@ -235,7 +236,7 @@ void Nodes::State::node_created(SimNode& node, const Answer& answer) {
     });
   }
   const bool fresh = node.uid.empty();
-  node.uid = text_at(answer.body.root(), {"metadata", "uid"});
+  node.uid = text_at(answer.body.root(), "metadata.uid");
   if (fresh) want_publish(node, true);
   check_node(node, answer.body.root());
 }
@@ -273,7 +274,7 @@ void Nodes::State::write_status(SimNode& node) {
 // A Node that was there before us may lack labels, as after a change of the fleet.
 void Nodes::State::check_labels(SimNode& node, const text::Value& object) {
   const auto labels = node_labels(*node.pool, node.number_in_pool);
-  const text::Value& there = value_at(object, {"metadata", "labels"});
+  const text::Value& there = at(object, "metadata.labels");
   const bool same = std::all_of(labels.begin(), labels.end(), [&](const auto& label) {
     const text::Value* found = there.find(label.first);
     return found != nullptr && found->string() == label.second;

@@ -3,6 +3,7 @@
 
 #include "sim/nodes/nodes_state.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -31,13 +32,13 @@ void Nodes::State::on_pod(const kube::ObjectPtr& before, const kube::ObjectPtr& 
     return change_pod(*it->second, after->root());
   }
   if (it != pods.end()) drop_pod(after->key);  // another pod of the same name
-  SimNode* node = find_node(text_at(after->root(), {"spec", "nodeName"}));
+  SimNode* node = find_node(text_at(after->root(), "spec.nodeName"));
   if (node != nullptr) add_pod(*node, *after);
 }
 
 void Nodes::State::add_pod(SimNode& node, const kube::Object& object) {
   const text::Value& root = object.root();
-  const std::string_view phase = text_at(root, {"status", "phase"});
+  const std::string_view phase = text_at(root, "status.phase");
   if (ended_phase(phase)) return;  // nothing is left to do
   auto owned = std::make_unique<PodRecord>();
   PodRecord& pod = *owned;
@@ -70,9 +71,9 @@ void Nodes::State::add_pod(SimNode& node, const kube::Object& object) {
 
 // What others do to a pod: they delete it, or end it.
 void Nodes::State::change_pod(PodRecord& pod, const text::Value& object) {
-  const text::Value& meta = value_at(object, {"metadata"});
-  pod.tracked = value_at(meta, {"finalizers"}).size() > 0;
-  const std::string_view phase = text_at(object, {"status", "phase"});
+  const text::Value& meta = at(object, "metadata");
+  pod.tracked = at(meta, "finalizers").size() > 0;
+  const std::string_view phase = text_at(object, "status.phase");
   if (ended_phase(phase) && pod.stage != PodStage::kEnded) {
     pod.stage = PodStage::kEnded;  // somebody else has had the last word
     pod.write_wanted = false;
@@ -81,7 +82,7 @@ void Nodes::State::change_pod(PodRecord& pod, const text::Value& object) {
   }
   if (meta.find("deletionTimestamp") != nullptr) {
     pod.deleting = true;
-    const std::int64_t grace = int_at(meta, {"deletionGracePeriodSeconds"}, 0);
+    const std::int64_t grace = int_at(meta, "deletionGracePeriodSeconds", 0);
     pod.grace_ns = std::clamp<std::int64_t>(grace, 0, 86'400) * kPodSecondNs;
     pod.grace_over = grace <= 0;
   }

@@ -9,6 +9,7 @@
 #include "objects/node.h"
 #include "sim/workloads/cluster_for_test.h"
 #include "sim/workloads/work_controllers.h"
+#include "text/path.h"
 
 namespace berth::sim {
 namespace {
@@ -108,10 +109,10 @@ TEST(Nodes, RegisterAsPlacementReadsThem) {
   }
   EXPECT_EQ(w.node_field("n-0", "metadata.labels.tier"), "train");
   const auto labels = w.call("GET", "/api/v1/nodes/n-0");
-  const text::Value& all = value_at(labels.second.root(), {"metadata", "labels"});
-  EXPECT_EQ(text_at(all, {"topology.kubernetes.io/rack"}), "n-rack0");
-  EXPECT_EQ(text_at(all, {"topology.kubernetes.io/zone"}), "z");
-  EXPECT_EQ(text_at(all, {"nvidia.com/gpu.family"}), "hopper");
+  const text::Value& all = at(labels.second.root(), "metadata.labels");
+  EXPECT_EQ(text_at(all, "[topology.kubernetes.io/rack]"), "n-rack0");
+  EXPECT_EQ(text_at(all, "[topology.kubernetes.io/zone]"), "z");
+  EXPECT_EQ(text_at(all, "[nvidia.com/gpu.family]"), "hopper");
   EXPECT_EQ(w.node_field("n-0", "spec.taints.0.effect"), "NoSchedule");
   EXPECT_EQ(w.node_field("c-0", "status.conditions[Ready].status"), "True");
   w.run(11);
@@ -308,8 +309,7 @@ TEST(Nodes, GpusFailAndRecover) {
     EXPECT_EQ(w.gpu("n-0", 2, "health.reason"), c.reason) << c.fault;
     EXPECT_EQ(w.phase("p"), c.phase) << c.fault;
     const auto node = w.call("GET", "/api/v1/nodes/n-0");
-    EXPECT_EQ(text_at(node.second.root(), {"status", "allocatable", "nvidia.com/gpu"}),
-              c.allocatable)
+    EXPECT_EQ(text_at(node.second.root(), "status.allocatable[nvidia.com/gpu]"), c.allocatable)
         << c.fault;
     w.fault("n-0", "recover");
     w.run(0.1);
@@ -341,8 +341,7 @@ TEST(Nodes, FaultsByScriptAndByAnnotation) {
   w.run(1);
   EXPECT_EQ(w.gpu("n-0", 7, "health.state"), "Unhealthy");
   const auto node = w.call("GET", "/api/v1/nodes/n-0");
-  EXPECT_EQ(value_at(node.second.root(), {"metadata", "annotations"}).find("sim.berth.dev/fault"),
-            nullptr);
+  EXPECT_EQ(at(node.second.root(), "metadata.annotations").find("sim.berth.dev/fault"), nullptr);
   w.merge("/api/v1/nodes/n-0", "metadata: {annotations: {sim.berth.dev/fault: nonsense}}");
   w.run(1);
   EXPECT_EQ(w.nodes->summary().healthy_gpus, 14u);
@@ -438,9 +437,9 @@ TEST(Nodes, ADeletedNodeIsAMachineThatIsGone) {
 // Binds what waits, one pod a second, to n-0: a scheduler that knows nothing.
 void bind_pods(SimWorld& w) {
   const auto list = w.call("GET", kPods);
-  for (const text::Value& pod : value_at(list.second.root(), {"items"}).items()) {
-    if (!text_at(pod, {"spec", "nodeName"}).empty()) continue;
-    const std::string name(text_at(pod, {"metadata", "name"}));
+  for (const text::Value& pod : at(list.second.root(), "items").items()) {
+    if (!text_at(pod, "spec.nodeName").empty()) continue;
+    const std::string name(text_at(pod, "metadata.name"));
     w.call("POST", kPods + '/' + name + "/binding",
            R"({"metadata":{"name":")" + name + R"("},"target":{"kind":"Node","name":"n-0"}})");
   }

@@ -5,6 +5,7 @@
 #include "objects/pod.h"
 #include "sim/workloads/read.h"
 #include "text/json_writer.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::sim {
@@ -19,7 +20,7 @@ constexpr std::int64_t kSecondNs = 1'000'000'000;
 constexpr std::int64_t kLongestRun = std::int64_t{10} * 365 * 24 * 3600 * kSecondNs;
 
 std::string_view sim_annotation(const Value& pod, std::string_view name) {
-  const Value* all = objects::find_in(pod, {"metadata", "annotations"});
+  const Value* all = find(pod, "metadata.annotations");
   const Value* found = all == nullptr ? nullptr : all->find("sim.berth.dev/" + std::string(name));
   return found == nullptr ? std::string_view{} : found->string();
 }
@@ -54,14 +55,14 @@ void read_codes(const Value& pod, std::vector<int>& out, std::vector<std::string
 
 void read_containers(const Value& pod, std::vector<PodContainer>& out) {
   for (const std::string_view list : {"initContainers", "containers"}) {
-    const Value* items = objects::find_in(pod, {"spec", list});
+    const Value* items = at(pod, "spec").find(list);
     if (items == nullptr) continue;
     for (const Value& c : items->items()) {
       PodContainer container;
-      container.name = text_at(c, {"name"});
-      container.image = text_at(c, {"image"});
+      container.name = text_at(c, "name");
+      container.image = text_at(c, "image");
       container.init = list == "initContainers";
-      container.sidecar = container.init && text_at(c, {"restartPolicy"}) == "Always";
+      container.sidecar = container.init && text_at(c, "restartPolicy") == "Always";
       out.push_back(std::move(container));
     }
   }
@@ -77,17 +78,17 @@ struct ConditionWords {
 // again: an earlier status is there. A patch keeps what it does not name, so an old reason must be
 // taken away.
 void put_condition(JsonWriter& out, const ConditionWords& c, bool again) {
-  out.begin_object();
-  out.field("type", c.type);
-  out.field("status", c.status ? "True" : "False");
-  out.field("lastTransitionTime", seconds_text(c.since));
-  if (!c.reason.empty()) {
-    out.field("reason", c.reason);
-  } else if (again) {
-    out.key("reason");
-    out.null();
-  }
-  out.end_object();
+  out.object([&] {
+    out.field("type", c.type);
+    out.field("status", c.status ? "True" : "False");
+    out.field("lastTransitionTime", seconds_text(c.since));
+    if (!c.reason.empty()) {
+      out.field("reason", c.reason);
+    } else if (again) {
+      out.key("reason");
+      out.null();
+    }
+  });
 }
 
 void put_conditions(JsonWriter& out, const PodRecord& pod) {
@@ -98,98 +99,84 @@ void put_conditions(JsonWriter& out, const PodRecord& pod) {
   const bool ready = pod.ready && up;
   const std::int64_t ready_since = ready ? pod.ready_at : ended ? pod.finished_at : pod.ready_at;
   const std::string_view why = ready ? "" : completed ? "PodCompleted" : "ContainersNotReady";
-  out.key("conditions");
-  out.begin_array();
-  const bool again = pod.told_running;
-  if (!pod.facts.has_scheduled_condition) {
-    put_condition(out, {"PodScheduled", true, pod.admitted_at}, again);
-  }
-  put_condition(out, {"PodReadyToStartContainers", up, up ? pod.started_at : pod.finished_at},
-                again);
-  put_condition(out, {"Initialized", true, pod.admitted_at, completed ? "PodCompleted" : ""},
-                again);
-  put_condition(out, {"ContainersReady", ready, ready_since, why}, again);
-  put_condition(out, {"Ready", ready, ready_since, why}, again);
-  out.end_array();
+  out.array("conditions", [&] {
+    const bool again = pod.told_running;
+    if (!pod.facts.has_scheduled_condition) {
+      put_condition(out, {"PodScheduled", true, pod.admitted_at}, again);
+    }
+    put_condition(out, {"PodReadyToStartContainers", up, up ? pod.started_at : pod.finished_at},
+                  again);
+    put_condition(out, {"Initialized", true, pod.admitted_at, completed ? "PodCompleted" : ""},
+                  again);
+    put_condition(out, {"ContainersReady", ready, ready_since, why}, again);
+    put_condition(out, {"Ready", ready, ready_since, why}, again);
+  });
 }
 
 void put_terminated(JsonWriter& out, const PodRecord& pod, int code) {
-  out.key("terminated");
-  out.begin_object();
-  out.field("exitCode", code);
-  out.field("reason", code == 0 ? "Completed" : "Error");
-  out.field("startedAt", seconds_text(pod.started_at));
-  out.field("finishedAt", seconds_text(pod.finished_at == 0 ? pod.started_at : pod.finished_at));
-  out.field("containerID", "sim://" + pod.uid);
-  out.end_object();
+  out.object("terminated", [&] {
+    out.field("exitCode", code);
+    out.field("reason", code == 0 ? "Completed" : "Error");
+    out.field("startedAt", seconds_text(pod.started_at));
+    out.field("finishedAt", seconds_text(pod.finished_at == 0 ? pod.started_at : pod.finished_at));
+    out.field("containerID", "sim://" + pod.uid);
+  });
 }
 
 void put_container_state(JsonWriter& out, const PodRecord& pod, const PodContainer& c) {
-  out.key("state");
-  out.begin_object();
-  if (c.init && !c.sidecar) {
-    put_terminated(out, pod, 0);
-  } else if (pod.stage == PodStage::kBackoff && !c.sidecar) {
-    out.key("waiting");
-    out.begin_object();
-    out.field("reason", "CrashLoopBackOff");
-    out.field("message", "back-off restarting failed container " + c.name + " in pod " +
-                             pod.key.name + "_" + pod.key.ns + "(" + pod.uid + ")");
-    out.end_object();
-  } else if (pod.stage == PodStage::kEnded) {
-    put_terminated(out, pod, c.sidecar ? 0 : pod.exit_code);
-  } else {
-    out.key("running");
-    out.begin_object();
-    out.field("startedAt", seconds_text(pod.started_at));
-    out.end_object();
-  }
-  out.end_object();
+  out.object("state", [&] {
+    if (c.init && !c.sidecar) {
+      put_terminated(out, pod, 0);
+    } else if (pod.stage == PodStage::kBackoff && !c.sidecar) {
+      out.object("waiting", [&] {
+        out.field("reason", "CrashLoopBackOff");
+        out.field("message", "back-off restarting failed container " + c.name + " in pod " +
+                                 pod.key.name + "_" + pod.key.ns + "(" + pod.uid + ")");
+      });
+    } else if (pod.stage == PodStage::kEnded) {
+      put_terminated(out, pod, c.sidecar ? 0 : pod.exit_code);
+    } else {
+      out.object("running", [&] { out.field("startedAt", seconds_text(pod.started_at)); });
+    }
+  });
 }
 
 void put_container(JsonWriter& out, const PodRecord& pod, const PodContainer& c) {
   const bool finished_init = c.init && !c.sidecar;
   const bool runs = pod.stage == PodStage::kRunning || pod.stage == PodStage::kStopping ||
                     (c.sidecar && pod.stage == PodStage::kBackoff);
-  out.begin_object();
-  out.field("name", c.name);
-  put_container_state(out, pod, c);
-  out.key("lastState");
-  out.begin_object();
-  const bool ended_before = !finished_init && !c.sidecar && pod.restarts > 0 &&
-                            pod.stage != PodStage::kEnded && pod.finished_at != 0;
-  if (ended_before) put_terminated(out, pod, pod.exit_code);
-  out.end_object();
-  out.field("ready", finished_init || (runs && pod.ready));
-  out.field("started", runs);
-  out.field("restartCount", finished_init || c.sidecar ? 0 : pod.restarts);
-  out.field("image", c.image);
-  out.field("imageID", "sim://" + c.image);
-  out.field("containerID", "sim://" + pod.uid);
-  out.end_object();
+  out.object([&] {
+    out.field("name", c.name);
+    put_container_state(out, pod, c);
+    out.object("lastState", [&] {
+      const bool ended_before = !finished_init && !c.sidecar && pod.restarts > 0 &&
+                                pod.stage != PodStage::kEnded && pod.finished_at != 0;
+      if (ended_before) put_terminated(out, pod, pod.exit_code);
+    });
+    out.field("ready", finished_init || (runs && pod.ready));
+    out.field("started", runs);
+    out.field("restartCount", finished_init || c.sidecar ? 0 : pod.restarts);
+    out.field("image", c.image);
+    out.field("imageID", "sim://" + c.image);
+    out.field("containerID", "sim://" + pod.uid);
+  });
 }
 
 void put_containers(JsonWriter& out, const PodRecord& pod, bool init) {
   const bool any = std::any_of(pod.facts.containers.begin(), pod.facts.containers.end(),
                                [init](const PodContainer& c) { return c.init == init; });
   if (!any) return;
-  out.key(init ? "initContainerStatuses" : "containerStatuses");
-  out.begin_array();
-  for (const PodContainer& c : pod.facts.containers) {
-    if (c.init == init) put_container(out, pod, c);
-  }
-  out.end_array();
+  out.array(init ? "initContainerStatuses" : "containerStatuses", [&] {
+    for (const PodContainer& c : pod.facts.containers) {
+      if (c.init == init) put_container(out, pod, c);
+    }
+  });
 }
 
 void put_ips(JsonWriter& out, std::string_view one, std::string_view many, const std::string& ip) {
   if (ip.empty()) return;
   out.field(one, ip);
-  out.key(many);
-  out.begin_array();
-  out.begin_object();
-  out.field("ip", ip);
-  out.end_object();
-  out.end_array();
+  out.array(many, [&] { out.object([&] { out.field("ip", ip); }); });
 }
 
 std::string_view phase_of(const PodRecord& pod) {
@@ -229,31 +216,31 @@ PodFacts read_pod_facts(const Value& pod, std::int64_t default_run_ns,
       wrong.emplace_back("gpu-utilization");
     }
   }
-  const std::int64_t deadline = int_at(pod, {"spec", "activeDeadlineSeconds"});
+  const std::int64_t deadline = int_at(pod, "spec.activeDeadlineSeconds");
   if (deadline > 0 && deadline < kLongestRun / kSecondNs) facts.deadline_ns = deadline * kSecondNs;
-  const Value* conditions = objects::find_in(pod, {"status", "conditions"});
+  const Value* conditions = find(pod, "status.conditions");
   facts.has_scheduled_condition =
-      conditions != nullptr && find_condition(*conditions, "PodScheduled") != nullptr;
+      conditions != nullptr && find_type(*conditions, "PodScheduled") != nullptr;
   return facts;
 }
 
 void restore_pod(const Value& pod, std::int64_t wall_now, std::int64_t ticks_now, PodRecord& out) {
-  out.admitted_at = time_at(pod, {"status", "startTime"});
+  out.admitted_at = time_at(pod, "status.startTime");
   if (out.admitted_at == 0) out.admitted_at = wall_now;
   out.started_at = out.admitted_at;
   out.told_running = true;
   bool waiting = false;
-  const Value& statuses = value_at(pod, {"status", "containerStatuses"});
+  const Value& statuses = at(pod, "status.containerStatuses");
   for (const Value& c : statuses.items()) {
-    out.restarts = std::max(out.restarts, static_cast<int>(int_at(c, {"restartCount"})));
-    if (const std::int64_t at = time_at(c, {"state", "running", "startedAt"}); at != 0) {
+    out.restarts = std::max(out.restarts, static_cast<int>(int_at(c, "restartCount")));
+    if (const std::int64_t at = time_at(c, "state.running.startedAt"); at != 0) {
       out.started_at = at;
     }
-    waiting |= c.find("state") != nullptr && value_at(c, {"state", "waiting"}).is_object();
+    waiting |= c.find("state") != nullptr && at(c, "state.waiting").is_object();
   }
-  const Value* ready = find_condition(value_at(pod, {"status", "conditions"}), "Ready");
-  out.ready = ready != nullptr && text_at(*ready, {"status"}) == "True";
-  out.ready_at = ready == nullptr ? out.started_at : time_at(*ready, {"lastTransitionTime"});
+  const Value* ready = find_type(at(pod, "status.conditions"), "Ready");
+  out.ready = ready != nullptr && text_at(*ready, "status") == "True";
+  out.ready_at = ready == nullptr ? out.started_at : time_at(*ready, "lastTransitionTime");
   const auto due = [&](std::int64_t from, std::int64_t span) {
     return ticks_now + std::max<std::int64_t>(1, span - (wall_now - from));
   };
@@ -272,26 +259,22 @@ std::string pod_status_patch(const PodRecord& pod, const std::string& host_ip,
                              const std::string& pod_ip) {
   const bool ran = pod.started_at != 0;
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("uid", pod.uid);
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  out.field("phase", phase_of(pod));
-  if (!pod.reason.empty()) out.field("reason", pod.reason);
-  if (!pod.message.empty()) out.field("message", pod.message);
-  out.field("startTime", seconds_text(pod.admitted_at));
-  put_ips(out, "hostIP", "hostIPs", host_ip);
-  if (ran) {
-    put_ips(out, "podIP", "podIPs", pod_ip);
-    put_conditions(out, pod);
-    put_containers(out, pod, true);
-    put_containers(out, pod, false);
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { out.field("uid", pod.uid); });
+    out.object("status", [&] {
+      out.field("phase", phase_of(pod));
+      if (!pod.reason.empty()) out.field("reason", pod.reason);
+      if (!pod.message.empty()) out.field("message", pod.message);
+      out.field("startTime", seconds_text(pod.admitted_at));
+      put_ips(out, "hostIP", "hostIPs", host_ip);
+      if (ran) {
+        put_ips(out, "podIP", "podIPs", pod_ip);
+        put_conditions(out, pod);
+        put_containers(out, pod, true);
+        put_containers(out, pod, false);
+      }
+    });
+  });
   return std::move(out).take();
 }
 

@@ -29,7 +29,7 @@ using Managers = std::vector<Manager>;
 
 Managers read_managers(const Value& object, FieldPool& pool) {
   Managers out;
-  for (const Value& entry : at(at(object, "metadata"), "managedFields").items()) {
+  for (const Value& entry : at(object, "metadata.managedFields").items()) {
     Manager one;
     one.name = text_at(entry, "manager");
     one.api_version = text_at(entry, "apiVersion");
@@ -82,33 +82,33 @@ void cap_managers(Managers& managers) {
   managers.push_back(std::move(ancient));
 }
 
-Value write_managers(Managers managers, Draft& draft) {
+Value write_managers(Managers managers, text::Editor& edit) {
   cap_managers(managers);
   sort_managers(managers);
   std::vector<Value> out;
   for (const Manager& one : managers) {
     if (one.fields.empty()) continue;
     std::vector<Member> entry;
-    entry.push_back({"apiVersion", draft.string(one.api_version)});
-    entry.push_back({"fieldsType", draft.string("FieldsV1")});
-    entry.push_back({"fieldsV1", write_fields(one.fields, draft)});
-    entry.push_back({"manager", draft.string(one.name)});
-    entry.push_back({"operation", draft.string(one.applied ? "Apply" : "Update")});
-    if (!one.subresource.empty()) entry.push_back({"subresource", draft.string(one.subresource)});
-    if (!one.time.empty()) entry.push_back({"time", draft.string(one.time)});
-    out.push_back(draft.object(entry));
+    entry.push_back({"apiVersion", edit.string(one.api_version)});
+    entry.push_back({"fieldsType", edit.string("FieldsV1")});
+    entry.push_back({"fieldsV1", write_fields(one.fields, edit)});
+    entry.push_back({"manager", edit.string(one.name)});
+    entry.push_back({"operation", edit.string(one.applied ? "Apply" : "Update")});
+    if (!one.subresource.empty()) entry.push_back({"subresource", edit.string(one.subresource)});
+    if (!one.time.empty()) entry.push_back({"time", edit.string(one.time)});
+    out.push_back(edit.object(entry));
   }
-  return draft.array(out);
+  return edit.array(out);
 }
 
-Value with_managers(const Value& object, const Managers& managers, Draft& draft) {
-  const Value written = write_managers(managers, draft);
-  if (written.size() == 0) return draft.unset_in(object, "metadata", "managedFields");
-  return draft.set_in(object, {"metadata", "managedFields"}, written);
+Value with_managers(const Value& object, const Managers& managers, text::Editor& edit) {
+  const Value written = write_managers(managers, edit);
+  if (written.size() == 0) return edit.without_at(object, "metadata.managedFields");
+  return edit.with_at(object, "metadata.managedFields", written);
 }
 
-Value without_managers(const Value& object, Draft& draft) {
-  return draft.unset_in(object, "metadata", "managedFields");
+Value without_managers(const Value& object, text::Editor& edit) {
+  return edit.without_at(object, "metadata.managedFields");
 }
 
 // The server's own fields belong to nobody.
@@ -220,7 +220,7 @@ class ChangesByVersion {
 // Fields of an object that are named in another version, as they are named in this one: those of
 // the object with nothing else in it.
 FieldSet fields_in_version(const Kind& kind, const Manager& manager, const Value& object,
-                           const ManagerOptions& options, Draft& draft, FieldPool& pool) {
+                           const ManagerOptions& options, text::Editor& edit, FieldPool& pool) {
   if (manager.api_version == kind.api_version() || !options.other) return manager.fields;
   const auto other = options.other(manager.api_version, object);
   if (!other) return manager.fields;
@@ -229,8 +229,8 @@ FieldSet fields_in_version(const Kind& kind, const Manager& manager, const Value
       with_named_parents(fields_of(&there.root, other->object.root(), pool), &there.root);
   const FieldSet held = with_named_parents(manager.fields, &there.root);
   Value part =
-      remove_fields(&there.root, other->object.root(), set_difference(all, held), draft, pool);
-  part = draft.set(part, "kind", draft.string(kind.kind));
+      remove_fields(&there.root, other->object.root(), set_difference(all, held), edit, pool);
+  part = edit.with(part, "kind", edit.string(kind.kind));
   const auto back = options.other(kind.api_version(), part);
   if (!back) return manager.fields;
   FieldSet out = fields_of(&here.root, back->object.root(), pool);
@@ -241,7 +241,7 @@ FieldSet fields_in_version(const Kind& kind, const Manager& manager, const Value
 // What anybody holds. The managers of one version are brought into this one together: it costs the
 // object, which a thousand managers must not make a thousand times.
 FieldSet all_managed(const Kind& kind, const Managers& managers, const Value& object,
-                     const ManagerOptions& options, Draft& draft, FieldPool& pool) {
+                     const ManagerOptions& options, text::Editor& edit, FieldPool& pool) {
   std::map<std::string, std::vector<FieldSet>> by_version;
   for (const Manager& one : managers) by_version[one.api_version].push_back(one.fields);
   std::vector<FieldSet> sets;
@@ -249,7 +249,7 @@ FieldSet all_managed(const Kind& kind, const Managers& managers, const Value& ob
     Manager together;
     together.api_version = version;
     together.fields = set_union(std::move(fields));
-    sets.push_back(fields_in_version(kind, together, object, options, draft, pool));
+    sets.push_back(fields_in_version(kind, together, object, options, edit, pool));
   }
   return set_union(std::move(sets));
 }
@@ -384,44 +384,43 @@ Status check_config(const Schema* schema, const Value& value, Path& path, FieldP
 
 // What the manager applied last time and not now goes, unless somebody else holds it.
 Value prune_dropped(const Schema* schema, const Value& merged, const FieldSet& managed,
-                    const FieldSet& last, Draft& draft, FieldPool& pool) {
+                    const FieldSet& last, text::Editor& edit, FieldPool& pool) {
   if (set_difference(last, managed).empty()) return merged;  // the usual case: nothing was dropped
   const FieldSet named_last = with_named_parents(last, schema);
-  const Value bare = remove_fields(schema, merged, named_last, draft, pool);
+  const Value bare = remove_fields(schema, merged, named_last, edit, pool);
   const FieldSet all = with_named_parents(fields_of(schema, merged, pool), schema);
   const FieldSet keep = set_union(with_named_parents(fields_of(schema, bare, pool), schema),
                                   with_named_parents(managed, schema));
-  const Value owned = remove_fields(schema, merged, set_difference(all, keep), draft, pool);
+  const Value owned = remove_fields(schema, merged, set_difference(all, keep), edit, pool);
   const FieldSet left = with_named_parents(fields_of(schema, owned, pool), schema);
   return remove_fields(schema, merged, set_intersection(set_difference(all, left), named_last),
-                       draft, pool);
+                       edit, pool);
 }
 
-Value drop_nulls(const Value& value, Draft& draft) {
+Value drop_nulls(const Value& value, text::Editor& edit) {
   if (value.is_object()) {
     std::vector<Member> kept;
     for (const Member& member : value.members()) {
-      if (!member.value.is_null()) kept.push_back({member.key, drop_nulls(member.value, draft)});
+      if (!member.value.is_null()) kept.push_back({member.key, drop_nulls(member.value, edit)});
     }
-    return draft.object(kept);
+    return edit.object(kept);
   }
   if (value.is_array()) {
     std::vector<Value> kept;
-    for (const Value& item : value.items()) kept.push_back(drop_nulls(item, draft));
-    return draft.array(kept);
+    for (const Value& item : value.items()) kept.push_back(drop_nulls(item, edit));
+    return edit.array(kept);
   }
   return value;
 }
 
 // An object from before anybody's fields were kept: all of it belongs to one old manager.
 void adopt_live(const Kind& kind, const Schema* schema, const Value& live, Managers& managers,
-                FieldPool& pool, Draft& draft) {
+                FieldPool& pool, text::Editor& edit) {
   if (!managers.empty() || live.is_null()) return;
   Manager before;
   before.name = "before-first-apply";
   before.api_version = kind.api_version();
-  before.fields =
-      compare_fields(schema, draft.object({}), without_managers(live, draft), pool).added;
+  before.fields = compare_fields(schema, edit.object({}), without_managers(live, edit), pool).added;
   strip_meta(before.fields, pool);
   managers.push_back(std::move(before));
 }
@@ -432,25 +431,25 @@ Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& c
                              const ManagerOptions& options) {
   if (!config.is_object()) return invalid("the configuration is not an object");
   if (options.manager.empty()) return invalid("fieldManager is required for apply patch");
-  if (at(at(config, "metadata"), "managedFields").size() > 0) {
+  if (at(config, "metadata.managedFields").size() > 0) {
     return invalid("metadata.managedFields must be nil");
   }
-  Draft draft;
+  text::Editor edit;
   FieldPool pool;
   const RootSchema holder(kind);
   const Schema* schema = &holder.root;
-  const Value given = drop_nulls(config, draft);
+  const Value given = drop_nulls(config, edit);
   Path path;
   if (auto checked = check_config(schema, given, path, pool); !checked.ok()) {
-    return std::move(checked).error().context(
-        "failed to create typed patch object (" +
-        std::string(text_at(at(config, "metadata"), "namespace")) + "/" +
-        std::string(text_at(at(config, "metadata"), "name")) + "; " + kind.api_version() +
-        ", Kind=" + kind.kind + ")");
+    return std::move(checked).error().context("failed to create typed patch object (" +
+                                              std::string(text_at(config, "metadata.namespace")) +
+                                              "/" + std::string(text_at(config, "metadata.name")) +
+                                              "; " + kind.api_version() + ", Kind=" + kind.kind +
+                                              ")");
   }
   Managers managers = read_managers(live, pool);
-  adopt_live(kind, schema, live, managers, pool, draft);
-  const Value old = live.is_null() ? draft.object({}) : without_managers(live, draft);
+  adopt_live(kind, schema, live, managers, pool, edit);
+  const Value old = live.is_null() ? edit.object({}) : without_managers(live, edit);
 
   Manager self;
   self.name = options.manager;
@@ -461,16 +460,16 @@ Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& c
   drop_reset_fields(kind, options.subresource, self.fields);
   FieldSet last;
   if (Manager* known = find_manager(managers, self); known != nullptr) {
-    last = fields_in_version(kind, *known, old, options, draft, pool);
+    last = fields_in_version(kind, *known, old, options, edit, pool);
     self.time = known->time;
     *known = self;
   } else {
     managers.push_back(self);
   }
-  Value merged = merge_applied(schema, old, given, draft, pool);
+  Value merged = merge_applied(schema, old, given, edit, pool);
   if (!last.empty()) {
-    const FieldSet managed = all_managed(kind, managers, old, options, draft, pool);
-    merged = prune_dropped(schema, merged, managed, last, draft, pool);
+    const FieldSet managed = all_managed(kind, managers, old, options, edit, pool);
+    merged = prune_dropped(schema, merged, managed, last, edit, pool);
   }
 
   ChangesByVersion changes(kind, schema, options, old, merged, pool);
@@ -486,27 +485,27 @@ Result<Applied> apply_config(const Kind& kind, const Value& live, const Value& c
   const bool changed = live.is_null() || !text::equal(old, merged);
   if (changed || mine->time.empty()) mine->time = options.now;
   drop_empty(managers);
-  out.object = Draft::finish(with_managers(merged, managers, draft));
+  out.object = text::Editor::finish(with_managers(merged, managers, edit));
   return out;
 }
 
 text::Document track_update(const Kind& kind, const Value& live, const Value& object,
                             const ManagerOptions& options) {
-  Draft draft;
+  text::Editor edit;
   FieldPool pool;
   const RootSchema holder(kind);
   const Schema* schema = &holder.root;
-  const Value& brought = at(at(object, "metadata"), "managedFields");
+  const Value& brought = at(object, "metadata.managedFields");
   const bool reset = brought.size() == 1 && brought.items().front().size() == 0;
   Managers managers;
   if (!reset) {
     if (options.subresource.empty()) managers = read_managers(object, pool);
     if (managers.empty()) managers = read_managers(live, pool);
   }
-  const Value none = kind.custom ? draft.object({}) : zero_object(*kind.schema, draft);
-  const Value old = live.is_null() ? none : without_managers(live, draft);
-  const Value now = without_managers(object, draft);
-  if (reset) return Draft::finish(now);
+  const Value none = kind.custom ? edit.object({}) : zero_object(*kind.schema, edit);
+  const Value old = live.is_null() ? none : without_managers(live, edit);
+  const Value now = without_managers(object, edit);
+  if (reset) return text::Editor::finish(now);
 
   Manager self;
   self.name = options.manager.empty() ? "unknown" : std::string(options.manager);
@@ -525,13 +524,13 @@ text::Document track_update(const Kind& kind, const Value& live, const Value& ob
     known->time = options.now;
   }
   drop_empty(managers);
-  return Draft::finish(with_managers(now, managers, draft));
+  return text::Editor::finish(with_managers(now, managers, edit));
 }
 
 bool same_apart_from_managers(const Value& a, const Value& b) {
-  Draft draft;
+  text::Editor edit;
   const auto bare = [&](const Value& object) {
-    return draft.unset_in(without_managers(object, draft), "metadata", "resourceVersion");
+    return edit.without_at(without_managers(object, edit), "metadata.resourceVersion");
   };
   return text::equal(bare(a), bare(b));
 }

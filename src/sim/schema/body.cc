@@ -1,9 +1,9 @@
 // Bodies with duplicate keys, and paths into objects.
-#include <charconv>
 #include <map>
+#include <optional>
 
-#include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
 #include "text/json.h"
 #include "text/yaml.h"
 
@@ -138,33 +138,10 @@ class Deduplicator {
   Path path_;
 };
 
-// One step of ".a['b.c'][0]"; false at the end or where it is not understood.
-struct PathStep {
-  std::string_view key;
-  std::size_t index = 0;
-  bool is_index = false;
-};
-
-bool next_step(std::string_view& path, PathStep& step) {
-  if (path.empty()) return false;
-  if (path.front() == '[') {
-    const std::size_t end = path.find(']');
-    if (end == std::string_view::npos) return false;
-    std::string_view inner = path.substr(1, end - 1);
-    path.remove_prefix(end + 1);
-    if (inner.size() >= 2 && (inner.front() == '\'' || inner.front() == '"')) {
-      step = {inner.substr(1, inner.size() - 2), 0, false};
-      return true;
-    }
-    step = {{}, 0, true};
-    const auto [ptr, code] = std::from_chars(inner.data(), inner.data() + inner.size(), step.index);
-    return code == std::errc() && ptr == inner.data() + inner.size();
-  }
-  if (path.front() == '.') path.remove_prefix(1);
-  const std::size_t end = std::min(path.find_first_of(".["), path.size());
-  step = {path.substr(0, end), 0, false};
-  path.remove_prefix(end);
-  return !step.key.empty();
+// ".spec.replicas" as JSONPath has it; nothing for what is no path.
+std::optional<text::Path> simple_path(std::string_view path) {
+  if (path.starts_with('.')) path.remove_prefix(1);
+  return text::Path::parse(path);
 }
 
 }  // namespace
@@ -198,27 +175,14 @@ Result<Body> parse_body(std::string_view bytes, bool yaml, const text::Limits& l
 }
 
 const Value* find_path(const Value& object, std::string_view path) {
-  const Value* now = &object;
-  PathStep step;
-  while (!path.empty()) {
-    if (!next_step(path, step)) return nullptr;
-    if (step.is_index) {
-      if (step.index >= now->items().size()) return nullptr;
-      now = &now->items()[step.index];
-    } else {
-      now = now->find(step.key);
-    }
-    if (now == nullptr) return nullptr;
-  }
-  return now;
+  const std::optional<text::Path> known = simple_path(path);
+  return known ? find(object, *known) : nullptr;
 }
 
 text::Document with_path(const Value& object, std::string_view path, const Value& value) {
-  std::vector<std::string_view> keys;
-  PathStep step;
-  while (!path.empty() && next_step(path, step) && !step.is_index) keys.push_back(step.key);
-  Draft draft;
-  return Draft::finish(draft.set_in(object, std::span<const std::string_view>(keys), value));
+  text::Editor edit;
+  const std::optional<text::Path> known = simple_path(path);
+  return text::Editor::finish(known ? edit.with_at(object, *known, value) : object);
 }
 
 }  // namespace berth::sim

@@ -2,6 +2,7 @@
 #include <algorithm>
 
 #include "sim/schema/columns.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 #include "text/selector.h"
 
@@ -11,23 +12,12 @@ namespace {
 using text::Member;
 using text::Value;
 
-std::int64_t count_at(const Value& object, std::string_view key) {
-  return int_at(object, key).value_or(0);
-}
-
-const Value* condition_of(const Value& status, std::string_view type) {
-  for (const Value& condition : at(status, "conditions").items()) {
-    if (text_at(condition, "type") == type) return &condition;
-  }
-  return nullptr;
-}
-
 bool holds_condition(const Value& status, std::string_view type) {
-  const Value* condition = condition_of(status, type);
+  const Value* condition = find_type(at(status, "conditions"), type);
   return condition != nullptr && text_at(*condition, "status") == "True";
 }
 
-std::string_view name_of(const Value& object) { return text_at(at(object, "metadata"), "name"); }
+std::string_view name_of(const Value& object) { return text_at(object, "metadata.name"); }
 
 std::string labels_text(const Value& labels) {
   std::vector<std::string> words;
@@ -62,9 +52,9 @@ void container_cells(const Value& pod_spec, text::JsonWriter& out) {
 std::string ended_reason(const Value& ended, std::string_view prefix) {
   const std::string_view reason = text_at(ended, "reason");
   if (!reason.empty()) return std::string(prefix) + std::string(reason);
-  const std::int64_t signal = count_at(ended, "signal");
+  const std::int64_t signal = int_at(ended, "signal");
   if (signal != 0) return std::string(prefix) + "Signal:" + std::to_string(signal);
-  return std::string(prefix) + "ExitCode:" + std::to_string(count_at(ended, "exitCode"));
+  return std::string(prefix) + "ExitCode:" + std::to_string(int_at(ended, "exitCode"));
 }
 
 struct PodRow {
@@ -75,9 +65,8 @@ struct PodRow {
 };
 
 void count_restarts(const Value& container, PodRow& row) {
-  row.restarts += count_at(container, "restartCount");
-  const std::string_view ended =
-      text_at(at(at(container, "lastState"), "terminated"), "finishedAt");
+  row.restarts += int_at(container, "restartCount");
+  const std::string_view ended = text_at(container, "lastState.terminated.finishedAt");
   if (ended > row.last_restart) row.last_restart = ended;
 }
 
@@ -98,12 +87,12 @@ void init_part(const Value& spec, const Value& status, PodRow& row, PodRow& side
     if (sidecar) count_restarts(container, sidecars);
     const Value& state = at(container, "state");
     const Value* ended = state.find("terminated");
-    if (ended != nullptr && count_at(*ended, "exitCode") == 0) continue;
+    if (ended != nullptr && int_at(*ended, "exitCode") == 0) continue;
     if (sidecar && at(container, "started").as_bool()) {
       row.ready += at(container, "ready").as_bool() ? 1 : 0;
       continue;
     }
-    const std::string_view waiting = text_at(at(state, "waiting"), "reason");
+    const std::string_view waiting = text_at(state, "waiting.reason");
     if (ended != nullptr) {
       row.reason = ended_reason(*ended, "Init:");
     } else if (!waiting.empty() && waiting != "PodInitializing") {
@@ -125,12 +114,12 @@ void main_part(const Value& status, PodRow& row) {
     const Value& container = statuses[i - 1];
     count_restarts(container, row);
     const Value& state = at(container, "state");
-    const std::string_view waiting = text_at(at(state, "waiting"), "reason");
+    const std::string_view waiting = text_at(state, "waiting.reason");
     if (!waiting.empty()) {
       row.reason = waiting;
     } else if (const Value* ended = state.find("terminated"); ended != nullptr) {
       row.reason = ended_reason(*ended, "");
-      if (count_at(*ended, "exitCode") != 0) failed = row.reason;
+      if (int_at(*ended, "exitCode") != 0) failed = row.reason;
     } else if (at(container, "ready").as_bool() && state.find("running") != nullptr) {
       running = true;
       ++row.ready;
@@ -156,7 +145,7 @@ PodRow pod_row(const Value& pod) {
   }
   const std::string_view phase = text_at(status, "phase");
   row.reason = text_at(status, "reason").empty() ? phase : text_at(status, "reason");
-  const Value* scheduled = condition_of(status, "PodScheduled");
+  const Value* scheduled = find_type(at(status, "conditions"), "PodScheduled");
   if (scheduled != nullptr && text_at(*scheduled, "reason") == "SchedulingGated") {
     row.reason = "SchedulingGated";
   }
@@ -167,7 +156,7 @@ PodRow pod_row(const Value& pod) {
     row.last_restart = sidecars.last_restart;
     main_part(status, row);
   }
-  if (!at(at(pod, "metadata"), "deletionTimestamp").is_null()) {
+  if (!at(pod, "metadata.deletionTimestamp").is_null()) {
     if (text_at(status, "reason") == "NodeLost") {
       row.reason = "Unknown";
     } else if (phase != "Succeeded" && phase != "Failed") {
@@ -217,7 +206,7 @@ std::string node_address(const Value& status, std::string_view type) {
 std::string node_roles(const Value& node) {
   constexpr std::string_view kPrefix = "node-role.kubernetes.io/";
   std::vector<std::string> roles;
-  for (const Member& label : at(at(node, "metadata"), "labels").members()) {
+  for (const Member& label : at(node, "metadata.labels").members()) {
     if (label.key.starts_with(kPrefix) && label.key.size() > kPrefix.size()) {
       roles.emplace_back(label.key.substr(kPrefix.size()));
     } else if (label.key == "kubernetes.io/role" && !label.value.string().empty()) {
@@ -231,11 +220,11 @@ std::string node_roles(const Value& node) {
 void node_cells(const Value& node, const std::string& age, text::JsonWriter& out) {
   const Value& status = at(node, "status");
   const Value& info = at(status, "nodeInfo");
-  const Value* ready = condition_of(status, "Ready");
+  const Value* ready = find_type(at(status, "conditions"), "Ready");
   std::string state = ready == nullptr                      ? "Unknown"
                       : text_at(*ready, "status") == "True" ? "Ready"
                                                             : "NotReady";
-  if (at(at(node, "spec"), "unschedulable").as_bool()) state += ",SchedulingDisabled";
+  if (at(node, "spec.unschedulable").as_bool()) state += ",SchedulingDisabled";
   out.value(name_of(node));
   out.value(state);
   out.value(node_roles(node));
@@ -244,7 +233,7 @@ void node_cells(const Value& node, const std::string& age, text::JsonWriter& out
   out.value(node_address(status, "InternalIP"));
   out.value(node_address(status, "ExternalIP"));
   const auto known = [&](std::string_view field) {
-    const std::string_view text = text_at(info, field);
+    const std::string_view text = info[field].string();
     return text.empty() ? std::string("<unknown>") : std::string(text);
   };
   out.value(known("osImage"));
@@ -260,7 +249,7 @@ std::string job_state(const Value& job) {
   const Value& status = at(job, "status");
   if (holds_condition(status, "Complete")) return "Complete";
   if (holds_condition(status, "Failed")) return "Failed";
-  if (!at(at(job, "metadata"), "deletionTimestamp").is_null()) return "Terminating";
+  if (!at(job, "metadata.deletionTimestamp").is_null()) return "Terminating";
   for (const std::string_view type : {"Suspended", "FailureTarget", "SuccessCriteriaMet"}) {
     if (holds_condition(status, type)) return std::string(type);
   }
@@ -270,9 +259,9 @@ std::string job_state(const Value& job) {
 void job_cells(const Value& job, const std::string& age, std::int64_t now, text::JsonWriter& out) {
   const Value& spec = at(job, "spec");
   const Value& status = at(job, "status");
-  std::string done = std::to_string(count_at(status, "succeeded"));
-  const auto completions = int_at(spec, "completions");
-  const std::int64_t parallelism = count_at(spec, "parallelism");
+  std::string done = std::to_string(int_at(status, "succeeded"));
+  const auto completions = at(spec, "completions").as_int64();
+  const std::int64_t parallelism = int_at(spec, "parallelism");
   done += "/" + std::to_string(completions.value_or(1));
   if (!completions && parallelism > 1) done += " of " + std::to_string(parallelism);
   std::string took;
@@ -286,23 +275,23 @@ void job_cells(const Value& job, const std::string& age, std::int64_t now, text:
   out.value(done);
   out.value(took);
   out.value(age);
-  container_cells(at(at(spec, "template"), "spec"), out);
+  container_cells(at(spec, "template.spec"), out);
   out.value(selector_text(at(spec, "selector")));
 }
 
 void cron_job_cells(const Value& job, const std::string& age, std::int64_t now,
                     text::JsonWriter& out) {
   const Value& spec = at(job, "spec");
-  const Value& last = at(at(job, "status"), "lastScheduleTime");
+  const Value& last = at(job, "status.lastScheduleTime");
   out.value(name_of(job));
   out.value(text_at(spec, "schedule"));
   out.value(or_none(text_at(spec, "timeZone")));
   out.value(at(spec, "suspend").as_bool() ? "True" : "False");
-  out.value(static_cast<std::int64_t>(at(at(job, "status"), "active").size()));
+  out.value(static_cast<std::int64_t>(at(job, "status.active").size()));
   out.value(last.is_null() ? "<none>" : age_of(last, now));
   out.value(age);
-  const Value& inner = at(at(spec, "jobTemplate"), "spec");
-  container_cells(at(at(inner, "template"), "spec"), out);
+  const Value& inner = at(spec, "jobTemplate.spec");
+  container_cells(at(inner, "template.spec"), out);
   out.value(selector_text(at(inner, "selector")));
 }
 
@@ -310,33 +299,33 @@ void deployment_cells(const Value& object, const std::string& age, text::JsonWri
   const Value& spec = at(object, "spec");
   const Value& status = at(object, "status");
   out.value(name_of(object));
-  out.value(std::to_string(count_at(status, "readyReplicas")) + "/" +
-            std::to_string(count_at(spec, "replicas")));
-  out.value(count_at(status, "updatedReplicas"));
-  out.value(count_at(status, "availableReplicas"));
+  out.value(std::to_string(int_at(status, "readyReplicas")) + "/" +
+            std::to_string(int_at(spec, "replicas")));
+  out.value(int_at(status, "updatedReplicas"));
+  out.value(int_at(status, "availableReplicas"));
   out.value(age);
-  container_cells(at(at(spec, "template"), "spec"), out);
+  container_cells(at(spec, "template.spec"), out);
   out.value(selector_text(at(spec, "selector")));
 }
 
 void stateful_cells(const Value& object, const std::string& age, text::JsonWriter& out) {
   const Value& spec = at(object, "spec");
   out.value(name_of(object));
-  out.value(std::to_string(count_at(at(object, "status"), "readyReplicas")) + "/" +
-            std::to_string(count_at(spec, "replicas")));
+  out.value(std::to_string(int_at(object, "status.readyReplicas")) + "/" +
+            std::to_string(int_at(spec, "replicas")));
   out.value(age);
-  container_cells(at(at(spec, "template"), "spec"), out);
+  container_cells(at(spec, "template.spec"), out);
 }
 
 void replica_cells(const Value& object, const std::string& age, text::JsonWriter& out) {
   const Value& spec = at(object, "spec");
   const Value& status = at(object, "status");
   out.value(name_of(object));
-  out.value(count_at(spec, "replicas"));
-  out.value(count_at(status, "replicas"));
-  out.value(count_at(status, "readyReplicas"));
+  out.value(int_at(spec, "replicas"));
+  out.value(int_at(status, "replicas"));
+  out.value(int_at(status, "readyReplicas"));
   out.value(age);
-  container_cells(at(at(spec, "template"), "spec"), out);
+  container_cells(at(spec, "template.spec"), out);
   const Value& selector = at(spec, "selector");
   const bool plain = selector.find("matchLabels") == nullptr &&
                      selector.find("matchExpressions") == nullptr && selector.size() > 0;
@@ -350,11 +339,11 @@ void daemon_cells(const Value& object, const std::string& age, text::JsonWriter&
   for (const std::string_view field :
        {"desiredNumberScheduled", "currentNumberScheduled", "numberReady", "updatedNumberScheduled",
         "numberAvailable"}) {
-    out.value(count_at(status, field));
+    out.value(status[field].as_int64().value_or(0));
   }
-  out.value(labels_text(at(at(at(spec, "template"), "spec"), "nodeSelector")));
+  out.value(labels_text(at(spec, "template.spec.nodeSelector")));
   out.value(age);
-  container_cells(at(at(spec, "template"), "spec"), out);
+  container_cells(at(spec, "template.spec"), out);
   out.value(selector_text(at(spec, "selector")));
 }
 
@@ -364,7 +353,7 @@ std::string external_address(const Value& object) {
   if (type == "ExternalName") return std::string(text_at(spec, "externalName"));
   std::vector<std::string> all;
   if (type == "LoadBalancer") {
-    for (const Value& one : at(at(at(object, "status"), "loadBalancer"), "ingress").items()) {
+    for (const Value& one : at(object, "status.loadBalancer.ingress").items()) {
       const std::string_view ip = text_at(one, "ip");
       all.emplace_back(ip.empty() ? text_at(one, "hostname") : ip);
     }
@@ -383,8 +372,8 @@ void service_cells(const Value& object, const std::string& age, text::JsonWriter
   out.value(external_address(object));
   std::vector<std::string> ports;
   for (const Value& port : at(spec, "ports").items()) {
-    std::string text = std::to_string(count_at(port, "port"));
-    if (count_at(port, "nodePort") > 0) text += ":" + std::to_string(count_at(port, "nodePort"));
+    std::string text = std::to_string(int_at(port, "port"));
+    if (int_at(port, "nodePort") > 0) text += ":" + std::to_string(int_at(port, "nodePort"));
     ports.push_back(text + "/" + std::string(text_at(port, "protocol")));
   }
   out.value(ports.empty() ? "<none>" : joined_words(ports, ","));
@@ -395,25 +384,25 @@ void service_cells(const Value& object, const std::string& age, text::JsonWriter
 // Events of both groups; the newer one renamed most fields.
 void event_cells(const Value& event, std::int64_t now, text::JsonWriter& out) {
   const bool core = event.find("involvedObject") != nullptr;
-  const Value& object = at(event, core ? "involvedObject" : "regarding");
-  const Value& given_first = at(event, core ? "firstTimestamp" : "deprecatedFirstTimestamp");
+  const Value& object = event[core ? "involvedObject" : "regarding"];
+  const Value& given_first = event[core ? "firstTimestamp" : "deprecatedFirstTimestamp"];
   const std::string first =
       age_of(given_first.is_null() ? at(event, "eventTime") : given_first, now);
-  const Value& given_last = at(event, core ? "lastTimestamp" : "deprecatedLastTimestamp");
+  const Value& given_last = event[core ? "lastTimestamp" : "deprecatedLastTimestamp"];
   std::string last = given_last.is_null() ? first : age_of(given_last, now);
-  std::int64_t count = count_at(event, core ? "count" : "deprecatedCount");
+  std::int64_t count = event[core ? "count" : "deprecatedCount"].as_int64().value_or(0);
   const Value& series = at(event, "series");
   if (!series.is_null()) {
     last = age_of(at(series, "lastObservedTime"), now);
-    count = count_at(series, "count");
+    count = int_at(series, "count");
   } else if (count == 0) {
     count = 1;
   }
   std::string target = lower_case(text_at(object, "kind"));
   if (!text_at(object, "name").empty()) target += "/" + std::string(text_at(object, "name"));
-  const Value& source = at(event, core ? "source" : "deprecatedSource");
+  const Value& source = event[core ? "source" : "deprecatedSource"];
   std::string from(text_at(source, "component"));
-  if (from.empty()) from = text_at(event, core ? "reportingComponent" : "reportingController");
+  if (from.empty()) from = event[core ? "reportingComponent" : "reportingController"].string();
   std::string host(text_at(source, "host"));
   if (host.empty()) host = text_at(event, "reportingInstance");
   if (!host.empty()) from += ", " + host;
@@ -423,7 +412,7 @@ void event_cells(const Value& event, std::int64_t now, text::JsonWriter& out) {
   out.value(target);
   out.value(text_at(object, "fieldPath"));
   out.value(from);
-  out.value(text_at(event, core ? "message" : "note"));
+  out.value(event[core ? "message" : "note"].string());
   out.value(first);
   out.value(count);
   out.value(name_of(event));
@@ -431,16 +420,16 @@ void event_cells(const Value& event, std::int64_t now, text::JsonWriter& out) {
 
 void quota_cells(const Value& quota, const std::string& age, text::JsonWriter& out) {
   std::vector<std::string> names;
-  for (const Member& member : at(at(quota, "status"), "hard").members()) {
+  for (const Member& member : at(quota, "status.hard").members()) {
     names.emplace_back(member.key);
   }
   std::sort(names.begin(), names.end());
   std::vector<std::string> requests;
   std::vector<std::string> limits;
   for (const std::string& name : names) {
-    const std::string_view used = text_at(at(at(quota, "status"), "used"), name);
+    const std::string_view used = at(quota, "status.used")[name].string();
     const std::string text = name + ": " + std::string(used.empty() ? "0" : used) + "/" +
-                             std::string(text_at(at(at(quota, "status"), "hard"), name));
+                             std::string(at(quota, "status.hard")[name].string());
     (name.starts_with("limits.") ? limits : requests).push_back(text);
   }
   out.value(name_of(quota));
@@ -465,8 +454,8 @@ std::string access_modes(const Value& modes) {
 }
 
 std::string volume_phase(const Value& object) {
-  if (!at(at(object, "metadata"), "deletionTimestamp").is_null()) return "Terminating";
-  return std::string(text_at(at(object, "status"), "phase"));
+  if (!at(object, "metadata.deletionTimestamp").is_null()) return "Terminating";
+  return std::string(text_at(object, "status.phase"));
 }
 
 std::string or_unset(std::string_view text) { return text.empty() ? "<unset>" : std::string(text); }
@@ -475,7 +464,7 @@ void volume_cells(const Value& object, const std::string& age, text::JsonWriter&
   const Value& spec = at(object, "spec");
   const Value& claim = at(spec, "claimRef");
   out.value(name_of(object));
-  out.value(text_at(at(spec, "capacity"), "storage"));
+  out.value(text_at(spec, "capacity.storage"));
   out.value(access_modes(at(spec, "accessModes")));
   out.value(text_at(spec, "persistentVolumeReclaimPolicy"));
   out.value(volume_phase(object));
@@ -484,7 +473,7 @@ void volume_cells(const Value& object, const std::string& age, text::JsonWriter&
                                   std::string(text_at(claim, "name")));
   out.value(text_at(spec, "storageClassName"));
   out.value(or_unset(text_at(spec, "volumeAttributesClassName")));
-  out.value(text_at(at(object, "status"), "reason"));
+  out.value(text_at(object, "status.reason"));
   out.value(age);
   out.value(or_unset(text_at(spec, "volumeMode")));
 }
@@ -496,7 +485,7 @@ void claim_cells(const Value& object, const std::string& age, text::JsonWriter& 
   out.value(name_of(object));
   out.value(volume_phase(object));
   out.value(text_at(spec, "volumeName"));
-  out.value(bound ? text_at(at(status, "capacity"), "storage") : std::string_view());
+  out.value(bound ? text_at(status, "capacity.storage") : std::string_view());
   out.value(bound ? access_modes(at(status, "accessModes")) : "");
   out.value(text_at(spec, "storageClassName"));
   out.value(or_unset(text_at(spec, "volumeAttributesClassName")));
@@ -536,7 +525,7 @@ std::string endpoints_text(const Value& object) {
         ++count;
         if (list.size() >= 3) continue;
         std::string text(text_at(address, "ip"));
-        if (p < ports.size()) text += ":" + std::to_string(count_at(ports[p], "port"));
+        if (p < ports.size()) text += ":" + std::to_string(int_at(ports[p], "port"));
         list.push_back(text);
       }
     }
@@ -549,7 +538,7 @@ std::string endpoints_text(const Value& object) {
 std::string claim_state(const Value& claim) {
   std::vector<std::string> states;
   const Value& status = at(claim, "status");
-  if (!at(at(claim, "metadata"), "deletionTimestamp").is_null()) states.emplace_back("deleted");
+  if (!at(claim, "metadata.deletionTimestamp").is_null()) states.emplace_back("deleted");
   if (at(status, "allocation").is_null()) {
     if (states.empty()) states.emplace_back("pending");
   } else {
@@ -563,15 +552,17 @@ void pod_group_cells(const Value& object, const std::string& age, text::JsonWrit
   const Value& spec = at(object, "spec");
   const Value& status = at(object, "status");
   std::string state = "Pending";
-  if (const Value* done = condition_of(status, "PodGroupInitiallyScheduled"); done != nullptr) {
+  if (const Value* done = find_type(at(status, "conditions"), "PodGroupInitiallyScheduled");
+      done != nullptr) {
     state = text_at(*done, "status") == "True" ? "Scheduled" : "Unschedulable";
   }
-  if (const Value* out_of = condition_of(status, "DisruptionTarget"); out_of != nullptr) {
+  if (const Value* out_of = find_type(at(status, "conditions"), "DisruptionTarget");
+      out_of != nullptr) {
     state = text_at(*out_of, "reason");
   }
   out.value(name_of(object));
-  out.value(at(at(spec, "schedulingPolicy"), "gang").is_null() ? "Basic" : "Gang");
-  out.value(or_none(text_at(at(spec, "workloadRef"), "workloadName")));
+  out.value(at(spec, "schedulingPolicy.gang").is_null() ? "Basic" : "Gang");
+  out.value(or_none(text_at(spec, "workloadRef.workloadName")));
   out.value(state);
   out.value(age);
 }
@@ -580,7 +571,7 @@ void pod_group_cells(const Value& object, const std::string& age, text::JsonWrit
 std::string metric_text(const Value& metric) {
   const Value& resource = at(metric, "resource");
   const Value& target = at(resource.is_null() ? metric : resource, "target");
-  const auto percent = int_at(target, "averageUtilization");
+  const auto percent = at(target, "averageUtilization").as_int64();
   const std::string want =
       percent ? std::to_string(*percent) + "%" : std::string(text_at(target, "averageValue"));
   const std::string name(text_at(resource, "name"));
@@ -595,10 +586,10 @@ void autoscaler_cells(const Value& object, const std::string& age, text::JsonWri
   out.value(name_of(object));
   out.value(std::string(text_at(target, "kind")) + "/" + std::string(text_at(target, "name")));
   out.value(metrics.empty() ? "<none>" : joined_words(metrics, ", "));
-  const auto least = int_at(spec, "minReplicas");
+  const auto least = at(spec, "minReplicas").as_int64();
   out.value(least ? std::to_string(*least) : "<unset>");
-  out.value(count_at(spec, "maxReplicas"));
-  out.value(count_at(at(object, "status"), "currentReplicas"));
+  out.value(int_at(spec, "maxReplicas"));
+  out.value(int_at(object, "status.currentReplicas"));
   out.value(age);
 }
 
@@ -624,10 +615,10 @@ bool small_cells(const Kind& kind, const Value& object, const std::string& age,
   if (kind.kind == "Endpoints") return three(endpoints_text(object));
   if (kind.kind == "ResourceClaim") return three(claim_state(object));
   if (kind.kind == "NetworkPolicy") {
-    return three(selector_text(at(at(object, "spec"), "podSelector")));
+    return three(selector_text(at(object, "spec.podSelector")));
   }
   if (kind.kind == "CSINode") {
-    return three(static_cast<std::int64_t>(at(at(object, "spec"), "drivers").size()));
+    return three(static_cast<std::int64_t>(at(object, "spec.drivers").size()));
   }
   if (kind.group == "admissionregistration.k8s.io") {
     return three(static_cast<std::int64_t>(at(object, "webhooks").size()));
@@ -640,7 +631,7 @@ bool small_cells(const Kind& kind, const Value& object, const std::string& age,
 
 bool special_cells(const Kind& kind, const Value& object, std::int64_t now_ns,
                    text::JsonWriter& out) {
-  const std::string age = age_of(at(at(object, "metadata"), "creationTimestamp"), now_ns);
+  const std::string age = age_of(at(object, "metadata.creationTimestamp"), now_ns);
   const std::string& name = kind.kind;
   if (small_cells(kind, object, age, out)) return true;
   if (name == "Pod") return pod_cells(object, age, now_ns, out), true;

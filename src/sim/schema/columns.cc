@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim {
@@ -156,7 +157,7 @@ void write_text_cell(const Value& value, text::JsonWriter& out) {
 
 void custom_cell(const Column& column, const Value& object, std::int64_t now_ns,
                  text::JsonWriter& out) {
-  if (column.json_path.empty()) return out.value(text_at(at(object, "metadata"), "name"));
+  if (column.json_path.empty()) return out.value(text_at(object, "metadata.name"));
   const Value* value = JsonPath::first(object, column.json_path);
   if (value == nullptr || value->is_null()) return out.null();
   if (column.type == "date") return out.value(age_of(*value, now_ns));
@@ -244,41 +245,38 @@ std::string age_of(const Value& time, std::int64_t now_ns) {
 }
 
 void write_columns(const Kind& kind, text::JsonWriter& out) {
-  out.begin_array();
-  for (const Column& column : kind.columns) {
-    out.begin_object();
-    out.field("name", column.name);
-    out.field("type", column.type);
-    out.field("format", column.format);
-    out.field("description", column.description);
-    out.field("priority", column.priority);
-    out.end_object();
-  }
-  out.end_array();
+  out.array([&] {
+    for (const Column& column : kind.columns) {
+      out.object([&] {
+        out.field("name", column.name);
+        out.field("type", column.type);
+        out.field("format", column.format);
+        out.field("description", column.description);
+        out.field("priority", column.priority);
+      });
+    }
+  });
 }
 
 void write_cells(const Kind& kind, const Value& object, std::int64_t now_ns,
                  text::JsonWriter& out) {
-  out.begin_array();
-  if (!kind.custom && special_cells(kind, object, now_ns, out)) {
-    out.end_array();
-    return;
-  }
-  const Value& meta = at(object, "metadata");
-  for (const Column& column : kind.columns) {
-    if (kind.custom) {
-      custom_cell(column, object, now_ns, out);
-    } else if (column.name == "Name") {
-      out.value(text_at(meta, "name"));
-    } else if (column.name == "Age") {
-      out.value(age_of(at(meta, "creationTimestamp"), now_ns));
-    } else if (column.name == "Created At") {
-      out.value(text_at(meta, "creationTimestamp"));
-    } else if (!simple_cell(kind, column, object, out)) {
-      out.value("");
+  out.array([&] {
+    if (!kind.custom && special_cells(kind, object, now_ns, out)) return;
+    const Value& meta = at(object, "metadata");
+    for (const Column& column : kind.columns) {
+      if (kind.custom) {
+        custom_cell(column, object, now_ns, out);
+      } else if (column.name == "Name") {
+        out.value(text_at(meta, "name"));
+      } else if (column.name == "Age") {
+        out.value(age_of(at(meta, "creationTimestamp"), now_ns));
+      } else if (column.name == "Created At") {
+        out.value(text_at(meta, "creationTimestamp"));
+      } else if (!simple_cell(kind, column, object, out)) {
+        out.value("");
+      }
     }
-  }
-  out.end_array();
+  });
 }
 
 }  // namespace berth::sim

@@ -2,8 +2,9 @@
 #include <algorithm>
 #include <set>
 
-#include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
+#include "text/path.h"
 
 namespace berth::sim {
 namespace {
@@ -154,12 +155,12 @@ class StructuralReader {
     }
     r.exclusive_minimum = at(source, "exclusiveMinimum").as_bool();
     r.exclusive_maximum = at(source, "exclusiveMaximum").as_bool();
-    r.min_length = int_at(source, "minLength");
-    r.max_length = int_at(source, "maxLength");
-    r.min_items = int_at(source, "minItems");
-    r.max_items = int_at(source, "maxItems");
-    r.min_properties = int_at(source, "minProperties");
-    r.max_properties = int_at(source, "maxProperties");
+    r.min_length = at(source, "minLength").as_int64();
+    r.max_length = at(source, "maxLength").as_int64();
+    r.min_items = at(source, "minItems").as_int64();
+    r.max_items = at(source, "maxItems").as_int64();
+    r.min_properties = at(source, "minProperties").as_int64();
+    r.max_properties = at(source, "maxProperties").as_int64();
     r.cel = at(source, "x-kubernetes-validations");
     pattern(source, r, path);
     junctors(source, r, path);
@@ -184,7 +185,7 @@ class StructuralReader {
 
   void junctors(const Value& source, Rules& r, Path& path) {
     const auto list = [&](std::string_view key, std::vector<const Schema*>& to) {
-      for (std::size_t i = 0; const Value& one : at(source, key).items()) {
+      for (std::size_t i = 0; const Value& one : source[key].items()) {
         const Path::Mark mark = path.mark();
         path.child(key);
         path.index(i++);
@@ -329,7 +330,7 @@ void check_defaults(const Schema& schema, Path& path, Causes& out, int depth) {
 
 void check_version_schema(const Value& version, Path& path, Causes& out) {
   path.child("schema.openAPIV3Schema");
-  const Value& source = at(at(version, "schema"), "openAPIV3Schema");
+  const Value& source = at(version, "schema.openAPIV3Schema");
   if (!source.is_object()) {
     out.add(required_value(path.text(), "schemas are required"));
     return;
@@ -399,7 +400,7 @@ std::vector<Column> read_printer_columns(const Value& version) {
     column.type = text_at(given, "type");
     column.format = text_at(given, "format");
     column.description = text_at(given, "description");
-    column.priority = static_cast<int>(int_at(given, "priority").value_or(0));
+    column.priority = static_cast<int>(at(given, "priority").as_int64().value_or(0));
     column.json_path = text_at(given, "jsonPath");
     out.push_back(std::move(column));
   }
@@ -417,7 +418,7 @@ std::vector<std::string> texts_of(const Value& list) {
 
 Result<KindPtr> read_version(const Value& spec, const Value& version) {
   auto owner = std::make_shared<SchemaOwner>();
-  owner->source = Draft::finish(at(at(version, "schema"), "openAPIV3Schema"));
+  owner->source = text::Editor::finish(at(version, "schema.openAPIV3Schema"));
   std::vector<Cause> causes;
   Path path;
   StructuralReader reader(*owner, causes);
@@ -472,10 +473,9 @@ const Schema* read_structural(const Value& source, SchemaOwner& owner, const std
 void validate_crd(const Value& crd, Causes& out) {
   const Value& spec = at(crd, "spec");
   const std::string_view group = text_at(spec, "group");
-  const std::string wanted =
-      std::string(text_at(at(spec, "names"), "plural")) + "." + std::string(group);
-  if (text_at(at(crd, "metadata"), "name") != wanted) {
-    out.add(invalid_text("metadata.name", text_at(at(crd, "metadata"), "name"),
+  const std::string wanted = std::string(text_at(spec, "names.plural")) + "." + std::string(group);
+  if (text_at(crd, "metadata.name") != wanted) {
+    out.add(invalid_text("metadata.name", text_at(crd, "metadata.name"),
                          "must be spec.names.plural+\".\"+spec.group"));
   }
   if (!group.empty()) {
@@ -488,7 +488,7 @@ void validate_crd(const Value& crd, Causes& out) {
   const bool owned = group == "k8s.io" || group == "kubernetes.io" || group.ends_with(".k8s.io") ||
                      group.ends_with(".kubernetes.io");
   constexpr std::string_view kApproved = "api-approved.kubernetes.io";
-  if (owned && text_at(at(at(crd, "metadata"), "annotations"), kApproved).empty()) {
+  if (owned && at(crd, "metadata.annotations")[kApproved].string().empty()) {
     out.add(required_value("metadata.annotations[api-approved.kubernetes.io]",
                            "protected groups must have approval annotation "
                            "\"api-approved.kubernetes.io\", see "
@@ -499,7 +499,7 @@ void validate_crd(const Value& crd, Causes& out) {
                           "cannot set to true, set x-kubernetes-preserve-unknown-fields to true "
                           "in spec.versions[*].schema instead"));
   }
-  if (text_at(at(spec, "conversion"), "strategy") == "Webhook" &&
+  if (text_at(spec, "conversion.strategy") == "Webhook" &&
       text_at(spec, "group") != "kueue.x-k8s.io") {
     out.add(forbidden_value("spec.conversion.strategy",
                             "conversion webhooks are not called by this server; use None"));
@@ -511,10 +511,10 @@ void validate_crd(const Value& crd, Causes& out) {
 Result<std::vector<KindPtr>> read_crd(const Value& crd) {
   const Value& spec = at(crd, "spec");
   for (const std::string_view field : {"group", "scope"}) {
-    if (text_at(spec, field).empty()) return invalid("spec." + std::string(field) + ": missing");
+    if (spec[field].string().empty()) return invalid("spec." + std::string(field) + ": missing");
   }
   for (const std::string_view field : {"plural", "kind"}) {
-    if (text_at(at(spec, "names"), field).empty()) {
+    if (at(spec, "names")[field].string().empty()) {
       return invalid("spec.names." + std::string(field) + ": missing");
     }
   }

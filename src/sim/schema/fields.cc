@@ -377,7 +377,7 @@ FieldChanges compare_fields(const Schema* schema, const Value& from, const Value
   return FieldCompare(pool).run(schema, &from, &to);
 }
 
-Value zero_object(const Schema& schema, Draft& draft, int depth) {
+Value zero_object(const Schema& schema, text::Editor& edit, int depth) {
   std::vector<Member> out;
   for (const Schema::Property& property : schema.properties) {
     if (!property.always || depth > 10) continue;
@@ -385,25 +385,25 @@ Value zero_object(const Schema& schema, Draft& draft, int depth) {
     switch (inner.type) {
       case Schema::Type::kObject:
         out.push_back(
-            {property.name, inner.is_map() ? Value() : zero_object(inner, draft, depth + 1)});
+            {property.name, inner.is_map() ? Value() : zero_object(inner, edit, depth + 1)});
         break;
       case Schema::Type::kArray:
         out.push_back({property.name, Value()});
         break;
       case Schema::Type::kString:
-        if (inner.format == Schema::Format::kNone) out.push_back({property.name, draft.string("")});
+        if (inner.format == Schema::Format::kNone) out.push_back({property.name, edit.string("")});
         break;
       case Schema::Type::kInteger:
-        out.push_back({property.name, draft.number(0)});
+        out.push_back({property.name, edit.number(0)});
         break;
       case Schema::Type::kBoolean:
-        out.push_back({property.name, Draft::boolean(false)});
+        out.push_back({property.name, text::Editor::boolean(false)});
         break;
       default:
         break;
     }
   }
-  return draft.object(out);
+  return edit.object(out);
 }
 
 FieldSet with_named_parents(const FieldSet& set, const Schema* schema) {
@@ -418,8 +418,8 @@ FieldSet with_named_parents(const FieldSet& set, const Schema* schema) {
   return out;
 }
 
-Value remove_fields(const Schema* schema, const Value& value, const FieldSet& set, Draft& draft,
-                    FieldPool& pool) {
+Value remove_fields(const Schema* schema, const Value& value, const FieldSet& set,
+                    text::Editor& edit, FieldPool& pool) {
   const Grain grain = grain_of(schema, value);
   if (grain == Grain::kLeaf || set.children.empty()) return value;
   if (grain == Grain::kObject) {
@@ -430,11 +430,11 @@ Value remove_fields(const Schema* schema, const Value& value, const FieldSet& se
         kept.push_back(member);
       } else if (!child->owned) {
         const Value inner =
-            remove_fields(member_schema(schema, member.key), member.value, *child, draft, pool);
+            remove_fields(member_schema(schema, member.key), member.value, *child, edit, pool);
         kept.push_back({member.key, inner});
       }
     }
-    return draft.object(kept);
+    return edit.object(kept);
   }
   std::vector<Value> kept;
   for (const Value& item : value.items()) {
@@ -442,15 +442,15 @@ Value remove_fields(const Schema* schema, const Value& value, const FieldSet& se
     if (child == nullptr) {
       kept.push_back(item);
     } else if (!child->owned) {
-      kept.push_back(remove_fields(schema->items, item, *child, draft, pool));
+      kept.push_back(remove_fields(schema->items, item, *child, edit, pool));
     }
   }
-  return draft.array(kept);
+  return edit.array(kept);
 }
 
 namespace {
 
-Value merge_lists(const Schema& schema, const Value& live, const Value& config, Draft& draft,
+Value merge_lists(const Schema& schema, const Value& live, const Value& config, text::Editor& edit,
                   FieldPool& pool) {
   const auto steps_of = [&](const Value& list) {
     std::vector<std::string_view> out;
@@ -480,32 +480,32 @@ Value merge_lists(const Schema& schema, const Value& live, const Value& config, 
       continue;
     }
     live_only_until_shared();
-    out.push_back(merge_applied(schema.items, live.items()[known->second], item, draft, pool));
+    out.push_back(merge_applied(schema.items, live.items()[known->second], item, edit, pool));
   }
   for (; l < live_steps.size(); ++l) {
     if (!in_config.contains(live_steps[l])) out.push_back(live.items()[l]);
   }
-  return draft.array(out);
+  return edit.array(out);
 }
 
 }  // namespace
 
-Value merge_applied(const Schema* schema, const Value& live, const Value& config, Draft& draft,
-                    FieldPool& pool) {
+Value merge_applied(const Schema* schema, const Value& live, const Value& config,
+                    text::Editor& edit, FieldPool& pool) {
   const Grain grain = grain_of(schema, config);
   if (grain == Grain::kLeaf || live.kind() != config.kind()) return config;
-  if (grain == Grain::kList) return merge_lists(*schema, live, config, draft, pool);
+  if (grain == Grain::kList) return merge_lists(*schema, live, config, edit, pool);
   text::MemberTable<Value> merged;
   for (const Member& member : live.members()) merged.put(member.key, member.value);
   for (const Member& member : config.members()) {
     const Value* known = merged.find(member.key);
     merged.put(member.key, known == nullptr ? member.value
                                             : merge_applied(member_schema(schema, member.key),
-                                                            *known, member.value, draft, pool));
+                                                            *known, member.value, edit, pool));
   }
   std::vector<Member> out;
   for (const auto& slot : merged.slots()) out.push_back({slot.key, slot.value});
-  return draft.object(out);
+  return edit.object(out);
 }
 
 namespace {
@@ -545,14 +545,14 @@ FieldSet read_fields(const Value& fields, FieldPool& pool, int depth) {
   return out;
 }
 
-Value write_fields(const FieldSet& set, Draft& draft) {
+Value write_fields(const FieldSet& set, text::Editor& edit) {
   std::vector<Member> out;
-  if (set.owned && !set.children.empty()) out.push_back({".", draft.object({})});
+  if (set.owned && !set.children.empty()) out.push_back({".", edit.object({})});
   for (const FieldSet::Child& child : set.children) {
     if (child.set.empty()) continue;
-    out.push_back({child.step, write_fields(child.set, draft)});
+    out.push_back({child.step, write_fields(child.set, edit)});
   }
-  return draft.object(out);
+  return edit.object(out);
 }
 
 namespace {

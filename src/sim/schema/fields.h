@@ -8,10 +8,13 @@
 #include <string_view>
 #include <vector>
 
-#include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
 
 namespace berth::sim {
+
+using text::Member;
+using text::Value;
 
 struct FieldSet {
   struct Child;
@@ -61,7 +64,7 @@ struct FieldChanges {
   FieldSet removed, modified, added;
 };
 // What Go writes of a kind when nothing is set: a create is compared with it, not with nothing.
-Value zero_object(const Schema& schema, Draft& draft, int depth = 0);
+Value zero_object(const Schema& schema, text::Editor& edit, int depth = 0);
 
 FieldChanges compare_fields(const Schema* schema, const Value& from, const Value& to,
                             FieldPool& pool);
@@ -69,15 +72,15 @@ FieldChanges compare_fields(const Schema* schema, const Value& from, const Value
 // Parents that are named fields become members; removing a value then takes its parents along.
 FieldSet with_named_parents(const FieldSet& set, const Schema* schema);
 // value without the members and items of the set.
-Value remove_fields(const Schema* schema, const Value& value, const FieldSet& set, Draft& draft,
-                    FieldPool& pool);
+Value remove_fields(const Schema* schema, const Value& value, const FieldSet& set,
+                    text::Editor& edit, FieldPool& pool);
 // config laid over live, list items matched by their keys.
-Value merge_applied(const Schema* schema, const Value& live, const Value& config, Draft& draft,
-                    FieldPool& pool);
+Value merge_applied(const Schema* schema, const Value& live, const Value& config,
+                    text::Editor& edit, FieldPool& pool);
 
 // fieldsV1 in and out. A text that is not one reads as an empty set.
 FieldSet read_fields(const Value& fields, FieldPool& pool, int depth = 0);
-Value write_fields(const FieldSet& set, Draft& draft);
+Value write_fields(const FieldSet& set, text::Editor& edit);
 // ".spec.containers[name=\"a\"].image" for every member, in order.
 void list_paths(const FieldSet& set, std::vector<std::string>& out);
 

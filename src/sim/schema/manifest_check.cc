@@ -5,6 +5,7 @@
 #include "sim/schema/node.h"
 #include "text/json_writer.h"
 #include "text/nearest.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::sim {
@@ -123,15 +124,12 @@ std::vector<Complaint> ManifestCheck::check_template(const text::Value& pod_temp
   const Kind* kind = find("v1", "PodTemplate");
   if (kind == nullptr) return {};
   text::JsonWriter json;
-  json.begin_object();
-  json.field("apiVersion", "v1");
-  json.field("kind", "PodTemplate");
-  json.key("metadata");
-  json.begin_object();
-  json.field("name", "template");
-  json.end_object();
-  json.field("template", pod_template);
-  json.end_object();
+  json.object([&] {
+    json.field("apiVersion", "v1");
+    json.field("kind", "PodTemplate");
+    json.object("metadata", [&] { json.field("name", "template"); });
+    json.field("template", pod_template);
+  });
   const auto wrapped = parse_body(std::move(json).take());
   if (!wrapped.ok()) return {};
   std::vector<Complaint> out = complaints_of(*kind, wrapped->object.root());

@@ -21,6 +21,9 @@
 
 namespace berth::sim {
 
+using text::Member;
+using text::Value;
+
 struct Schema;
 
 // What a value must be beside its type; few nodes have any.
@@ -204,10 +207,5 @@ void validate_crd(const text::Value& crd, Causes& out);
 
 // Equal as Go compares them: an empty text, list or object, false and an absent field are the same.
 bool same_meaning(const text::Value& a, const text::Value& b);
-
-// A member's text, "" when absent or no string; a number's value.
-std::string_view text_at(const text::Value& object, std::string_view key);
-const text::Value& at(const text::Value& object, std::string_view key);  // null when absent
-std::optional<std::int64_t> int_at(const text::Value& object, std::string_view key);
 
 }  // namespace berth::sim

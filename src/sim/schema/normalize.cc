@@ -102,17 +102,17 @@ class Normalizer {
     }
     Value root = top(object);
     if (!error_.empty()) return invalid(error_);
-    if (!kind_.custom && options_.defaults) root = kind_defaults(kind_, root, draft_);
+    if (!kind_.custom && options_.defaults) root = kind_defaults(kind_, root, edit_);
     std::sort(unknown_.begin(), unknown_.end());
-    return Normalized{draft_.own(root), std::move(unknown_)};
+    return Normalized{edit_.own(root), std::move(unknown_)};
   }
 
  private:
   // The object itself: what every kind has, then its own fields.
   Value top(const Value& object) {
     const std::size_t from = members_.size();
-    members_.push_back({"apiVersion", draft_.string(kind_.api_version())});
-    members_.push_back({"kind", draft_.string(kind_.kind)});
+    members_.push_back({"apiVersion", edit_.string(kind_.api_version())});
+    members_.push_back({"kind", edit_.string(kind_.kind)});
     const Schema& schema = *kind_.schema;
     for (const Member& member : object.members()) {
       if (member.key == "apiVersion" || member.key == "kind") continue;
@@ -172,8 +172,8 @@ class Normalizer {
       if (fallback != nullptr) from = fallback;
     }
     if (strict_ && property != nullptr && left_out(*property, *from)) return;
-    const std::string_view key = draft_.copy(member.key);
-    const Value made = inner == nullptr ? draft_.copy(*from) : walk(*inner, *from);
+    const std::string_view key = edit_.copy(member.key);
+    const Value made = inner == nullptr ? edit_.copy(*from) : walk(*inner, *from);
     members_.push_back({key, made});
   }
 
@@ -246,13 +246,13 @@ class Normalizer {
       const Path::Mark mark = path_.mark();
       path_.child(property.name);
       const Value made = walk(*property.schema, *property.fallback);
-      members_.push_back({draft_.copy(property.name), made});
+      members_.push_back({edit_.copy(property.name), made});
       path_.back(mark);
     }
   }
 
   Value end_object(std::size_t from) {
-    const Value made = draft_.object(std::span(members_).subspan(from));
+    const Value made = edit_.object(std::span(members_).subspan(from));
     members_.resize(from);
     return made;
   }
@@ -267,10 +267,10 @@ class Normalizer {
         if (!value.is_array()) return mismatch(schema, value);
         return array(schema, value);
       case Type::kAny:
-        if (schema.properties.empty() && !schema.has_additional) return draft_.copy(value);
-        return value.is_object() ? object(schema, value) : draft_.copy(value);
+        if (schema.properties.empty() && !schema.has_additional) return edit_.copy(value);
+        return value.is_object() ? object(schema, value) : edit_.copy(value);
       default:
-        return strict_ ? scalar(schema, value) : draft_.copy(value);
+        return strict_ ? scalar(schema, value) : edit_.copy(value);
     }
   }
 
@@ -290,7 +290,7 @@ class Normalizer {
     if (strict_ && !schema.name.empty()) fill_zeros(schema, from);
     if (options_.defaults && schema.hook != Schema::Hook::kNone) {
       Fields fields(members_, from);
-      hook_defaults(schema, fields, place_, draft_);
+      hook_defaults(schema, fields, place_, edit_);
     }
     in_probe_ = was_probe;
     go_struct_ = was_struct;
@@ -303,8 +303,8 @@ class Normalizer {
     if (member.key != "apiVersion" && member.key != "kind" && member.key != "metadata") {
       return false;
     }
-    const std::string_view key = draft_.copy(member.key);
-    members_.push_back({key, draft_.copy(member.value)});
+    const std::string_view key = edit_.copy(member.key);
+    members_.push_back({key, edit_.copy(member.value)});
     return true;
   }
 
@@ -313,11 +313,11 @@ class Normalizer {
     for (std::size_t i = 0; const Value& item : value.items()) {
       const Path::Mark mark = path_.mark();
       path_.index(i++);
-      const Value made = schema.items == nullptr ? draft_.copy(item) : walk(*schema.items, item);
+      const Value made = schema.items == nullptr ? edit_.copy(item) : walk(*schema.items, item);
       items_.push_back(made);
       path_.back(mark);
     }
-    const Value made = draft_.array(std::span(items_).subspan(from));
+    const Value made = edit_.array(std::span(items_).subspan(from));
     items_.resize(from);
     return made;
   }
@@ -325,26 +325,26 @@ class Normalizer {
   Value zero(const Schema& schema) {
     switch (schema.type) {
       case Type::kObject:
-        return draft_.object({});
+        return edit_.object({});
       case Type::kArray:
-        return draft_.array({});
+        return edit_.array({});
       case Type::kString:
         return schema.format == Format::kTime || schema.format == Format::kMicroTime
                    ? Value()
-                   : draft_.string(schema.format == Format::kQuantity ? "0" : "");
+                   : edit_.string(schema.format == Format::kQuantity ? "0" : "");
       case Type::kBoolean:
-        return Draft::boolean(false);
+        return text::Editor::boolean(false);
       case Type::kInteger:
       case Type::kNumber:
       case Type::kIntOrString:
-        return draft_.number(0);
+        return edit_.number(0);
       default:
         return {};
     }
   }
 
   Value mismatch(const Schema& schema, const Value& value) {
-    if (!strict_) return draft_.copy(value);  // validate() will say so
+    if (!strict_) return edit_.copy(value);  // validate() will say so
     std::string what(json_kind(value));
     if (value.is_number() && schema.type == Type::kInteger) {
       what += " " + std::string(value.number_text().substr(0, 40));
@@ -361,13 +361,13 @@ class Normalizer {
   Value scalar(const Schema& schema, const Value& value) {
     switch (schema.type) {
       case Type::kBoolean:
-        return value.is_bool() ? Draft::boolean(value.as_bool()) : mismatch(schema, value);
+        return value.is_bool() ? text::Editor::boolean(value.as_bool()) : mismatch(schema, value);
       case Type::kInteger:
         return integer(schema, value);
       case Type::kNumber:
-        return value.is_number() ? draft_.copy(value) : mismatch(schema, value);
+        return value.is_number() ? edit_.copy(value) : mismatch(schema, value);
       case Type::kIntOrString:
-        if (value.is_string()) return draft_.copy(value);
+        if (value.is_string()) return edit_.copy(value);
         return integer(schema, value);
       default:
         return string(schema, value);
@@ -381,7 +381,7 @@ class Normalizer {
     if (!whole || !plain || (!wide && (*whole > INT32_MAX || *whole < INT32_MIN))) {
       return mismatch(schema, value);
     }
-    return draft_.copy(value);
+    return edit_.copy(value);
   }
 
   Value string(const Schema& schema, const Value& value) {
@@ -391,7 +391,7 @@ class Normalizer {
     if (schema.format == Format::kTime && !plain_time(text)) return time(text, false);
     if (schema.format == Format::kMicroTime) return time(text, true);
     if (schema.format == Format::kByte) return bytes(text);
-    return draft_.string(text);
+    return edit_.string(text);
   }
 
   Value bytes(std::string_view text) {
@@ -401,7 +401,7 @@ class Normalizer {
     }
     std::string plain(text);
     std::erase_if(plain, [](char c) { return c == '\n' || c == '\r'; });
-    return draft_.string(plain);
+    return edit_.string(plain);
   }
 
   Value quantity(const Value& value) {
@@ -411,8 +411,8 @@ class Normalizer {
       return {};
     }
     const std::string_view text = value.is_string() ? value.string() : value.number_text();
-    if (small_whole(text)) return draft_.string(text);
-    if (text.empty()) return draft_.string("0");
+    if (small_whole(text)) return edit_.string(text);
+    if (text.empty()) return edit_.string("0");
     const auto parsed = text::parse_quantity(text);
     if (!parsed.ok()) {
       fail(
@@ -420,7 +420,7 @@ class Normalizer {
           "'^([+-]?[0-9.]+)([eEinumkKMGTP]*[-+]?[0-9]*)$'");
       return {};
     }
-    return draft_.string(parsed->to_string());
+    return edit_.string(parsed->to_string());
   }
 
   Value time(std::string_view text, bool micro) {
@@ -445,7 +445,7 @@ class Normalizer {
       digits.insert(0, 6 - digits.size(), '0');
       out.insert(out.size() - 1, "." + digits);
     }
-    return draft_.string(out);
+    return edit_.string(out);
   }
 
   const Kind& kind_;
@@ -460,7 +460,7 @@ class Normalizer {
   std::vector<Member> members_;
   std::vector<Value> items_;
   std::vector<std::string> unknown_;
-  Draft draft_;
+  text::Editor edit_;
 };
 
 }  // namespace

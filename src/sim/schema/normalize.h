@@ -1,10 +1,13 @@
 // Between normalize.cc, which walks an object, and defaults.cc, which knows single types.
 #pragma once
 
-#include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
 
 namespace berth::sim {
+
+using text::Member;
+using text::Value;
 
 // The members of an object that is being built; the newest part of one vector.
 class Fields {
@@ -27,8 +30,8 @@ struct Place {
   bool in_job = false;  // a Job itself, not the template of one
 };
 
-void hook_defaults(const Schema& schema, Fields& fields, const Place& place, Draft& draft);
+void hook_defaults(const Schema& schema, Fields& fields, const Place& place, text::Editor& edit);
 // Of whole objects: a Namespace's label, a Job's labels, phases of volumes.
-Value kind_defaults(const Kind& kind, const Value& object, Draft& draft);
+Value kind_defaults(const Kind& kind, const Value& object, text::Editor& edit);
 
 }  // namespace berth::sim

@@ -54,22 +54,22 @@ class OpenApiWriter {
     for (const std::string_view name : {kObjectMeta, kListMeta, kDeleteOptions, kStatus}) {
       if (const Schema* type = builtin_type(name); type != nullptr) collect(*type);
     }
-    out_.begin_object();
-    for (const auto& [name, type] : types_) {
-      if (roots.contains(std::string(name))) continue;
-      out_.key(name);
-      struct_type(*type, nullptr);
-    }
-    for (const auto& [name, kind] : roots) {
-      out_.key(name);
-      struct_type(*kind->schema, kind);
-      list_type(*kind);
-    }
-    leaf(kQuantity, "string", "");
-    leaf(kIntOrString, "string", "int-or-string");
-    leaf(kTime, "string", "date-time");
-    leaf(kMicroTime, "string", "date-time");
-    out_.end_object();
+    out_.object([&] {
+      for (const auto& [name, type] : types_) {
+        if (roots.contains(std::string(name))) continue;
+        out_.key(name);
+        struct_type(*type, nullptr);
+      }
+      for (const auto& [name, kind] : roots) {
+        out_.key(name);
+        struct_type(*kind->schema, kind);
+        list_type(*kind);
+      }
+      leaf(kQuantity, "string", "");
+      leaf(kIntOrString, "string", "int-or-string");
+      leaf(kTime, "string", "date-time");
+      leaf(kMicroTime, "string", "date-time");
+    });
   }
 
   std::string reference(std::string_view name) const {
@@ -86,93 +86,76 @@ class OpenApiWriter {
   }
 
   void leaf(std::string_view name, std::string_view type, std::string_view format) {
-    out_.key(name);
-    out_.begin_object();
-    if (v3_ && name == kQuantity) {
-      out_.key("oneOf");
-      out_.begin_array();
-      for (const std::string_view one : {"string", "number"}) {
-        out_.begin_object();
-        out_.field("type", one);
-        out_.end_object();
+    out_.object(name, [&] {
+      if (v3_ && name == kQuantity) {
+        out_.array("oneOf", [&] {
+          for (const std::string_view one : {"string", "number"}) {
+            out_.object([&] { out_.field("type", one); });
+          }
+        });
+      } else {
+        out_.field("type", type);
       }
-      out_.end_array();
-    } else {
-      out_.field("type", type);
-    }
-    if (!format.empty()) out_.field("format", format);
-    out_.end_object();
+      if (!format.empty()) out_.field("format", format);
+    });
   }
 
   void group_version_kind(const Kind& kind, std::string_view name) {
-    out_.key("x-kubernetes-group-version-kind");
-    out_.begin_array();
-    out_.begin_object();
-    out_.field("group", kind.group);
-    out_.field("kind", name);
-    out_.field("version", kind.version);
-    out_.end_object();
-    out_.end_array();
+    out_.array("x-kubernetes-group-version-kind", [&] {
+      out_.object([&] {
+        out_.field("group", kind.group);
+        out_.field("kind", name);
+        out_.field("version", kind.version);
+      });
+    });
   }
 
   void struct_type(const Schema& schema, const Kind* kind) {
-    out_.begin_object();
-    out_.field("type", "object");
-    if (!schema.description.empty()) out_.field("description", schema.description);
-    object_parts(schema, kind != nullptr && kind->custom);
-    if (kind != nullptr) group_version_kind(*kind, kind->kind);
-    out_.end_object();
+    out_.object([&] {
+      out_.field("type", "object");
+      if (!schema.description.empty()) out_.field("description", schema.description);
+      object_parts(schema, kind != nullptr && kind->custom);
+      if (kind != nullptr) group_version_kind(*kind, kind->kind);
+    });
   }
 
   void list_type(const Kind& kind) {
-    out_.key(list_definition_name(kind));
-    out_.begin_object();
-    out_.field("type", "object");
-    out_.field("description", kind.list_kind + " is a list of " + kind.kind + ".");
-    out_.key("required");
-    out_.begin_array();
-    out_.value("items");
-    out_.end_array();
-    out_.key("properties");
-    out_.begin_object();
-    for (const std::string_view name : {"apiVersion", "kind"}) {
-      out_.key(name);
-      out_.begin_object();
-      out_.field("type", "string");
-      out_.end_object();
-    }
-    out_.key("items");
-    out_.begin_object();
-    out_.field("type", "array");
-    out_.key("items");
-    ref(definition_name(kind));
-    out_.end_object();
-    out_.key("metadata");
-    ref(kListMeta);
-    out_.end_object();
-    group_version_kind(kind, kind.list_kind);
-    out_.end_object();
+    out_.object(list_definition_name(kind), [&] {
+      out_.field("type", "object");
+      out_.field("description", kind.list_kind + " is a list of " + kind.kind + ".");
+      out_.array("required", [&] { out_.value("items"); });
+      out_.object("properties", [&] {
+        for (const std::string_view name : {"apiVersion", "kind"}) {
+          out_.object(name, [&] { out_.field("type", "string"); });
+        }
+        out_.object("items", [&] {
+          out_.field("type", "array");
+          out_.key("items");
+          ref(definition_name(kind));
+        });
+        out_.key("metadata");
+        ref(kListMeta);
+      });
+      group_version_kind(kind, kind.list_kind);
+    });
   }
 
   void ref(std::string_view name) {
-    out_.begin_object();
-    out_.field("$ref", reference(name));
-    out_.end_object();
+    out_.object([&] { out_.field("$ref", reference(name)); });
   }
 
   void object_parts(const Schema& schema, bool custom_root) {
     if (!schema.properties.empty()) {
-      out_.key("properties");
-      out_.begin_object();
-      for (const Schema::Property& property : schema.properties) {
-        out_.key(property.name);
-        if (custom_root && property.name == "metadata") {
-          ref(kObjectMeta);
-        } else {
-          node(*property.schema, &property);
+      out_.object("properties", [&] {
+        for (const Schema::Property& property : schema.properties) {
+          out_.key(property.name);
+          if (custom_root && property.name == "metadata") {
+            ref(kObjectMeta);
+          } else {
+            node(*property.schema, &property);
+          }
         }
-      }
-      out_.end_object();
+      });
       required(schema);
     }
     if (schema.has_additional) {
@@ -194,12 +177,11 @@ class OpenApiWriter {
     bool any = false;
     for (const Schema::Property& property : schema.properties) any = any || property.required;
     if (!any) return;
-    out_.key("required");
-    out_.begin_array();
-    for (const Schema::Property& property : schema.properties) {
-      if (property.required) out_.value(property.name);
-    }
-    out_.end_array();
+    out_.array("required", [&] {
+      for (const Schema::Property& property : schema.properties) {
+        if (property.required) out_.value(property.name);
+      }
+    });
   }
 
   // A name to refer to, or "" when the node is written where it stands.
@@ -216,30 +198,27 @@ class OpenApiWriter {
       if (schema.format == Format::kTime) name = kTime;
       if (schema.format == Format::kMicroTime) name = kMicroTime;
     }
-    out_.begin_object();
-    const std::string_view words = property != nullptr && !property->description.empty()
-                                       ? property->description
-                                       : schema.description;
-    if (!words.empty()) out_.field("description", words);
-    if (property != nullptr && property->fallback != nullptr) {
-      out_.field("default", *property->fallback);
-    }
-    if (!name.empty()) {
-      if (v3_ && (!words.empty() || (property != nullptr && property->fallback != nullptr))) {
-        out_.key("allOf");
-        out_.begin_array();
-        ref(name);
-        out_.end_array();
+    out_.object([&] {
+      const std::string_view words = property != nullptr && !property->description.empty()
+                                         ? property->description
+                                         : schema.description;
+      if (!words.empty()) out_.field("description", words);
+      if (property != nullptr && property->fallback != nullptr) {
+        out_.field("default", *property->fallback);
+      }
+      if (!name.empty()) {
+        if (v3_ && (!words.empty() || (property != nullptr && property->fallback != nullptr))) {
+          out_.array("allOf", [&] { ref(name); });
+        } else {
+          out_.field("$ref", reference(name));
+        }
+        if (property != nullptr && property->retain_keys) {
+          out_.field("x-kubernetes-patch-strategy", "retainKeys");
+        }
       } else {
-        out_.field("$ref", reference(name));
+        inline_node(schema, property);
       }
-      if (property != nullptr && property->retain_keys) {
-        out_.field("x-kubernetes-patch-strategy", "retainKeys");
-      }
-    } else {
-      inline_node(schema, property);
-    }
-    out_.end_object();
+    });
   }
 
   void inline_node(const Schema& schema, const Schema::Property* property) {
@@ -271,8 +250,7 @@ class OpenApiWriter {
     out_.field("type", "array");
     out_.key("items");
     if (schema.items == nullptr) {
-      out_.begin_object();
-      out_.end_object();
+      out_.object([&] {});
     } else {
       node(*schema.items, nullptr);
     }
@@ -281,10 +259,7 @@ class OpenApiWriter {
                                                                       : "atomic";
     out_.field("x-kubernetes-list-type", kind);
     if (!schema.map_keys.empty()) {
-      out_.key("x-kubernetes-list-map-keys");
-      out_.begin_array();
-      for (const std::string_view key : schema.map_keys) out_.value(key);
-      out_.end_array();
+      out_.list("x-kubernetes-list-map-keys", schema.map_keys);
     }
     if (!schema.merge_list) return;
     const bool retain = property != nullptr && property->retain_keys;
@@ -313,10 +288,9 @@ class OpenApiWriter {
 
   void rules(const Rules& rules) {
     if (!rules.enums.empty()) {
-      out_.key("enum");
-      out_.begin_array();
-      for (const text::Value& one : rules.enums) out_.value(one);
-      out_.end_array();
+      out_.array("enum", [&] {
+        for (const text::Value& one : rules.enums) out_.value(one);
+      });
     }
     if (!rules.pattern_text.empty()) out_.field("pattern", rules.pattern_text);
     const auto number = [&](std::string_view key, const auto& value) {
@@ -365,53 +339,41 @@ class PathWriter {
   using Verbs = std::initializer_list<std::pair<std::string_view, std::string_view>>;
 
   void path(const std::string& text, const Kind& kind, Verbs verbs) {
-    out_.key(text);
-    out_.begin_object();
-    for (const auto& [method, action] : verbs) operation(text, kind, method, action);
-    out_.end_object();
+    out_.object(text, [&] {
+      for (const auto& [method, action] : verbs) operation(text, kind, method, action);
+    });
   }
 
   void operation(const std::string& text, const Kind& kind, std::string_view method,
                  std::string_view action) {
-    out_.key(method);
-    out_.begin_object();
-    out_.field("operationId", operation_id(text, kind, action));
-    out_.key("parameters");
-    out_.begin_array();
-    const bool writes = method != "get";
-    if (text.find("{namespace}") != std::string::npos) parameter("namespace", "path");
-    if (text.find("{name}") != std::string::npos) parameter("name", "path");
-    if (writes) parameter("dryRun", "query");
-    if (writes && method != "delete") {
-      parameter("fieldManager", "query");
-      parameter("fieldValidation", "query");
-    }
-    if (method == "patch") parameter("force", "query");
-    out_.end_array();
-    out_.key("responses");
-    out_.begin_object();
-    out_.key("200");
-    out_.begin_object();
-    out_.field("description", "OK");
-    out_.end_object();
-    out_.end_object();
-    if (!v3_) list("consumes", {"application/json", "application/yaml"});
-    if (!v3_) list("produces", {"application/json", "application/yaml"});
-    out_.field("x-kubernetes-action", action);
-    out_.key("x-kubernetes-group-version-kind");
-    out_.begin_object();
-    out_.field("group", kind.group);
-    out_.field("kind", kind.kind);
-    out_.field("version", kind.version);
-    out_.end_object();
-    out_.end_object();
+    out_.object(method, [&] {
+      out_.field("operationId", operation_id(text, kind, action));
+      out_.array("parameters", [&] {
+        const bool writes = method != "get";
+        if (text.find("{namespace}") != std::string::npos) parameter("namespace", "path");
+        if (text.find("{name}") != std::string::npos) parameter("name", "path");
+        if (writes) parameter("dryRun", "query");
+        if (writes && method != "delete") {
+          parameter("fieldManager", "query");
+          parameter("fieldValidation", "query");
+        }
+        if (method == "patch") parameter("force", "query");
+      });
+      out_.object("responses",
+                  [&] { out_.object("200", [&] { out_.field("description", "OK"); }); });
+      if (!v3_) list("consumes", {"application/json", "application/yaml"});
+      if (!v3_) list("produces", {"application/json", "application/yaml"});
+      out_.field("x-kubernetes-action", action);
+      out_.object("x-kubernetes-group-version-kind", [&] {
+        out_.field("group", kind.group);
+        out_.field("kind", kind.kind);
+        out_.field("version", kind.version);
+      });
+    });
   }
 
   void list(std::string_view key, std::initializer_list<std::string_view> words) {
-    out_.key(key);
-    out_.begin_array();
-    for (const std::string_view word : words) out_.value(word);
-    out_.end_array();
+    out_.list(key, words);
   }
 
   static std::string operation_id(const std::string& text, const Kind& kind,
@@ -436,20 +398,17 @@ class PathWriter {
   }
 
   void parameter(std::string_view name, std::string_view where) {
-    out_.begin_object();
-    out_.field("name", name);
-    out_.field("in", where);
-    if (where == "path") out_.field("required", true);
-    const std::string_view type = name == "force" ? "boolean" : "string";
-    if (v3_) {
-      out_.key("schema");
-      out_.begin_object();
-      out_.field("type", type);
-      out_.end_object();
-    } else {
-      out_.field("type", type);
-    }
-    out_.end_object();
+    out_.object([&] {
+      out_.field("name", name);
+      out_.field("in", where);
+      if (where == "path") out_.field("required", true);
+      const std::string_view type = name == "force" ? "boolean" : "string";
+      if (v3_) {
+        out_.object("schema", [&] { out_.field("type", type); });
+      } else {
+        out_.field("type", type);
+      }
+    });
   }
 
   JsonWriter& out_;
@@ -459,11 +418,10 @@ class PathWriter {
 void write_head(JsonWriter& out, std::string_view key, std::string_view format,
                 std::string_view version) {
   out.field(key, format);
-  out.key("info");
-  out.begin_object();
-  out.field("title", "Kubernetes");
-  out.field("version", version);
-  out.end_object();
+  out.object("info", [&] {
+    out.field("title", "Kubernetes");
+    out.field("version", version);
+  });
 }
 
 std::string path_of_version(const Kind& kind) {
@@ -474,54 +432,49 @@ std::string path_of_version(const Kind& kind) {
 
 std::string openapi_v3(std::span<const KindPtr> kinds, std::string_view server_version) {
   JsonWriter out;
-  out.begin_object();
-  write_head(out, "openapi", "3.0.0", server_version);
-  out.key("paths");
-  out.begin_object();
-  PathWriter paths(out, true);
-  for (const KindPtr& kind : kinds) paths.kind(*kind);
-  out.end_object();
-  out.key("components");
-  out.begin_object();
-  out.key("schemas");
-  OpenApiWriter(out, true).definitions(kinds);
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    write_head(out, "openapi", "3.0.0", server_version);
+    out.object("paths", [&] {
+      PathWriter paths(out, true);
+      for (const KindPtr& kind : kinds) paths.kind(*kind);
+    });
+    out.object("components", [&] {
+      out.key("schemas");
+      OpenApiWriter(out, true).definitions(kinds);
+    });
+  });
   return std::move(out).take();
 }
 
 std::string openapi_v3_index(std::span<const KindPtr> kinds,
                              const std::function<std::string(std::string_view)>& hash) {
   JsonWriter out;
-  out.begin_object();
-  out.key("paths");
-  out.begin_object();
-  std::set<std::string> seen;
-  for (const KindPtr& kind : kinds) {
-    const std::string path = path_of_version(*kind);
-    if (!seen.insert(path).second) continue;
-    out.key(path);
-    out.begin_object();
-    out.field("serverRelativeURL", "/openapi/v3/" + path + "?hash=" + hash(path));
-    out.end_object();
-  }
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("paths", [&] {
+      std::set<std::string> seen;
+      for (const KindPtr& kind : kinds) {
+        const std::string path = path_of_version(*kind);
+        if (!seen.insert(path).second) continue;
+        out.object(path, [&] {
+          out.field("serverRelativeURL", "/openapi/v3/" + path + "?hash=" + hash(path));
+        });
+      }
+    });
+  });
   return std::move(out).take();
 }
 
 std::string openapi_v2(std::span<const KindPtr> kinds, std::string_view server_version) {
   JsonWriter out;
-  out.begin_object();
-  write_head(out, "swagger", "2.0", server_version);
-  out.key("paths");
-  out.begin_object();
-  PathWriter paths(out, false);
-  for (const KindPtr& kind : kinds) paths.kind(*kind);
-  out.end_object();
-  out.key("definitions");
-  OpenApiWriter(out, false).definitions(kinds);
-  out.end_object();
+  out.object([&] {
+    write_head(out, "swagger", "2.0", server_version);
+    out.object("paths", [&] {
+      PathWriter paths(out, false);
+      for (const KindPtr& kind : kinds) paths.kind(*kind);
+    });
+    out.key("definitions");
+    OpenApiWriter(out, false).definitions(kinds);
+  });
   return std::move(out).take();
 }
 

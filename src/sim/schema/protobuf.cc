@@ -223,12 +223,12 @@ Status PbWriter::field(const PbMessage& message, const PbField& field, const PbE
   if (field.map) return map_of(message, field.type, first, end, depth);
   if (!field.repeated)
     return value(message, field.type, last, depth).context(std::string(field.name));
-  out_.begin_array();
-  for (const PbEntry* entry = first; entry != end; ++entry) {
-    BERTH_CHECK(value(message, field.type, *entry, depth).context(std::string(field.name)));
-  }
-  out_.end_array();
-  return {};
+  return out_.array([&]() -> Status {
+    for (const PbEntry* entry = first; entry != end; ++entry) {
+      BERTH_CHECK(value(message, field.type, *entry, depth).context(std::string(field.name)));
+    }
+    return {};
+  });
 }
 
 Status PbWriter::map_of(const PbMessage& owner, std::string_view type, const PbEntry* first,
@@ -242,13 +242,13 @@ Status PbWriter::map_of(const PbMessage& owner, std::string_view type, const PbE
     if (!is_utf8(key.bytes)) return bad_protobuf("a key is not UTF-8");
     values[key.bytes] = content;
   }
-  out_.begin_object();
-  for (const auto& [key, content] : values) {
-    out_.key(key);
-    BERTH_CHECK(value(owner, type, content, depth).context(std::string(key)));
-  }
-  out_.end_object();
-  return {};
+  return out_.object([&]() -> Status {
+    for (const auto& [key, content] : values) {
+      out_.key(key);
+      BERTH_CHECK(value(owner, type, content, depth).context(std::string(key)));
+    }
+    return {};
+  });
 }
 
 Status PbWriter::value(const PbMessage& owner, std::string_view type, const PbEntry& entry,
@@ -258,10 +258,7 @@ Status PbWriter::value(const PbMessage& owner, std::string_view type, const PbEn
   if (is_message(type)) {
     const PbMessage* message = message_named(owner, type);
     if (message == nullptr) return bad_protobuf("no message " + std::string(type));
-    out_.begin_object();
-    BERTH_CHECK(members(*message, entry.bytes, depth + 1));
-    out_.end_object();
-    return {};
+    return out_.object([&] { return members(*message, entry.bytes, depth + 1); });
   }
   switch (type.front()) {
     case 'i':
@@ -288,12 +285,14 @@ Status PbWriter::value(const PbMessage& owner, std::string_view type, const PbEn
       return raw_json(entry.bytes);
     case 'e': {
       BERTH_TRY(const std::vector<PbEntry> items, entries_of(entry.bytes));
-      out_.begin_array();
       for (const PbEntry& item : items) {
         if (!is_utf8(item.bytes)) return bad_protobuf("a string is not UTF-8");
-        if (item.number == 1) out_.value(item.bytes);
       }
-      out_.end_array();
+      out_.array([&] {
+        for (const PbEntry& item : items) {
+          if (item.number == 1) out_.value(item.bytes);
+        }
+      });
       return {};
     }
     default:
@@ -374,13 +373,11 @@ Result<std::string> protobuf_to_json(std::string_view body) {
                         " is not built in; send it as application/json");
   }
   text::JsonWriter out;
-  out.begin_object();
-  out.key("apiVersion");
-  out.value(version.bytes);
-  out.key("kind");
-  out.value(kind.bytes);
-  BERTH_CHECK(PbWriter(out).members(*message, raw.bytes, 0));
-  out.end_object();
+  BERTH_CHECK(out.object([&] {
+    out.field("apiVersion", version.bytes);
+    out.field("kind", kind.bytes);
+    return PbWriter(out).members(*message, raw.bytes, 0);
+  }));
   return std::move(out).take();
 }
 

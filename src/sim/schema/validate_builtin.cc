@@ -3,6 +3,7 @@
 #include <set>
 
 #include "sim/schema/rules.h"
+#include "text/path.h"
 #include "text/quantity.h"
 #include "text/selector.h"
 
@@ -16,18 +17,18 @@ Cause not_found(std::string field, std::string_view value) {
 }
 
 void check_not_negative(const Value& object, std::string_view key, Path& path, Causes& out) {
-  const auto number = int_at(object, key);
+  const auto number = object[key].as_int64();
   if (number && *number < 0) {
-    out.add(invalid_value(path.with(key), at(object, key), "must be greater than or equal to 0"));
+    out.add(invalid_value(path.with(key), object[key], "must be greater than or equal to 0"));
   }
 }
 
 void check_range(const Value& object, std::string_view key, std::int64_t low, std::int64_t high,
                  Path& path, Causes& out) {
-  const auto number = int_at(object, key);
+  const auto number = object[key].as_int64();
   if (number && (*number < low || *number > high)) {
     out.add(invalid_value(
-        path.with(key), at(object, key),
+        path.with(key), object[key],
         "must be between " + std::to_string(low) + " and " + std::to_string(high) + ", inclusive"));
   }
 }
@@ -87,7 +88,7 @@ void rules_of_controller(const Kind& kind, const Value& spec, Path& path, Causes
   check_not_negative(spec, "minReadySeconds", path, out);
   check_not_negative(spec, "revisionHistoryLimit", path, out);
   const Value& selector = at(spec, "selector");
-  const Value& labels = at(at(at(spec, "template"), "metadata"), "labels");
+  const Value& labels = at(spec, "template.metadata.labels");
   if (selector.is_null()) {
     out.add(required_value(path.with("selector")));
     out.add(invalid_value(path.with("template.metadata.labels"), labels,
@@ -111,10 +112,10 @@ void rules_of_controller(const Kind& kind, const Value& spec, Path& path, Causes
   const Path::Mark mark = path.mark();
   path.child("template");
   validate_template(pod, path, out);
-  const std::string_view restart = text_at(at(pod, "spec"), "restartPolicy");
+  const std::string_view restart = text_at(pod, "spec.restartPolicy");
   if (!restart.empty() && restart != "Always") {
-    out.add(not_supported(path.with("spec.restartPolicy"), at(at(pod, "spec"), "restartPolicy"),
-                          {"Always"}));
+    out.add(
+        not_supported(path.with("spec.restartPolicy"), at(pod, "spec.restartPolicy"), {"Always"}));
   }
   if (at(pod, "spec").find("activeDeadlineSeconds") != nullptr) {
     out.add(forbidden_value(path.with("spec.activeDeadlineSeconds"),
@@ -141,8 +142,8 @@ void rules_of_deployment(const Value& spec, Path& path, Causes& out) {
     out.add(invalid_value(path.with("strategy.rollingUpdate.maxUnavailable"),
                           at(rolling, "maxUnavailable"), "may not be 0 when `maxSurge` is 0"));
   }
-  const auto deadline = int_at(spec, "progressDeadlineSeconds");
-  if (deadline && *deadline <= int_at(spec, "minReadySeconds").value_or(0)) {
+  const auto deadline = at(spec, "progressDeadlineSeconds").as_int64();
+  if (deadline && *deadline <= at(spec, "minReadySeconds").as_int64().value_or(0)) {
     out.add(invalid_value(path.with("progressDeadlineSeconds"), at(spec, "progressDeadlineSeconds"),
                           "must be greater than minReadySeconds"));
   }
@@ -153,13 +154,13 @@ void rules_of_job_modes(const Value& spec, Path& path, Causes& out) {
   if (indexed && spec.find("completions") == nullptr) {
     out.add(required_value(path.with("completions"), "when completion mode is Indexed"));
   }
-  if (indexed && int_at(spec, "parallelism").value_or(0) > 100'000) {
+  if (indexed && at(spec, "parallelism").as_int64().value_or(0) > 100'000) {
     out.add(invalid_value(path.with("parallelism"), at(spec, "parallelism"),
                           "must be less than or equal to 100000 when completion mode is Indexed"));
   }
   for (const std::string_view field : {"backoffLimitPerIndex", "maxFailedIndexes"}) {
     if (!indexed && spec.find(field) != nullptr) {
-      out.add(invalid_value(path.with(field), at(spec, field), "requires indexed completion mode"));
+      out.add(invalid_value(path.with(field), spec[field], "requires indexed completion mode"));
     }
   }
   if (spec.find("maxFailedIndexes") != nullptr && spec.find("backoffLimitPerIndex") == nullptr) {
@@ -204,7 +205,7 @@ void rules_of_job(const Value& spec, bool selector, Path& path, Causes& out) {
   rules_of_failure_policy(spec, path, out);
   const Value& pod = at(spec, "template");
   if (selector) {
-    const Value& labels = at(at(pod, "metadata"), "labels");
+    const Value& labels = at(pod, "metadata.labels");
     if (spec.find("selector") == nullptr) {
       out.add(required_value(path.with("selector")));
     } else if (!selector_matches(at(spec, "selector"), labels)) {
@@ -215,7 +216,7 @@ void rules_of_job(const Value& spec, bool selector, Path& path, Causes& out) {
   const Path::Mark mark = path.mark();
   path.child("template");
   validate_template(pod, path, out);
-  const std::string_view restart = text_at(at(pod, "spec"), "restartPolicy");
+  const std::string_view restart = text_at(pod, "spec.restartPolicy");
   if (restart.empty() || restart == "Always") {
     out.add(
         required_value(path.with("spec.restartPolicy"), "valid values: \"OnFailure\", \"Never\""));
@@ -239,7 +240,7 @@ void rules_of_cron_job(const Value& spec, Path& path, Causes& out) {
   }
   const Path::Mark mark = path.mark();
   path.child("jobTemplate.spec");
-  rules_of_job(at(at(spec, "jobTemplate"), "spec"), false, path, out);
+  rules_of_job(at(spec, "jobTemplate.spec"), false, path, out);
   path.back(mark);
 }
 
@@ -258,7 +259,7 @@ void rules_of_service(const Value& spec, Path& path, Causes& out) {
     if (!name.empty() && !names.insert(std::string(name)).second) {
       out.add(duplicate_value(path.with("name"), at(port, "name")));
     }
-    if (!int_at(port, "port")) out.add(required_value(path.with("port")));
+    if (!at(port, "port").as_int64()) out.add(required_value(path.with("port")));
     check_range(port, "port", 1, 65535, path, out);
   });
   at_field(spec, "selector", path,
@@ -300,13 +301,13 @@ void rules_of_claim(const Value& spec, Path& path, Causes& out) {
   if (at(spec, "accessModes").size() == 0) {
     out.add(required_value(path.with("accessModes"), "at least 1 access mode is required"));
   }
-  const Value* storage = at(at(spec, "resources"), "requests").find("storage");
+  const Value* storage = at(spec, "resources.requests").find("storage");
   if (storage == nullptr) out.add(required_value(path.with("resources[storage]")));
 }
 
 void rules_of_priority(const Value& object, Causes& out) {
-  const std::string_view name = text_at(at(object, "metadata"), "name");
-  const std::int64_t value = int_at(object, "value").value_or(0);
+  const std::string_view name = text_at(object, "metadata.name");
+  const std::int64_t value = at(object, "value").as_int64().value_or(0);
   if (name.starts_with("system-")) {
     if (name != "system-node-critical" && name != "system-cluster-critical") {
       out.add(forbidden_value("metadata.name",
@@ -321,7 +322,7 @@ void rules_of_priority(const Value& object, Causes& out) {
 }
 
 void rules_of_lease(const Value& spec, Path& path, Causes& out) {
-  const auto duration = int_at(spec, "leaseDurationSeconds");
+  const auto duration = at(spec, "leaseDurationSeconds").as_int64();
   if (duration && *duration <= 0) {
     out.add(invalid_value(path.with("leaseDurationSeconds"), at(spec, "leaseDurationSeconds"),
                           "must be greater than 0"));
@@ -371,14 +372,14 @@ void rules_of_webhooks(const Value& object, Causes& out) {
       out.add(invalid_text(path.with("name"), name,
                            "should be a domain with at least three segments separated by dots"));
     }
-    const auto timeout = int_at(hook, "timeoutSeconds");
+    const auto timeout = at(hook, "timeoutSeconds").as_int64();
     if (timeout && (*timeout < 1 || *timeout > 30)) {
       out.add(invalid_value(path.with("timeoutSeconds"), at(hook, "timeoutSeconds"),
                             "the timeout value must be between 1 and 30 seconds"));
     }
     each_item(hook, "rules", path, [&](const Value& rule) {
       for (const std::string_view field : {"operations", "apiGroups", "apiVersions", "resources"}) {
-        if (at(rule, field).size() == 0) out.add(required_value(path.with(field)));
+        if (rule[field].size() == 0) out.add(required_value(path.with(field)));
       }
     });
     const Value& config = at(hook, "clientConfig");
@@ -394,7 +395,7 @@ void rules_of_webhooks(const Value& object, Causes& out) {
 
 // Without a domain only a few words are finalizers.
 void check_finalizers(const Value& object, Causes& out) {
-  for (std::size_t i = 0; const Value& one : at(at(object, "metadata"), "finalizers").items()) {
+  for (std::size_t i = 0; const Value& one : at(object, "metadata.finalizers").items()) {
     const std::string_view name = one.string();
     const bool known = name == "kubernetes" || name == "orphan" || name == "foregroundDeletion";
     if (!known && name.find('/') == std::string_view::npos) {
@@ -454,7 +455,7 @@ void rules_of_core(const Kind& kind, const Value& object, const Value& spec, Pat
     constexpr std::size_t kMost = 1024 * 1024;
     std::size_t total = 0;
     for (const std::string_view data : {"data", "binaryData"}) {
-      for (const Member& member : at(object, data).members()) {
+      for (const Member& member : object[data].members()) {
         total += member.value.string().size();
         if (is_config_key(member.key)) continue;
         out.add(invalid_text(std::string(data) + "[" + std::string(member.key) + "]", member.key,

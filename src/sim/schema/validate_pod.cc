@@ -3,6 +3,7 @@
 
 #include "sim/schema/rules.h"
 #include "text/members.h"
+#include "text/path.h"
 #include "text/quantity.h"
 
 namespace berth::sim {
@@ -121,12 +122,12 @@ void check_ports(const Value& container, Path& path, Causes& out) {
         out.add(duplicate_value(path.with("name"), at(port, "name")));
       }
     }
-    if (int_at(port, "containerPort").value_or(0) == 0) {
+    if (at(port, "containerPort").as_int64().value_or(0) == 0) {
       out.add(required_value(path.with("containerPort")));
     } else {
       check_range(port, "containerPort", 1, 65535, path, out);
     }
-    if (int_at(port, "hostPort").value_or(0) != 0) {
+    if (at(port, "hostPort").as_int64().value_or(0) != 0) {
       check_range(port, "hostPort", 1, 65535, path, out);
     }
   });
@@ -159,7 +160,7 @@ void check_probe(const Value& container, std::string_view which, Path& path, Cau
     if (handlers > 1) {
       out.add(forbidden_value(path.text(), "may not specify more than 1 handler type"));
     }
-    if (which != "readinessProbe" && int_at(probe, "successThreshold").value_or(1) != 1) {
+    if (which != "readinessProbe" && at(probe, "successThreshold").as_int64().value_or(1) != 1) {
       out.add(
           invalid_value(path.with("successThreshold"), at(probe, "successThreshold"), "must be 1"));
     }
@@ -264,7 +265,7 @@ void check_pod_term(const Value& term, Path& path, Causes& out) {
 }
 
 void check_weight(const Value& term, Path& path, Causes& out) {
-  const std::int64_t weight = int_at(term, "weight").value_or(0);
+  const std::int64_t weight = at(term, "weight").as_int64().value_or(0);
   if (weight <= 0 || weight > 100) {
     out.add({"FieldValueInvalid", path.with("weight"),
              "Invalid value: " + std::to_string(weight) + ": must be in the range 1-100"});
@@ -300,7 +301,7 @@ void check_affinity(const Value& affinity, Path& path, Causes& out) {
 void check_spread(const Value& spec, Path& path, Causes& out) {
   std::set<std::string> seen;
   each_item(spec, "topologySpreadConstraints", path, [&](const Value& constraint) {
-    const std::int64_t skew = int_at(constraint, "maxSkew").value_or(0);
+    const std::int64_t skew = at(constraint, "maxSkew").as_int64().value_or(0);
     if (skew <= 0) {
       out.add({"FieldValueInvalid", path.with("maxSkew"),
                "Invalid value: " + std::to_string(skew) + ": must be greater than zero"});
@@ -385,7 +386,7 @@ void validate_pod_spec(const Value& spec, Path& path, Causes& out) {
     check_range(spec, "activeDeadlineSeconds", 1, INT32_MAX, path, out);
   }
   for (const std::string_view name : {"serviceAccountName", "nodeName", "priorityClassName"}) {
-    const std::string_view text = text_at(spec, name);
+    const std::string_view text = spec[name].string();
     if (text.empty()) continue;
     if (const std::string wrong = check_dns1123_subdomain(text); !wrong.empty()) {
       out.add(invalid_text(path.with(name), text, wrong));

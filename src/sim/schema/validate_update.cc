@@ -1,20 +1,21 @@
 // What may not change once an object exists.
 #include <set>
 
-#include "sim/schema/edit.h"
 #include "sim/schema/rules.h"
+#include "text/editor.h"
 #include "text/identity.h"
 #include "text/members.h"
+#include "text/path.h"
 
 namespace berth::sim {
 namespace {
 
-Value with_images_of(const Value& containers, const Value& live, Draft& draft) {
+Value with_images_of(const Value& containers, const Value& live, text::Editor& edit) {
   std::vector<Value> out;
   for (std::size_t i = 0; i < containers.size(); ++i) {
-    out.push_back(draft.set(containers.items()[i], "image", at(live.items()[i], "image")));
+    out.push_back(edit.with(containers.items()[i], "image", at(live.items()[i], "image")));
   }
-  return draft.array(out);
+  return edit.array(out);
 }
 
 // What a toleration tolerates, for how long aside; an empty field is none.
@@ -55,7 +56,7 @@ void gates_only_deleted(const Value& live, const Value& spec, Causes& out) {
 }
 
 // A gated pod may still be steered: more node selector, other node affinity.
-Value without_gated_changes(const Value& live, const Value& spec, Draft& draft, Causes& out) {
+Value without_gated_changes(const Value& live, const Value& spec, text::Editor& edit, Causes& out) {
   Value changed = spec;
   if (at(live, "schedulingGates").size() == 0) return changed;
   text::MemberIndex selector(at(spec, "nodeSelector"));
@@ -68,14 +69,13 @@ Value without_gated_changes(const Value& live, const Value& spec, Draft& draft, 
       break;
     }
   }
-  changed = draft.set(changed, "nodeSelector", at(live, "nodeSelector"));
-  return draft.set_in(changed, {"affinity", "nodeAffinity"},
-                      at(at(live, "affinity"), "nodeAffinity"));
+  changed = edit.with(changed, "nodeSelector", at(live, "nodeSelector"));
+  return edit.with_at(changed, "affinity.nodeAffinity", at(live, "affinity.nodeAffinity"));
 }
 
 void pod_update(const Value& live, const Value& spec, Causes& out) {
   for (const std::string_view list : {"containers", "initContainers"}) {
-    if (at(live, list).size() != at(spec, list).size()) {
+    if (live[list].size() != spec[list].size()) {
       out.add(forbidden_value("spec." + std::string(list),
                               "pod updates may not add or remove containers"));
       return;
@@ -83,18 +83,18 @@ void pod_update(const Value& live, const Value& spec, Causes& out) {
   }
   tolerations_only_added(live, spec, out);
   gates_only_deleted(live, spec, out);
-  Draft draft;
-  Value allowed = without_gated_changes(live, spec, draft, out);
+  text::Editor edit;
+  Value allowed = without_gated_changes(live, spec, edit, out);
   for (const std::string_view list : {"containers", "initContainers"}) {
-    if (at(spec, list).size() == 0) continue;
-    allowed = draft.set(allowed, list, with_images_of(at(spec, list), at(live, list), draft));
+    if (spec[list].size() == 0) continue;
+    allowed = edit.with(allowed, list, with_images_of(spec[list], live[list], edit));
   }
   for (const std::string_view free : {"activeDeadlineSeconds", "tolerations", "schedulingGates"}) {
-    allowed = draft.set(allowed, free, at(live, free));
+    allowed = edit.with(allowed, free, live[free]);
   }
-  const auto grace = int_at(live, "terminationGracePeriodSeconds");
-  if (grace.value_or(0) < 0 && int_at(spec, "terminationGracePeriodSeconds") == 1) {
-    allowed = draft.set(allowed, "terminationGracePeriodSeconds",
+  const auto grace = at(live, "terminationGracePeriodSeconds").as_int64();
+  if (grace.value_or(0) < 0 && at(spec, "terminationGracePeriodSeconds").as_int64() == 1) {
+    allowed = edit.with(allowed, "terminationGracePeriodSeconds",
                         at(live, "terminationGracePeriodSeconds"));
   }
   if (same_meaning(allowed, live)) return;
@@ -107,25 +107,24 @@ void pod_update(const Value& live, const Value& spec, Causes& out) {
 }
 
 // A suspended job that never started may still be told where to run.
-Value schedulable_parts_of(const Value& from, const Value& to, Draft& draft) {
+Value schedulable_parts_of(const Value& from, const Value& to, text::Editor& edit) {
   Value out = to;
   for (const std::string_view field : {"nodeSelector", "tolerations", "schedulingGates"}) {
-    out = draft.set_in(out, {"spec", field}, at(at(from, "spec"), field));
+    out = edit.with_at(out, "spec", field, at(from, "spec")[field]);
   }
   for (const std::string_view field : {"labels", "annotations"}) {
-    out = draft.set_in(out, {"metadata", field}, at(at(from, "metadata"), field));
+    out = edit.with_at(out, "metadata", field, at(from, "metadata")[field]);
   }
-  out = draft.set_in(out, {"spec", "affinity", "nodeAffinity"},
-                     at(at(at(from, "spec"), "affinity"), "nodeAffinity"));
+  out = edit.with_at(out, "spec.affinity.nodeAffinity", at(from, "spec.affinity.nodeAffinity"));
   for (const std::string_view list : {"containers", "initContainers"}) {
-    const Value& now = at(at(from, "spec"), list);
-    const Value& old = at(at(to, "spec"), list);
+    const Value& now = at(from, "spec")[list];
+    const Value& old = at(to, "spec")[list];
     if (old.size() == 0 || now.size() != old.size()) continue;
     std::vector<Value> items;
     for (std::size_t i = 0; i < old.size(); ++i) {
-      items.push_back(draft.set(old.items()[i], "resources", at(now.items()[i], "resources")));
+      items.push_back(edit.with(old.items()[i], "resources", at(now.items()[i], "resources")));
     }
-    out = draft.set_in(out, {"spec", list}, draft.array(items));
+    out = edit.with_at(out, "spec", list, edit.array(items));
   }
   return out;
 }
@@ -136,7 +135,7 @@ void job_update(const Value& live_job, const Value& live, const Value& spec, Pat
   if (!indexed) {
     check_immutable(live, spec, "completions", path, out);
   } else if (!same_meaning(at(live, "completions"), at(spec, "completions")) &&
-             int_at(spec, "completions") != int_at(spec, "parallelism")) {
+             at(spec, "completions").as_int64() != at(spec, "parallelism").as_int64()) {
     out.add(invalid_value("spec.completions", at(spec, "completions"),
                           "can only be modified in tandem with spec.parallelism"));
   }
@@ -144,11 +143,11 @@ void job_update(const Value& live_job, const Value& live, const Value& spec, Pat
                                        "backoffLimitPerIndex", "managedBy", "successPolicy"}) {
     check_immutable(live, spec, field, path, out);
   }
-  Draft draft;
+  text::Editor edit;
   Value old = at(live, "template");
   const bool held = at(live, "suspend").as_bool();
   if (held && at(live_job, "status").find("startTime") == nullptr) {
-    old = schedulable_parts_of(at(spec, "template"), old, draft);
+    old = schedulable_parts_of(at(spec, "template"), old, edit);
   }
   if (!same_meaning(old, at(spec, "template"))) {
     out.add(invalid_value("spec.template", at(spec, "template"), "field is immutable"));
@@ -201,8 +200,8 @@ void core_update(const Kind& kind, const Value& live, const Value& object, Path&
     check_immutable(old, now, "clusterIP", path, out);
   }
   if (kind.kind == "PersistentVolumeClaim" && !text_at(old, "volumeName").empty()) {
-    Draft draft;
-    if (!same_meaning(draft.unset(old, "resources"), draft.unset(now, "resources"))) {
+    text::Editor edit;
+    if (!same_meaning(edit.without(old, "resources"), edit.without(now, "resources"))) {
       out.add(forbidden_value("spec",
                               "spec is immutable after creation except resources.requests and "
                               "volumeAttributesClassName for bound claims"));
@@ -215,7 +214,7 @@ void core_update(const Kind& kind, const Value& live, const Value& object, Path&
   }
   if (!at(live, "immutable").as_bool()) return;
   for (const std::string_view field : {"data", "binaryData", "immutable"}) {
-    if (same_meaning(at(live, field), at(object, field))) continue;
+    if (same_meaning(live[field], object[field])) continue;
     out.add(forbidden_value(std::string(field), "field is immutable when `immutable` is set"));
   }
 }
@@ -224,8 +223,8 @@ void core_update(const Kind& kind, const Value& live, const Value& object, Path&
 
 void check_immutable(const Value& live, const Value& object, std::string_view key, Path& path,
                      Causes& out) {
-  if (same_meaning(at(live, key), at(object, key))) return;
-  out.add(invalid_value(path.with(key), at(object, key), "field is immutable"));
+  if (same_meaning(live[key], object[key])) return;
+  out.add(invalid_value(path.with(key), object[key], "field is immutable"));
 }
 
 void validate_builtin_update(const Kind& kind, const Value& live, const Value& object,

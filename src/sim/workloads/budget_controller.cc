@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/workloads/read.h"
+#include "text/path.h"
 #include "text/selector.h"
 
 namespace berth::sim {
@@ -37,7 +38,7 @@ struct Disrupted {
 Disrupted kept_disrupted(const Value& budget, const std::vector<const PodInfo*>& pods,
                          std::int64_t now) {
   Disrupted out;
-  for (const text::Member& member : value_at(budget, {"status", "disruptedPods"}).members()) {
+  for (const text::Member& member : at(budget, "status.disruptedPods").members()) {
     const auto when = text::parse_rfc3339(member.value.string());
     const bool there = std::any_of(pods.begin(), pods.end(), [&member](const PodInfo* pod) {
       return pod->key.name == member.key && !pod->deleting;
@@ -56,60 +57,56 @@ Disrupted kept_disrupted(const Value& budget, const std::vector<const PodInfo*>&
 std::string budget_status(const Value& budget, const BudgetCounts& counts,
                           const Disrupted& disrupted, std::int64_t now) {
   const bool enough = counts.allowed > 0;
-  const Value* before =
-      find_condition(value_at(budget, {"status", "conditions"}), "DisruptionAllowed");
+  const Value* before = find_type(at(budget, "status.conditions"), "DisruptionAllowed");
   const bool turned =
-      before == nullptr || text_at(*before, {"status"}) != (enough ? "True" : "False");
+      before == nullptr || text_at(*before, "status") != (enough ? "True" : "False");
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", text_at(budget, {"metadata", "resourceVersion"}));
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  out.field("observedGeneration", int_at(budget, {"metadata", "generation"}));
-  out.field("currentHealthy", counts.healthy);
-  out.field("desiredHealthy", counts.desired);
-  out.field("expectedPods", counts.expected);
-  out.field("disruptionsAllowed", counts.allowed);
-  if (disrupted.changed) {
-    out.key("disruptedPods");
-    out.begin_object();
-    for (const text::Member& member : value_at(budget, {"status", "disruptedPods"}).members()) {
-      const bool kept = std::any_of(disrupted.kept.begin(), disrupted.kept.end(),
-                                    [&member](const auto& k) { return k.first == member.key; });
-      if (kept) continue;
-      out.key(member.key);
-      out.null();
-    }
-    out.end_object();
-  }
-  out.key("conditions");
-  out.begin_array();
-  out.begin_object();
-  out.field("type", "DisruptionAllowed");
-  out.field("status", enough ? "True" : "False");
-  out.field("reason", enough ? "SufficientPods" : "InsufficientPods");
-  out.field("message", "");
-  out.field("observedGeneration", int_at(budget, {"metadata", "generation"}));
-  out.field("lastTransitionTime",
-            turned ? seconds_text(now) : std::string(text_at(*before, {"lastTransitionTime"})));
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata",
+               [&] { out.field("resourceVersion", text_at(budget, "metadata.resourceVersion")); });
+    out.object("status", [&] {
+      out.field("observedGeneration", int_at(budget, "metadata.generation"));
+      out.field("currentHealthy", counts.healthy);
+      out.field("desiredHealthy", counts.desired);
+      out.field("expectedPods", counts.expected);
+      out.field("disruptionsAllowed", counts.allowed);
+      if (disrupted.changed) {
+        out.object("disruptedPods", [&] {
+          for (const text::Member& member : at(budget, "status.disruptedPods").members()) {
+            const bool kept =
+                std::any_of(disrupted.kept.begin(), disrupted.kept.end(),
+                            [&member](const auto& k) { return k.first == member.key; });
+            if (kept) continue;
+            out.key(member.key);
+            out.null();
+          }
+        });
+      }
+      out.array("conditions", [&] {
+        out.object([&] {
+          out.field("type", "DisruptionAllowed");
+          out.field("status", enough ? "True" : "False");
+          out.field("reason", enough ? "SufficientPods" : "InsufficientPods");
+          out.field("message", "");
+          out.field("observedGeneration", int_at(budget, "metadata.generation"));
+          out.field(
+              "lastTransitionTime",
+              turned ? seconds_text(now) : std::string(text_at(*before, "lastTransitionTime")));
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 
 bool budget_differs(const Value& budget, const BudgetCounts& counts) {
-  const Value& status = value_at(budget, {"status"});
-  return int_at(status, {"observedGeneration"}) != int_at(budget, {"metadata", "generation"}) ||
-         int_at(status, {"currentHealthy"}, -1) != counts.healthy ||
-         int_at(status, {"desiredHealthy"}, -1) != counts.desired ||
-         int_at(status, {"expectedPods"}, -1) != counts.expected ||
-         int_at(status, {"disruptionsAllowed"}, -1) != counts.allowed ||
-         find_condition(value_at(status, {"conditions"}), "DisruptionAllowed") == nullptr;
+  const Value& status = at(budget, "status");
+  return int_at(status, "observedGeneration") != int_at(budget, "metadata.generation") ||
+         int_at(status, "currentHealthy", -1) != counts.healthy ||
+         int_at(status, "desiredHealthy", -1) != counts.desired ||
+         int_at(status, "expectedPods", -1) != counts.expected ||
+         int_at(status, "disruptionsAllowed", -1) != counts.allowed ||
+         find_type(at(status, "conditions"), "DisruptionAllowed") == nullptr;
 }
 
 }  // namespace
@@ -117,7 +114,7 @@ bool budget_differs(const Value& budget, const BudgetCounts& counts) {
 BudgetCounts count_budget(const Value& budget, const std::vector<const PodInfo*>& pods,
                           int expected) {
   BudgetCounts out;
-  const Value& spec = value_at(budget, {"spec"});
+  const Value& spec = at(budget, "spec");
   const Value* most = spec.find("maxUnavailable");
   const Value* least = spec.find("minAvailable");
   if (most != nullptr && !most->is_null()) {
@@ -166,7 +163,7 @@ int BudgetController::expected_pods(const std::vector<const PodInfo*>& pods) con
     int& size = sizes[pod->owner_uid.empty() ? pod->uid : pod->owner_uid];
     if (pod->owner_kind == "ReplicaSet") {
       const kube::ObjectPtr set = context_.replica_sets.find({pod->key.ns, pod->owner_name});
-      size = set == nullptr ? 0 : static_cast<int>(int_at(set->root(), {"spec", "replicas"}, 1));
+      size = set == nullptr ? 0 : static_cast<int>(int_at(set->root(), "spec.replicas", 1));
     } else if (!pod->finished()) {
       ++size;
     }
@@ -182,7 +179,7 @@ void BudgetController::pass(const kube::Key& key, Passes::Finished finished) {
   const Value& budget = object->root();
   text::Selector selector;
   text::Decoder d;
-  const Value* written = objects::find_in(budget, {"spec", "selector"});
+  const Value* written = find(budget, "spec.selector");
   if (written != nullptr) text::decode_label_selector(*written, selector, d);
   std::vector<const PodInfo*> pods;
   const std::vector<PodBook::PodPtr> all = context_.book.in_namespace(key.ns);

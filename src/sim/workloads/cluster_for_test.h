@@ -21,6 +21,7 @@
 #include "sim/workloads/read.h"
 #include "store/memory_store.h"
 #include "text/json.h"
+#include "text/path.h"
 #include "text/yaml.h"
 
 namespace berth::sim {
@@ -48,7 +49,7 @@ inline std::string field_of(const text::Value& root, std::string_view path) {
       std::int64_t place = -1;
       if (!objects::parse_int(word, place)) place = -1;
       for (std::int64_t i = 0; const text::Value& item : at->items()) {
-        if (i++ == place || text_at(item, {"type"}) == word || text_at(item, {"name"}) == word) {
+        if (i++ == place || text_at(item, "type") == word || text_at(item, "name") == word) {
           found = &item;
         }
       }
@@ -115,8 +116,8 @@ class Cluster {
   std::vector<std::string> names(const std::string& collection) {
     const auto answer = call("GET", collection);
     std::vector<std::string> out;
-    for (const text::Value& item : value_at(answer.second.root(), {"items"}).items()) {
-      out.emplace_back(text_at(item, {"metadata", "name"}));
+    for (const text::Value& item : at(answer.second.root(), "items").items()) {
+      out.emplace_back(text_at(item, "metadata.name"));
     }
     return out;
   }

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -13,9 +14,9 @@ struct SetOwner {
 };
 
 SetOwner deployment_of(const text::Value& set) {
-  for (const text::Value& owner : value_at(set, {"metadata", "ownerReferences"}).items()) {
-    if (bool_at(owner, {"controller"}) && text_at(owner, {"kind"}) == "Deployment") {
-      return {std::string(text_at(owner, {"name"})), std::string(text_at(owner, {"uid"}))};
+  for (const text::Value& owner : at(set, "metadata.ownerReferences").items()) {
+    if (true_at(owner, "controller") && text_at(owner, "kind") == "Deployment") {
+      return {std::string(text_at(owner, "name")), std::string(text_at(owner, "uid"))};
     }
   }
   return {};
@@ -86,7 +87,7 @@ void DeploymentController::pass(const kube::Key& key, Passes::Finished finished)
       context_.replica_sets.by_index(by_owner_, object->key.ns + '/' + object->uid);
   std::vector<SetView> views;
   for (const kube::ObjectPtr& set : sets) views.push_back(read_set(set->root()));
-  const bool recreate = text_at(deployment, {"spec", "strategy", "type"}) == "Recreate";
+  const bool recreate = text_at(deployment, "spec.strategy.type") == "Recreate";
   const bool waits = recreate && old_pods(deployment, sets);
   const DeploymentPlan plan = plan_deployment(deployment, views, waits, context_.wall());
   if (plan.again_ns > 0) passes_.add_after(key, plan.again_ns);

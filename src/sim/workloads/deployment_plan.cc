@@ -6,6 +6,7 @@
 #include "sim/workloads/pod_name.h"
 #include "sim/workloads/pod_template.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -21,7 +22,7 @@ constexpr std::string_view kHash = "pod-template-hash";
 constexpr std::int64_t kDeploySecond = 1'000'000'000;
 
 std::int64_t annotation_number(const Value& object, std::string_view key) {
-  const Value* found = value_at(object, {"metadata", "annotations"}).find(key);
+  const Value* found = at(object, "metadata.annotations").find(key);
   std::int64_t number = 0;
   return found != nullptr && objects::parse_int(found->string(), number) ? number : 0;
 }
@@ -43,9 +44,9 @@ int part_of(const Value& v, int total, bool up, int otherwise_percent) {
 
 // Two templates, of which the one may carry the hash of its ReplicaSet.
 bool same_template(const Value& of_deployment, const Value& of_set) {
-  if (!text::equal(value_at(of_deployment, {"spec"}), value_at(of_set, {"spec"}))) return false;
-  const Value& a = value_at(of_deployment, {"metadata", "labels"});
-  const Value& b = value_at(of_set, {"metadata", "labels"});
+  if (!text::equal(at(of_deployment, "spec"), at(of_set, "spec"))) return false;
+  const Value& a = at(of_deployment, "metadata.labels");
+  const Value& b = at(of_set, "metadata.labels");
   std::size_t without_hash = 0;
   for (const text::Member& label : b.members()) {
     if (label.key == kHash) continue;
@@ -56,8 +57,8 @@ bool same_template(const Value& of_deployment, const Value& of_set) {
   std::size_t own = 0;
   for (const text::Member& label : a.members()) own += label.key == kHash ? 0 : 1;
   if (own != without_hash) return false;
-  const Value& c = value_at(of_deployment, {"metadata", "annotations"});
-  const Value& d = value_at(of_set, {"metadata", "annotations"});
+  const Value& c = at(of_deployment, "metadata.annotations");
+  const Value& d = at(of_set, "metadata.annotations");
   return (c.size() == 0 && d.size() == 0) || text::equal(c, d);
 }
 
@@ -72,14 +73,14 @@ struct DeployCondition {
 };
 
 DeployCondition read_deploy_condition(const Value& d, std::string_view type) {
-  const Value* c = find_condition(value_at(d, {"status", "conditions"}), type);
+  const Value* c = find_type(at(d, "status.conditions"), type);
   if (c == nullptr) return {std::string(type), "", "", "", 0, 0};
   return {std::string(type),
-          std::string(text_at(*c, {"status"})),
-          std::string(text_at(*c, {"reason"})),
-          std::string(text_at(*c, {"message"})),
-          time_at(*c, {"lastUpdateTime"}),
-          time_at(*c, {"lastTransitionTime"})};
+          std::string(text_at(*c, "status")),
+          std::string(text_at(*c, "reason")),
+          std::string(text_at(*c, "message")),
+          time_at(*c, "lastUpdateTime"),
+          time_at(*c, "lastTransitionTime")};
 }
 
 void change_condition(DeployCondition& c, std::string_view status, std::string_view reason,
@@ -94,49 +95,46 @@ void change_condition(DeployCondition& c, std::string_view status, std::string_v
 
 void put_deploy_condition(JsonWriter& out, const DeployCondition& c) {
   if (c.status.empty()) return;
-  out.begin_object();
-  out.field("type", c.type);
-  out.field("status", c.status);
-  out.field("lastUpdateTime", seconds_text(c.update_ns));
-  out.field("lastTransitionTime", seconds_text(c.transition_ns));
-  out.field("reason", c.reason);
-  out.field("message", c.message);
-  out.end_object();
+  out.object([&] {
+    out.field("type", c.type);
+    out.field("status", c.status);
+    out.field("lastUpdateTime", seconds_text(c.update_ns));
+    out.field("lastTransitionTime", seconds_text(c.transition_ns));
+    out.field("reason", c.reason);
+    out.field("message", c.message);
+  });
 }
 
 std::string deployment_status(const Value& d, const StatusCounts& counts, int replicas,
                               const DeployCondition& available,
                               const DeployCondition& progressing) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", text_at(d, {"metadata", "resourceVersion"}));
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  const auto put = [&out](std::string_view key, int count) {
-    out.key(key);
-    if (count == 0) return out.null();
-    out.value(count);
-  };
-  out.field("observedGeneration", int_at(d, {"metadata", "generation"}));
-  put("replicas", counts.replicas);
-  put("updatedReplicas", counts.updated);
-  put("readyReplicas", counts.ready);
-  put("availableReplicas", counts.available);
-  put("unavailableReplicas", std::max(0, std::max(replicas, counts.replicas) - counts.available));
-  out.key("conditions");
-  out.begin_array();
-  put_deploy_condition(out, available);
-  put_deploy_condition(out, progressing);
-  for (const Value& c : value_at(d, {"status", "conditions"}).items()) {
-    const std::string_view type = text_at(c, {"type"});
-    if (type != "Available" && type != "Progressing") out.value(c);
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata",
+               [&] { out.field("resourceVersion", text_at(d, "metadata.resourceVersion")); });
+    out.object("status", [&] {
+      const auto put = [&out](std::string_view key, int count) {
+        out.key(key);
+        if (count == 0) return out.null();
+        out.value(count);
+      };
+      out.field("observedGeneration", int_at(d, "metadata.generation"));
+      put("replicas", counts.replicas);
+      put("updatedReplicas", counts.updated);
+      put("readyReplicas", counts.ready);
+      put("availableReplicas", counts.available);
+      put("unavailableReplicas",
+          std::max(0, std::max(replicas, counts.replicas) - counts.available));
+      out.array("conditions", [&] {
+        put_deploy_condition(out, available);
+        put_deploy_condition(out, progressing);
+        for (const Value& c : at(d, "status.conditions").items()) {
+          const std::string_view type = text_at(c, "type");
+          if (type != "Available" && type != "Progressing") out.value(c);
+        }
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -145,20 +143,19 @@ class DeploymentPlanner {
   DeploymentPlanner(const Value& deployment, const std::vector<SetView>& sets, bool old_pods,
                     std::int64_t now)
       : d_(deployment), sets_(sets), old_pods_(old_pods), now_(now) {
-    const Value& spec = value_at(d_, {"spec"});
+    const Value& spec = at(d_, "spec");
     replicas_ =
-        static_cast<int>(std::clamp<std::int64_t>(int_at(spec, {"replicas"}, 1), 0, 1'000'000));
-    recreate_ = text_at(spec, {"strategy", "type"}) == "Recreate";
+        static_cast<int>(std::clamp<std::int64_t>(int_at(spec, "replicas", 1), 0, 1'000'000));
+    recreate_ = text_at(spec, "strategy.type") == "Recreate";
     if (!recreate_) {
-      const Value& rolling = value_at(spec, {"strategy", "rollingUpdate"});
-      surge_ = part_of(value_at(rolling, {"maxSurge"}), replicas_, true, 25);
-      unavailable_ = part_of(value_at(rolling, {"maxUnavailable"}), replicas_, false, 25);
+      const Value& rolling = at(spec, "strategy.rollingUpdate");
+      surge_ = part_of(at(rolling, "maxSurge"), replicas_, true, 25);
+      unavailable_ = part_of(at(rolling, "maxUnavailable"), replicas_, false, 25);
       if (surge_ == 0 && unavailable_ == 0) unavailable_ = 1;
       unavailable_ = std::min(unavailable_, replicas_);
     }
     for (const SetView& set : sets_) {
-      const bool same =
-          same_template(value_at(spec, {"template"}), value_at(*set.object, {"spec", "template"}));
+      const bool same = same_template(at(spec, "template"), at(*set.object, "spec.template"));
       if (same && (new_ == nullptr || set.created_ns < new_->created_ns)) new_ = &set;
       wanted_total_ += set.wanted;
     }
@@ -219,9 +216,9 @@ void DeploymentPlanner::name_new_set() {
     plan_.stamp_set = plan_.revision != new_->revision;
   } else {
     plan_.revision = newest + 1;
-    const std::string base(text_at(d_, {"metadata", "name"}));
-    const std::string body = text::to_json(value_at(d_, {"spec", "template"}));
-    for (int n = static_cast<int>(int_at(d_, {"status", "collisionCount"}));; ++n) {
+    const std::string base(text_at(d_, "metadata.name"));
+    const std::string body = text::to_json(at(d_, "spec.template"));
+    for (int n = static_cast<int>(int_at(d_, "status.collisionCount"));; ++n) {
       plan_.new_set = base + '-' + name_hash(body + '#' + std::to_string(n));
       const bool taken = std::any_of(sets_.begin(), sets_.end(), [this](const SetView& set) {
         return set.name == plan_.new_set;
@@ -338,7 +335,7 @@ void DeploymentPlanner::recreate() {
 }
 
 void DeploymentPlanner::clean_up() {
-  const std::int64_t keep = int_at(d_, {"spec", "revisionHistoryLimit"}, 10);
+  const std::int64_t keep = int_at(d_, "spec.revisionHistoryLimit", 10);
   std::vector<const SetView*> empty;
   for (const SetView* set : old_) {
     if (set->wanted == 0 && set->replicas == 0 && set->current) empty.push_back(set);
@@ -355,7 +352,7 @@ void DeploymentPlanner::clean_up() {
 // What is told of a roll-out: that it began, moves, is through, or has stood still for too long.
 bool DeploymentPlanner::progress_status(DeployCondition& progress, const StatusCounts& counts) {
   const DeployCondition before = progress;
-  const Value& status = value_at(d_, {"status"});
+  const Value& status = at(d_, "status");
   const bool complete = new_ != nullptr && counts.updated == replicas_ &&
                         counts.replicas == replicas_ && counts.available == replicas_ &&
                         plan_.scale.empty();
@@ -363,9 +360,9 @@ bool DeploymentPlanner::progress_status(DeployCondition& progress, const StatusC
                      counts.ready > int_at(status, {"readyReplicas"}) ||
                      counts.available > int_at(status, {"availableReplicas"});
   const std::string what = "ReplicaSet \"" + plan_.new_set + "\"";
-  const std::int64_t deadline = int_at(d_, {"spec", "progressDeadlineSeconds"}, 600);
+  const std::int64_t deadline = int_at(d_, "spec.progressDeadlineSeconds", 600);
   const std::int64_t left = progress.update_ns + deadline * kDeploySecond - now_;
-  if (bool_at(d_, {"spec", "paused"})) {
+  if (true_at(d_, "spec.paused")) {
     change_condition(progress, "Unknown", "DeploymentPaused", "Deployment is paused", now_, false);
   } else if (plan_.create_set) {
     change_condition(progress, "True", "NewReplicaSetCreated",
@@ -402,21 +399,20 @@ void DeploymentPlanner::write_status() {
                           : "Deployment does not have minimum availability.",
                    now_, false);
   const bool progressed = progress_status(progress, counts);
-  const Value& status = value_at(d_, {"status"});
-  const bool same =
-      int_at(status, {"observedGeneration"}) == int_at(d_, {"metadata", "generation"}) &&
-      int_at(status, {"replicas"}) == counts.replicas &&
-      int_at(status, {"updatedReplicas"}) == counts.updated &&
-      int_at(status, {"readyReplicas"}) == counts.ready &&
-      int_at(status, {"availableReplicas"}) == counts.available && available == before &&
-      !progressed;
+  const Value& status = at(d_, "status");
+  const bool same = int_at(status, "observedGeneration") == int_at(d_, "metadata.generation") &&
+                    int_at(status, "replicas") == counts.replicas &&
+                    int_at(status, "updatedReplicas") == counts.updated &&
+                    int_at(status, "readyReplicas") == counts.ready &&
+                    int_at(status, "availableReplicas") == counts.available &&
+                    available == before && !progressed;
   if (!same) plan_.status = deployment_status(d_, counts, replicas_, available, progress);
 }
 
 DeploymentPlan DeploymentPlanner::plan() {
   name_new_set();
-  const bool deleting = value_at(d_, {"metadata"}).find("deletionTimestamp") != nullptr;
-  const bool paused = bool_at(d_, {"spec", "paused"});
+  const bool deleting = at(d_, "metadata").find("deletionTimestamp") != nullptr;
+  const bool paused = true_at(d_, "spec.paused");
   if (!deleting) {
     if (paused || scale_event()) {
       scale_in_proportion();
@@ -434,18 +430,15 @@ DeploymentPlan DeploymentPlanner::plan() {
 }
 
 void put_set_annotations(JsonWriter& out, const Value& d, std::int64_t revision) {
-  const int replicas = static_cast<int>(int_at(d, {"spec", "replicas"}, 1));
-  const bool recreate = text_at(d, {"spec", "strategy", "type"}) == "Recreate";
-  const int surge = recreate
-                        ? 0
-                        : part_of(value_at(d, {"spec", "strategy", "rollingUpdate", "maxSurge"}),
-                                  replicas, true, 25);
-  out.key("annotations");
-  out.begin_object();
-  out.field(kDesired, std::to_string(replicas));
-  out.field(kMaximum, std::to_string(replicas + surge));
-  if (revision > 0) out.field(kRevision, std::to_string(revision));
-  out.end_object();
+  const int replicas = static_cast<int>(int_at(d, "spec.replicas", 1));
+  const bool recreate = text_at(d, "spec.strategy.type") == "Recreate";
+  const int surge =
+      recreate ? 0 : part_of(at(d, "spec.strategy.rollingUpdate.maxSurge"), replicas, true, 25);
+  out.object("annotations", [&] {
+    out.field(kDesired, std::to_string(replicas));
+    out.field(kMaximum, std::to_string(replicas + surge));
+    if (revision > 0) out.field(kRevision, std::to_string(revision));
+  });
 }
 
 }  // namespace
@@ -453,17 +446,16 @@ void put_set_annotations(JsonWriter& out, const Value& d, std::int64_t revision)
 SetView read_set(const Value& set) {
   SetView out;
   out.object = &set;
-  out.name = text_at(set, {"metadata", "name"});
-  out.uid = text_at(set, {"metadata", "uid"});
-  out.hash = text_at(set, {"metadata", "labels", kHash});
-  out.wanted = static_cast<int>(int_at(set, {"spec", "replicas"}, 1));
-  out.replicas = static_cast<int>(int_at(set, {"status", "replicas"}));
-  out.ready = static_cast<int>(int_at(set, {"status", "readyReplicas"}));
-  out.available = static_cast<int>(int_at(set, {"status", "availableReplicas"}));
-  out.current =
-      int_at(set, {"status", "observedGeneration"}) >= int_at(set, {"metadata", "generation"});
+  out.name = text_at(set, "metadata.name");
+  out.uid = text_at(set, "metadata.uid");
+  out.hash = at(set, "metadata.labels")[kHash].string();
+  out.wanted = static_cast<int>(int_at(set, "spec.replicas", 1));
+  out.replicas = static_cast<int>(int_at(set, "status.replicas"));
+  out.ready = static_cast<int>(int_at(set, "status.readyReplicas"));
+  out.available = static_cast<int>(int_at(set, "status.availableReplicas"));
+  out.current = int_at(set, "status.observedGeneration") >= int_at(set, "metadata.generation");
   out.revision = annotation_number(set, kRevision);
-  out.created_ns = time_at(set, {"metadata", "creationTimestamp"});
+  out.created_ns = time_at(set, "metadata.creationTimestamp");
   return out;
 }
 
@@ -475,68 +467,57 @@ DeploymentPlan plan_deployment(const Value& deployment, const std::vector<SetVie
 std::string new_set_object(const Value& d, const DeploymentPlan& plan) {
   const std::string hash = plan.new_set.substr(plan.new_set.rfind('-') + 1);
   const std::map<std::string, std::string> with_hash = {{std::string(kHash), hash}};
-  const Value& pod_template = value_at(d, {"spec", "template"});
+  const Value& pod_template = at(d, "spec.template");
   JsonWriter out;
-  out.begin_object();
-  out.field("apiVersion", "apps/v1");
-  out.field("kind", "ReplicaSet");
-  out.key("metadata");
-  out.begin_object();
-  out.field("name", plan.new_set);
-  out.field("namespace", text_at(d, {"metadata", "namespace"}));
-  out.key("labels");
-  put_string_map(out, value_at(pod_template, {"metadata", "labels"}), with_hash);
-  put_set_annotations(out, d, plan.revision);
-  put_controller_reference(out,
-                           {"apps/v1", "Deployment", std::string(text_at(d, {"metadata", "name"})),
-                            std::string(text_at(d, {"metadata", "uid"}))});
-  out.end_object();
-  out.key("spec");
-  out.begin_object();
-  out.field("replicas", plan.new_replicas);
-  if (const std::int64_t least = int_at(d, {"spec", "minReadySeconds"}); least > 0) {
-    out.field("minReadySeconds", least);
-  }
-  out.key("selector");
-  out.begin_object();
-  const Value& selector = value_at(d, {"spec", "selector"});
-  out.key("matchLabels");
-  put_string_map(out, value_at(selector, {"matchLabels"}), with_hash);
-  if (const Value* expressions = selector.find("matchExpressions")) {
-    out.field("matchExpressions", *expressions);
-  }
-  out.end_object();
-  out.key("template");
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  for (const text::Member& member : value_at(pod_template, {"metadata"}).members()) {
-    if (member.key != "labels") out.field(member.key, member.value);
-  }
-  out.key("labels");
-  put_string_map(out, value_at(pod_template, {"metadata", "labels"}), with_hash);
-  out.end_object();
-  out.field("spec", value_at(pod_template, {"spec"}));
-  out.end_object();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.field("apiVersion", "apps/v1");
+    out.field("kind", "ReplicaSet");
+    out.object("metadata", [&] {
+      out.field("name", plan.new_set);
+      out.field("namespace", text_at(d, "metadata.namespace"));
+      out.key("labels");
+      put_string_map(out, at(pod_template, "metadata.labels"), with_hash);
+      put_set_annotations(out, d, plan.revision);
+      put_controller_reference(out,
+                               {"apps/v1", "Deployment", std::string(text_at(d, "metadata.name")),
+                                std::string(text_at(d, "metadata.uid"))});
+    });
+    out.object("spec", [&] {
+      out.field("replicas", plan.new_replicas);
+      if (const std::int64_t least = int_at(d, "spec.minReadySeconds"); least > 0) {
+        out.field("minReadySeconds", least);
+      }
+      out.object("selector", [&] {
+        const Value& selector = at(d, "spec.selector");
+        out.key("matchLabels");
+        put_string_map(out, at(selector, "matchLabels"), with_hash);
+        if (const Value* expressions = selector.find("matchExpressions")) {
+          out.field("matchExpressions", *expressions);
+        }
+      });
+      out.object("template", [&] {
+        out.object("metadata", [&] {
+          for (const text::Member& member : at(pod_template, "metadata").members()) {
+            if (member.key != "labels") out.field(member.key, member.value);
+          }
+          out.key("labels");
+          put_string_map(out, at(pod_template, "metadata.labels"), with_hash);
+        });
+        out.field("spec", at(pod_template, "spec"));
+      });
+    });
+  });
   return std::move(out).take();
 }
 
 std::string set_patch(const Value& d, std::optional<int> replicas, std::int64_t revision) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  put_set_annotations(out, d, revision);
-  out.end_object();
-  if (replicas) {
-    out.key("spec");
-    out.begin_object();
-    out.field("replicas", *replicas);
-    out.end_object();
-  }
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { put_set_annotations(out, d, revision); });
+    if (replicas) {
+      out.object("spec", [&] { out.field("replicas", *replicas); });
+    }
+  });
   return std::move(out).take();
 }
 

@@ -2,6 +2,7 @@
 
 #include "sim/workloads/pod_template.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -33,7 +34,7 @@ std::string job_pod(const kube::Object& object, const JobView& job, const JobPla
       }
     }
   }
-  return pod_from_template(value_at(object.root(), {"spec", "template"}), details);
+  return pod_from_template(at(object.root(), "spec.template"), details);
 }
 
 }  // namespace
@@ -96,7 +97,7 @@ void JobController::free_orphan(const kube::Key& key, const Passes::Finished& fi
   context_.client.get(
       kube::resources::jobs(), job, context_.guarded([free, owner, finished](kube::Answer answer) {
         if (!answer.ok() && !answer.not_found()) return finished(false);
-        const bool there = answer.ok() && text_at(answer.body.root(), {"metadata", "uid"}) == owner;
+        const bool there = answer.ok() && text_at(answer.body.root(), "metadata.uid") == owner;
         if (there) return finished(true);
         free(finished);
       }));

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -40,28 +41,27 @@ std::vector<WantedTaint> taints_for(const NodeFacts& node) {
 
 std::string unknown_status(const Value& node, std::int64_t now) {
   JsonWriter out;
-  out.begin_object();
-  out.key("status");
-  out.begin_object();
-  out.key("conditions");
-  out.begin_array();
-  for (const std::string_view type : {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
-    const Value* before = find_condition(value_at(node, {"status", "conditions"}), type);
-    if (before == nullptr && type != "Ready") continue;
-    const std::string heartbeat(before == nullptr ? std::string_view{}
-                                                  : text_at(*before, {"lastHeartbeatTime"}));
-    out.begin_object();
-    out.field("type", type);
-    out.field("status", "Unknown");
-    out.field("reason", "NodeStatusUnknown");
-    out.field("message", "Kubelet stopped posting node status.");
-    out.field("lastHeartbeatTime", heartbeat.empty() ? seconds_text(now) : heartbeat);
-    out.field("lastTransitionTime", seconds_text(now));
-    out.end_object();
-  }
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("status", [&] {
+      out.array("conditions", [&] {
+        for (const std::string_view type :
+             {"Ready", "MemoryPressure", "DiskPressure", "PIDPressure"}) {
+          const Value* before = find_type(at(node, "status.conditions"), type);
+          if (before == nullptr && type != "Ready") continue;
+          const std::string heartbeat(before == nullptr ? std::string_view{}
+                                                        : text_at(*before, "lastHeartbeatTime"));
+          out.object([&] {
+            out.field("type", type);
+            out.field("status", "Unknown");
+            out.field("reason", "NodeStatusUnknown");
+            out.field("message", "Kubelet stopped posting node status.");
+            out.field("lastHeartbeatTime", heartbeat.empty() ? seconds_text(now) : heartbeat);
+            out.field("lastTransitionTime", seconds_text(now));
+          });
+        }
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -69,26 +69,21 @@ std::string pod_condition_patch(const PodInfo& pod, std::string_view type, std::
                                 std::string_view reason, std::string_view message, std::int64_t now,
                                 bool failed) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("uid", pod.uid);
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  if (failed) out.field("phase", "Failed");
-  out.key("conditions");
-  out.begin_array();
-  out.begin_object();
-  out.field("type", type);
-  out.field("status", status);
-  out.field("reason", reason);
-  out.field("message", message);
-  out.field("lastTransitionTime", seconds_text(now));
-  out.end_object();
-  out.end_array();
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata", [&] { out.field("uid", pod.uid); });
+    out.object("status", [&] {
+      if (failed) out.field("phase", "Failed");
+      out.array("conditions", [&] {
+        out.object([&] {
+          out.field("type", type);
+          out.field("status", status);
+          out.field("reason", reason);
+          out.field("message", message);
+          out.field("lastTransitionTime", seconds_text(now));
+        });
+      });
+    });
+  });
   return std::move(out).take();
 }
 
@@ -96,24 +91,24 @@ std::string pod_condition_patch(const PodInfo& pod, std::string_view type, std::
 
 NodeFacts read_node_facts(const Value& node) {
   NodeFacts out;
-  out.name = text_at(node, {"metadata", "name"});
-  out.uid = text_at(node, {"metadata", "uid"});
-  out.unschedulable = bool_at(node, {"spec", "unschedulable"});
-  if (const Value* ready = find_condition(value_at(node, {"status", "conditions"}), "Ready")) {
-    out.ready = text_at(*ready, {"status"});
-    out.heartbeat_ns = time_at(*ready, {"lastHeartbeatTime"});
+  out.name = text_at(node, "metadata.name");
+  out.uid = text_at(node, "metadata.uid");
+  out.unschedulable = true_at(node, "spec.unschedulable");
+  if (const Value* ready = find_type(at(node, "status.conditions"), "Ready")) {
+    out.ready = text_at(*ready, "status");
+    out.heartbeat_ns = time_at(*ready, "lastHeartbeatTime");
   }
-  const Value& taints = value_at(node, {"spec", "taints"});
+  const Value& taints = at(node, "spec.taints");
   if (taints.size() > 0) out.taints_json = text::to_json(taints);
   for (const Value& taint : taints.items()) {
     model::Taint t;
-    t.key = text_at(taint, {"key"});
-    t.value = text_at(taint, {"value"});
-    const std::string_view effect = text_at(taint, {"effect"});
+    t.key = text_at(taint, "key");
+    t.value = text_at(taint, "value");
+    const std::string_view effect = text_at(taint, "effect");
     if (effect == "PreferNoSchedule") t.effect = model::TaintEffect::kPreferNoSchedule;
     if (effect == "NoExecute") {
       t.effect = model::TaintEffect::kNoExecute;
-      out.taint_times[t.key] = time_at(taint, {"timeAdded"});
+      out.taint_times[t.key] = time_at(taint, "timeAdded");
     }
     out.taints.push_back(std::move(t));
   }
@@ -123,33 +118,33 @@ NodeFacts read_node_facts(const Value& node) {
 std::optional<std::string> wanted_taints(const NodeFacts& node, const Value& object,
                                          std::int64_t wall_now) {
   const std::vector<WantedTaint> wanted = taints_for(node);
-  const Value& now = value_at(object, {"spec", "taints"});
+  const Value& now = at(object, "spec.taints");
   std::vector<bool> there(wanted.size(), false);
   bool surplus = false;
   JsonWriter out;
-  out.begin_array();
-  for (const Value& taint : now.items()) {
-    const std::string_view key = text_at(taint, {"key"});
-    const std::string_view effect = text_at(taint, {"effect"});
-    const auto it = std::find_if(wanted.begin(), wanted.end(), [&](const WantedTaint& w) {
-      return w.key == key && w.effect == effect;
-    });
-    if (it != wanted.end()) there[static_cast<std::size_t>(it - wanted.begin())] = true;
-    if (it == wanted.end() && ours(key)) {
-      surplus = true;
-    } else {
-      out.value(taint);
+  out.array([&] {
+    for (const Value& taint : now.items()) {
+      const std::string_view key = text_at(taint, "key");
+      const std::string_view effect = text_at(taint, "effect");
+      const auto it = std::find_if(wanted.begin(), wanted.end(), [&](const WantedTaint& w) {
+        return w.key == key && w.effect == effect;
+      });
+      if (it != wanted.end()) there[static_cast<std::size_t>(it - wanted.begin())] = true;
+      if (it == wanted.end() && ours(key)) {
+        surplus = true;
+      } else {
+        out.value(taint);
+      }
     }
-  }
-  for (std::size_t i = 0; i < wanted.size(); ++i) {
-    if (there[i]) continue;
-    out.begin_object();
-    out.field("key", wanted[i].key);
-    out.field("effect", wanted[i].effect);
-    if (wanted[i].timed) out.field("timeAdded", seconds_text(wall_now));
-    out.end_object();
-  }
-  out.end_array();
+    for (std::size_t i = 0; i < wanted.size(); ++i) {
+      if (there[i]) continue;
+      out.object([&] {
+        out.field("key", wanted[i].key);
+        out.field("effect", wanted[i].effect);
+        if (wanted[i].timed) out.field("timeAdded", seconds_text(wall_now));
+      });
+    }
+  });
   const bool right = !surplus && std::all_of(there.begin(), there.end(), [](bool t) { return t; });
   if (right) return std::nullopt;
   return std::move(out).take();
@@ -230,7 +225,7 @@ void NodeLife::start() {
 
 void NodeLife::on_lease(const kube::ObjectPtr& after) {
   Seen& seen = leases_[after->key.name];
-  const std::string_view renew = text_at(after->root(), {"spec", "renewTime"});
+  const std::string_view renew = text_at(after->root(), "spec.renewTime");
   if (seen.renew == renew && seen.ticks != 0) return;
   seen.renew = renew;
   seen.ticks = std::max<std::int64_t>(context_.ticks(), 1);
@@ -304,7 +299,7 @@ void NodeLife::pass(const kube::Key& key, const Passes::Finished& finished) {
         const auto taints = wanted_taints(read_node_facts(node), node, context_.wall());
         if (!taints) return finished(true);
         const std::string body = R"({"metadata":{"resourceVersion":")" +
-                                 std::string(text_at(node, {"metadata", "resourceVersion"})) +
+                                 std::string(text_at(node, "metadata.resourceVersion")) +
                                  R"("},"spec":{"taints":)" + *taints + "}}";
         auto batch = Batch::make(context_, finished);
         batch->patch(context_.nodes, key, kube::PatchType::kMerge, body);

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -30,24 +31,24 @@ int number_in(const Value& annotations, std::string_view key) {
 }
 
 void read_pod_meta(const Value& meta, PodInfo& out) {
-  out.key = {std::string(text_at(meta, {"namespace"})), std::string(text_at(meta, {"name"}))};
-  out.uid = text_at(meta, {"uid"});
-  out.created_ns = time_at(meta, {"creationTimestamp"});
-  out.deleted_ns = time_at(meta, {"deletionTimestamp"});
+  out.key = {std::string(text_at(meta, "namespace")), std::string(text_at(meta, "name"))};
+  out.uid = text_at(meta, "uid");
+  out.created_ns = time_at(meta, "creationTimestamp");
+  out.deleted_ns = time_at(meta, "deletionTimestamp");
   out.deleting = meta.find("deletionTimestamp") != nullptr;
-  for (const text::Member& label : value_at(meta, {"labels"}).members()) {
+  for (const text::Member& label : at(meta, "labels").members()) {
     out.labels.emplace(label.key, label.value.string());
   }
-  for (const Value& owner : value_at(meta, {"ownerReferences"}).items()) {
-    if (!bool_at(owner, {"controller"})) continue;
-    out.owner_kind = text_at(owner, {"kind"});
-    out.owner_name = text_at(owner, {"name"});
-    out.owner_uid = text_at(owner, {"uid"});
+  for (const Value& owner : at(meta, "ownerReferences").items()) {
+    if (!true_at(owner, "controller")) continue;
+    out.owner_kind = text_at(owner, "kind");
+    out.owner_name = text_at(owner, "name");
+    out.owner_uid = text_at(owner, "uid");
   }
-  for (const Value& finalizer : value_at(meta, {"finalizers"}).items()) {
+  for (const Value& finalizer : at(meta, "finalizers").items()) {
     out.tracked |= finalizer.string() == kJobFinalizer;
   }
-  const Value& annotations = value_at(meta, {"annotations"});
+  const Value& annotations = at(meta, "annotations");
   if (annotations.find(kIndexKey) != nullptr) out.index = number_in(annotations, kIndexKey);
   out.index_failures = number_in(annotations, "batch.kubernetes.io/job-index-failure-count");
   out.index_ignored = number_in(annotations, "batch.kubernetes.io/job-index-ignored-failure-count");
@@ -56,16 +57,16 @@ void read_pod_meta(const Value& meta, PodInfo& out) {
 
 void read_tolerations(const Value& list, PodInfo& out) {
   for (const Value& t : list.items()) {
-    const std::string_view effect = text_at(t, {"effect"});
+    const std::string_view effect = text_at(t, "effect");
     if (!effect.empty() && effect != "NoExecute") continue;
     NoExecuteToleration toleration;
-    toleration.rule.key = text_at(t, {"key"});
-    toleration.rule.value = text_at(t, {"value"});
-    toleration.rule.op = text_at(t, {"operator"}) == "Exists" ? model::Toleration::Op::kExists
-                                                              : model::Toleration::Op::kEqual;
+    toleration.rule.key = text_at(t, "key");
+    toleration.rule.value = text_at(t, "value");
+    toleration.rule.op = text_at(t, "operator") == "Exists" ? model::Toleration::Op::kExists
+                                                            : model::Toleration::Op::kEqual;
     toleration.rule.effect = model::TaintEffect::kNoExecute;
     if (t.find("tolerationSeconds") != nullptr) {
-      toleration.seconds = std::max<std::int64_t>(0, int_at(t, {"tolerationSeconds"}));
+      toleration.seconds = std::max<std::int64_t>(0, int_at(t, "tolerationSeconds"));
     }
     out.tolerations.push_back(std::move(toleration));
   }
@@ -77,26 +78,26 @@ bool usual_condition(std::string_view type) {
 }
 
 void read_pod_status(const Value& status, PodInfo& out) {
-  out.phase = read_phase(text_at(status, {"phase"}));
-  for (const Value& c : value_at(status, {"conditions"}).items()) {
-    const std::string_view type = text_at(c, {"type"});
-    const std::string_view word = text_at(c, {"status"});
+  out.phase = read_phase(text_at(status, "phase"));
+  for (const Value& c : at(status, "conditions").items()) {
+    const std::string_view type = text_at(c, "type");
+    const std::string_view word = text_at(c, "status");
     if (type == "Ready") {
       out.ready = word == "True";
-      out.ready_ns = time_at(c, {"lastTransitionTime"});
+      out.ready_ns = time_at(c, "lastTransitionTime");
     }
     if (usual_condition(type)) continue;
     out.disruption_target |= type == "DisruptionTarget" && word == "True";
     out.conditions.emplace_back(type, word);
   }
   for (const std::string_view list : {"initContainerStatuses", "containerStatuses"}) {
-    for (const Value& c : value_at(status, {list}).items()) {
-      out.restarts += static_cast<int>(int_at(c, {"restartCount"}));
-      const Value& ended = value_at(c, {"state", "terminated"});
+    for (const Value& c : status[list].items()) {
+      out.restarts += static_cast<int>(int_at(c, "restartCount"));
+      const Value& ended = at(c, "state.terminated");
       if (!ended.is_object()) continue;
-      out.finished_ns = std::max(out.finished_ns, time_at(ended, {"finishedAt"}));
-      const auto code = static_cast<int>(int_at(ended, {"exitCode"}));
-      if (code != 0) out.ends.push_back({std::string(text_at(c, {"name"})), code});
+      out.finished_ns = std::max(out.finished_ns, time_at(ended, "finishedAt"));
+      const auto code = static_cast<int>(int_at(ended, "exitCode"));
+      if (code != 0) out.ends.push_back({std::string(text_at(c, "name")), code});
     }
   }
 }
@@ -105,10 +106,10 @@ void read_pod_status(const Value& status, PodInfo& out) {
 
 PodInfo read_pod_info(const Value& pod) {
   PodInfo out;
-  read_pod_meta(value_at(pod, {"metadata"}), out);
-  out.node = text_at(pod, {"spec", "nodeName"});
-  read_tolerations(value_at(pod, {"spec", "tolerations"}), out);
-  read_pod_status(value_at(pod, {"status"}), out);
+  read_pod_meta(at(pod, "metadata"), out);
+  out.node = text_at(pod, "spec.nodeName");
+  read_tolerations(at(pod, "spec.tolerations"), out);
+  read_pod_status(at(pod, "status"), out);
   return out;
 }
 

@@ -15,39 +15,6 @@ namespace berth::sim {
 
 using Keys = std::initializer_list<std::string_view>;
 
-inline std::string_view text_at(const text::Value& v, Keys path) {
-  const text::Value* found = objects::find_in(v, path);
-  return found == nullptr ? std::string_view{} : found->string();
-}
-inline std::int64_t int_at(const text::Value& v, Keys path, std::int64_t otherwise = 0) {
-  const text::Value* found = objects::find_in(v, path);
-  return found == nullptr ? otherwise : found->as_int64().value_or(otherwise);
-}
-inline bool bool_at(const text::Value& v, Keys path) {
-  const text::Value* found = objects::find_in(v, path);
-  return found != nullptr && found->as_bool();
-}
-// 0 when it is not there or not a time.
-inline std::int64_t time_at(const text::Value& v, Keys path) {
-  const std::string_view text = text_at(v, path);
-  if (text.empty()) return 0;
-  const auto ns = text::parse_rfc3339(text);
-  return ns.ok() ? *ns : 0;
-}
-inline const text::Value& value_at(const text::Value& v, Keys path) {
-  static const text::Value kNull;
-  const text::Value* found = objects::find_in(v, path);
-  return found == nullptr ? kNull : *found;
-}
-
-// The element of a list of conditions, or nullptr.
-inline const text::Value* find_condition(const text::Value& conditions, std::string_view type) {
-  for (const text::Value& c : conditions.items()) {
-    if (text_at(c, {"type"}) == type) return &c;
-  }
-  return nullptr;
-}
-
 // As metav1.Time is written: whole seconds.
 inline std::string seconds_text(std::int64_t wall_ns) {
   constexpr std::int64_t kSecond = 1'000'000'000;

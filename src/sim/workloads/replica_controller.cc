@@ -5,6 +5,7 @@
 
 #include "sim/workloads/pod_template.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -32,8 +33,8 @@ bool has_labels(const PodInfo& pod, const Value& wanted) {
 ReplicaCounts count_replicas(const Value& set, const std::vector<const PodInfo*>& active,
                              std::int64_t now) {
   ReplicaCounts out;
-  const std::int64_t least = int_at(set, {"spec", "minReadySeconds"}) * kReplicaSecond;
-  const Value& labels = value_at(set, {"spec", "template", "metadata", "labels"});
+  const std::int64_t least = int_at(set, "spec.minReadySeconds") * kReplicaSecond;
+  const Value& labels = at(set, "spec.template.metadata.labels");
   for (const PodInfo* pod : active) {
     ++out.replicas;
     out.labeled += has_labels(*pod, labels) ? 1 : 0;
@@ -51,35 +52,32 @@ ReplicaCounts count_replicas(const Value& set, const std::vector<const PodInfo*>
 
 std::string replica_status(const Value& set, const ReplicaCounts& counts) {
   JsonWriter out;
-  out.begin_object();
-  out.key("metadata");
-  out.begin_object();
-  out.field("resourceVersion", text_at(set, {"metadata", "resourceVersion"}));
-  out.end_object();
-  out.key("status");
-  out.begin_object();
-  const auto put = [&out](std::string_view key, int count) {
-    out.key(key);
-    if (count == 0) return out.null();
-    out.value(count);
-  };
-  out.field("replicas", counts.replicas);
-  put("fullyLabeledReplicas", counts.labeled);
-  put("readyReplicas", counts.ready);
-  put("availableReplicas", counts.available);
-  out.field("observedGeneration", int_at(set, {"metadata", "generation"}));
-  out.end_object();
-  out.end_object();
+  out.object([&] {
+    out.object("metadata",
+               [&] { out.field("resourceVersion", text_at(set, "metadata.resourceVersion")); });
+    out.object("status", [&] {
+      const auto put = [&out](std::string_view key, int count) {
+        out.key(key);
+        if (count == 0) return out.null();
+        out.value(count);
+      };
+      out.field("replicas", counts.replicas);
+      put("fullyLabeledReplicas", counts.labeled);
+      put("readyReplicas", counts.ready);
+      put("availableReplicas", counts.available);
+      out.field("observedGeneration", int_at(set, "metadata.generation"));
+    });
+  });
   return std::move(out).take();
 }
 
 bool status_differs(const Value& set, const ReplicaCounts& counts) {
-  const Value& status = value_at(set, {"status"});
-  return int_at(status, {"replicas"}, -1) != counts.replicas ||
-         int_at(status, {"fullyLabeledReplicas"}) != counts.labeled ||
-         int_at(status, {"readyReplicas"}) != counts.ready ||
-         int_at(status, {"availableReplicas"}) != counts.available ||
-         int_at(status, {"observedGeneration"}) != int_at(set, {"metadata", "generation"});
+  const Value& status = at(set, "status");
+  return int_at(status, "replicas", -1) != counts.replicas ||
+         int_at(status, "fullyLabeledReplicas") != counts.labeled ||
+         int_at(status, "readyReplicas") != counts.ready ||
+         int_at(status, "availableReplicas") != counts.available ||
+         int_at(status, "observedGeneration") != int_at(set, "metadata.generation");
 }
 
 }  // namespace
@@ -126,9 +124,9 @@ void ReplicaController::pass(const kube::Key& key, Passes::Finished finished) {
   const ReplicaCounts counts = count_replicas(set, active, context_.wall());
   if (counts.available_in > 0) passes_.add_after(key, counts.available_in);
   auto batch = Batch::make(context_, std::move(finished));
-  const bool deleting = value_at(set, {"metadata"}).find("deletionTimestamp") != nullptr;
+  const bool deleting = at(set, "metadata").find("deletionTimestamp") != nullptr;
   const std::int64_t wanted =
-      std::clamp<std::int64_t>(int_at(set, {"spec", "replicas"}, 1), 0, 1'000'000);
+      std::clamp<std::int64_t>(int_at(set, "spec.replicas", 1), 0, 1'000'000);
   const std::int64_t missing = wanted - static_cast<std::int64_t>(active.size());
   if (!deleting && missing > 0) {
     for (std::int64_t i = 0; i < std::min<std::int64_t>(missing, kMaxPodsPerSync); ++i) {
@@ -137,7 +135,7 @@ void ReplicaController::pass(const kube::Key& key, Passes::Finished finished) {
       details.name = key.name.substr(0, 57) + '-' + context_.random_suffix();
       details.owner = {"apps/v1", "ReplicaSet", key.name, object->uid};
       batch->create_pod({key.ns, details.name},
-                        pod_from_template(value_at(set, {"spec", "template"}), details));
+                        pod_from_template(at(set, "spec.template"), details));
     }
   } else if (!deleting && missing < 0) {
     std::sort(active.begin(), active.end(),

@@ -2,6 +2,7 @@
 
 #include "sim/workloads/pod_name.h"
 #include "sim/workloads/read.h"
+#include "text/path.h"
 
 namespace berth::sim {
 
@@ -20,7 +21,7 @@ kube::InformerOptions informer_of(const kube::Resource& resource, kube::Keep kee
 
 // Takes our finalizer away, whatever others are there: found by its place, and tested.
 std::string untrack_patch(const text::Value& pod) {
-  const text::Value* finalizers = objects::find_in(pod, {"metadata", "finalizers"});
+  const text::Value* finalizers = find(pod, "metadata.finalizers");
   if (finalizers == nullptr) return {};
   for (std::size_t i = 0; const text::Value& finalizer : finalizers->items()) {
     if (finalizer.string() == kJobFinalizer) {
@@ -65,10 +66,9 @@ void untrack(WorkContext& c, const kube::Key& key, const Called& called) {
 
 // What a deletion answers: the object when it lives on for a while, else whatever it likes.
 bool lives_on(const text::Value& body) {
-  const text::Value& meta = value_at(body, {"metadata"});
+  const text::Value& meta = at(body, "metadata");
   if (meta.find("deletionTimestamp") == nullptr) return false;
-  return value_at(meta, {"finalizers"}).size() > 0 ||
-         int_at(meta, {"deletionGracePeriodSeconds"}) > 0;
+  return at(meta, "finalizers").size() > 0 || int_at(meta, "deletionGracePeriodSeconds") > 0;
 }
 
 void remove_object(WorkContext& c, kube::Informer& informer, const kube::Key& key,

@@ -9,6 +9,7 @@
 #include "sim/workloads/passes.h"
 #include "sim/workloads/replica_controller.h"
 #include "sim/workloads/work_controllers.h"
+#include "text/path.h"
 
 namespace berth::sim {
 namespace {
@@ -102,10 +103,10 @@ TEST(Jobs, IndexedPodsKnowTheirIndex) {
   for (int i = 0; i < 2; ++i) {
     const std::string pod = kWorkPods + '/' + w.pods()[static_cast<std::size_t>(i)];
     const auto object = w.call("GET", pod);
-    const text::Value& meta = value_at(object.second.root(), {"metadata"});
-    EXPECT_EQ(text_at(meta, {"labels", kIndexKey}), std::to_string(i));
-    EXPECT_EQ(text_at(meta, {"annotations", kIndexKey}), std::to_string(i));
-    EXPECT_TRUE(text_at(meta, {"name"}).starts_with("j-" + std::to_string(i) + "-"));
+    const text::Value& meta = at(object.second.root(), "metadata");
+    EXPECT_EQ(at(meta, "labels")[kIndexKey].string(), std::to_string(i));
+    EXPECT_EQ(at(meta, "annotations")[kIndexKey].string(), std::to_string(i));
+    EXPECT_TRUE(text_at(meta, "name").starts_with("j-" + std::to_string(i) + "-"));
     EXPECT_EQ(w.field(pod, "spec.hostname"), "j-" + std::to_string(i));
     EXPECT_EQ(w.field(pod, "spec.containers.0.env.0.name"), "JOB_COMPLETION_INDEX");
   }
@@ -249,9 +250,9 @@ TEST(Deployments, RollWithoutALoss) {
   EXPECT_EQ(w.field(path, "status.conditions[Available].status"), "True");
   EXPECT_EQ(w.field(path, "status.conditions[Progressing].reason"), "NewReplicaSetAvailable");
   const auto object = w.call("GET", path);
-  EXPECT_EQ(text_at(object.second.root(),
-                    {"metadata", "annotations", "deployment.kubernetes.io/revision"}),
-            "1");
+  EXPECT_EQ(
+      text_at(object.second.root(), "metadata.annotations[deployment.kubernetes.io/revision]"),
+      "1");
   ASSERT_EQ(w.names(kSets).size(), 1u);
   const std::string first = w.names(kSets)[0];
   EXPECT_NE(w.field(kSets + '/' + first, "spec.template.metadata.labels.pod-template-hash"), "");
@@ -286,9 +287,8 @@ TEST(Deployments, RollWithoutALoss) {
   EXPECT_EQ(w.names(kSets).size(), 2u);
   EXPECT_EQ(w.field(kSets + '/' + first, "spec.replicas"), "4");
   const auto back = w.call("GET", kSets + '/' + first);
-  EXPECT_EQ(
-      text_at(back.second.root(), {"metadata", "annotations", "deployment.kubernetes.io/revision"}),
-      "3");
+  EXPECT_EQ(text_at(back.second.root(), "metadata.annotations[deployment.kubernetes.io/revision]"),
+            "3");
 }
 
 TEST(Deployments, ScaleRecreateAndStandStill) {
@@ -399,9 +399,8 @@ void renew_lease(WorkWorld& w, const std::string& node) {
 std::string taints_of(WorkWorld& w, const std::string& node) {
   const auto object = w.call("GET", "/api/v1/nodes/" + node);
   std::string out;
-  for (const text::Value& taint : value_at(object.second.root(), {"spec", "taints"}).items()) {
-    out +=
-        std::string(text_at(taint, {"key"})) + ':' + std::string(text_at(taint, {"effect"})) + ' ';
+  for (const text::Value& taint : at(object.second.root(), "spec.taints").items()) {
+    out += std::string(text_at(taint, "key")) + ':' + std::string(text_at(taint, "effect")) + ' ';
   }
   return out;
 }

@@ -1,26 +1,26 @@
-#include "explain/tree.h"
+#include "text/tree.h"
 
 #include <gtest/gtest.h>
 
 #include "text/json.h"
 #include "text/patch.h"
 
-namespace berth::explain {
+namespace berth::text {
 namespace {
 
 Tree tree_of(const std::string& json) {
-  const auto document = text::parse_json(json);
+  const auto document = parse_json(json);
   return Tree(document->root());
 }
 
 std::string json_of(const Tree& tree) {
-  text::JsonWriter out;
+  JsonWriter out;
   tree.write(out);
   return std::move(out).take();
 }
 
 std::string patch_of(const Tree& before, const Tree& after) {
-  text::JsonWriter out;
+  JsonWriter out;
   write_patch(out, before, after);
   return std::move(out).take();
 }
@@ -38,12 +38,12 @@ TEST(Tree, EditsAreToldAsAPatchThatMakesThem) {
   };
   for (const auto& [before, after] : cases) {
     const std::string patch = patch_of(tree_of(before), tree_of(after));
-    const auto target = text::parse_json(before);
-    const auto operations = text::parse_json(patch);
+    const auto target = parse_json(before);
+    const auto operations = parse_json(patch);
     ASSERT_TRUE(operations.ok()) << patch;
     const auto made = text::apply_json_patch(target->root(), operations->root());
     ASSERT_TRUE(made.ok()) << patch << ": " << made.error().to_string();
-    EXPECT_TRUE(text::equal(made->root(), text::parse_json(after)->root())) << patch;
+    EXPECT_TRUE(text::equal(made->root(), parse_json(after)->root())) << patch;
   }
   EXPECT_EQ(patch_of(tree_of("{\"a\":1}"), tree_of("{\"a\":1}")), "[]");
 }
@@ -59,4 +59,4 @@ TEST(Tree, MembersAreMadeWhereThereAreNone) {
 }
 
 }  // namespace
-}  // namespace berth::explain
+}  // namespace berth::text

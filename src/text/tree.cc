@@ -1,16 +1,14 @@
-#include "explain/tree.h"
+#include "text/tree.h"
 
 #include <algorithm>
 
-namespace berth::explain {
+namespace berth::text {
 
-using text::Kind;
-
-Tree::Tree(const text::Value& value) : kind_(value.kind()), truth_(value.as_bool()) {
+Tree::Tree(const Value& value) : kind_(value.kind()), truth_(value.as_bool()) {
   if (value.is_string()) scalar_ = value.string();
   if (value.is_number()) scalar_ = value.number_text();
-  for (const text::Value& item : value.items()) items_.emplace_back(item);
-  for (const text::Member& member : value.members()) {
+  for (const Value& item : value.items()) items_.emplace_back(item);
+  for (const Member& member : value.members()) {
     members_.emplace_back(std::string(member.key), Tree(member.value));
   }
 }
@@ -65,7 +63,7 @@ std::vector<Tree>& Tree::items() {
   return items_;
 }
 
-void Tree::write(text::JsonWriter& out) const {
+void Tree::write(JsonWriter& out) const {
   switch (kind_) {
     case Kind::kNull:
       return out.null();
@@ -76,16 +74,16 @@ void Tree::write(text::JsonWriter& out) const {
     case Kind::kString:
       return out.value(scalar_);
     case Kind::kArray:
-      out.begin_array();
-      for (const Tree& item : items_) item.write(out);
-      return out.end_array();
+      return out.array([&] {
+        for (const Tree& item : items_) item.write(out);
+      });
     case Kind::kObject:
-      out.begin_object();
-      for (const auto& [key, value] : members_) {
-        out.key(key);
-        value.write(out);
-      }
-      return out.end_object();
+      return out.object([&] {
+        for (const auto& [key, value] : members_) {
+          out.key(key);
+          value.write(out);
+        }
+      });
   }
 }
 
@@ -106,21 +104,21 @@ std::string below(const std::string& path, std::string_view token) {
   return out;
 }
 
-void operation(text::JsonWriter& out, const char* op, const std::string& path, const Tree* value) {
-  out.begin_object();
-  out.field("op", op);
-  out.field("path", path);
-  if (value != nullptr) {
-    out.key("value");
-    value->write(out);
-  }
-  out.end_object();
+void operation(JsonWriter& out, const char* op, const std::string& path, const Tree* value) {
+  out.object([&] {
+    out.field("op", op);
+    out.field("path", path);
+    if (value != nullptr) {
+      out.key("value");
+      value->write(out);
+    }
+  });
 }
 
-void compare(text::JsonWriter& out, const std::string& path, const Tree& before, const Tree& after);
+void compare(JsonWriter& out, const std::string& path, const Tree& before, const Tree& after);
 
 // Items that went, or were added at the end, are told one by one; anything else as a whole.
-void compare_items(text::JsonWriter& out, const std::string& path, const Tree& before,
+void compare_items(JsonWriter& out, const std::string& path, const Tree& before,
                    const Tree& after) {
   const std::vector<Tree>& was = before.items();
   const std::vector<Tree>& is = after.items();
@@ -149,8 +147,7 @@ void compare_items(text::JsonWriter& out, const std::string& path, const Tree& b
   }
 }
 
-void compare(text::JsonWriter& out, const std::string& path, const Tree& before,
-             const Tree& after) {
+void compare(JsonWriter& out, const std::string& path, const Tree& before, const Tree& after) {
   if (before == after) return;
   if (before.is_object() && after.is_object()) {
     for (const auto& [key, value] : before.members()) {
@@ -174,10 +171,8 @@ void compare(text::JsonWriter& out, const std::string& path, const Tree& before,
 
 }  // namespace
 
-void write_patch(text::JsonWriter& out, const Tree& before, const Tree& after) {
-  out.begin_array();
-  compare(out, "", before, after);
-  out.end_array();
+void write_patch(JsonWriter& out, const Tree& before, const Tree& after) {
+  out.array([&] { compare(out, "", before, after); });
 }
 
 Tree* below(Tree* at, const std::vector<std::string>& path) {
@@ -195,4 +190,4 @@ Tree* below(Tree* at, const std::vector<std::string>& path) {
   return at;
 }
 
-}  // namespace berth::explain
+}  // namespace berth::text

@@ -13,18 +13,18 @@
 #include "text/json_writer.h"
 #include "text/value.h"
 
-namespace berth::explain {
+namespace berth::text {
 
 class Tree {
  public:
   Tree() = default;  // null
-  explicit Tree(const text::Value& value);
+  explicit Tree(const Value& value);
   static Tree of_text(std::string_view value);
   static Tree of_number(std::int64_t value);
   static Tree of_bool(bool value);
 
-  bool is_null() const { return kind_ == text::Kind::kNull; }
-  bool is_object() const { return kind_ == text::Kind::kObject; }
+  bool is_null() const { return kind_ == Kind::kNull; }
+  bool is_object() const { return kind_ == Kind::kObject; }
   const std::string& string() const { return scalar_; }  // of a string or a number, else empty
 
   // The member of that name, made where there is none; what is no object becomes one.
@@ -39,11 +39,11 @@ class Tree {
   std::vector<Tree>& items();
   const std::vector<Tree>& items() const { return items_; }
 
-  void write(text::JsonWriter& out) const;
+  void write(JsonWriter& out) const;
   friend bool operator==(const Tree&, const Tree&) = default;
 
  private:
-  text::Kind kind_ = text::Kind::kNull;
+  Kind kind_ = Kind::kNull;
   bool truth_ = false;
   std::string scalar_;
   std::vector<Tree> items_;
@@ -54,6 +54,6 @@ class Tree {
 Tree* below(Tree* at, const std::vector<std::string>& path);
 
 // The operations that make after of before, as an array.
-void write_patch(text::JsonWriter& out, const Tree& before, const Tree& after);
+void write_patch(JsonWriter& out, const Tree& before, const Tree& after);
 
-}  // namespace berth::explain
+}  // namespace berth::text
