@@ -51,6 +51,7 @@ void QueueKeeper::clear() {
   waits_.clear();
   orphan_since_.clear();
   leaving_since_.clear();
+  retry_at_ = INT64_MAX;
   restored_ = false;
   withheld_until_ = INT64_MAX;
 }
@@ -117,15 +118,23 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
     const bool other_runs = !spec.admission && holding.contains(spec.ns + '/' + spec.owner);
     if (s.job && !other_runs) keep_job(s);
   }
+  forget_old();
+  keep_queues(inputs, decision);
+  inputs_ = nullptr;
+  return direct;
+}
+
+// What no workload of this round stands for any more, and what has had its time.
+void QueueKeeper::forget_old() {
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
   std::erase_if(leaving_since_, [this](const auto& entry) { return entry.second.round != round_; });
   std::erase_if(orphan_since_, [&](const auto& entry) {
     const std::size_t slash = entry.first.find('/');
     return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
   });
-  keep_queues(inputs, decision);
-  inputs_ = nullptr;
-  return direct;
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::erase_if(not_before_, [now](const auto& entry) { return entry.second <= now; });
+  if (retry_at_ <= now) retry_at_ = INT64_MAX;
 }
 
 // Whether the workload waits in a queue of Kueue, so that an object must stand for it.
@@ -147,6 +156,15 @@ bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
   return false;
 }
 
+// Soon where what we know was old, which watches mend; later where somebody says no.
+bool QueueKeeper::back_off(const std::string& key, const kube::Answer& answer) {
+  const bool soon = answer.conflict() || answer.not_found();
+  const std::int64_t until = loop_.monotonic().ticks_ns() + (soon ? 1 : 5) * kKeeperSecond;
+  not_before_[key] = until;
+  if (soon) retry_at_ = std::min(retry_at_, until);
+  return true;
+}
+
 // ---- the object ----
 
 void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& name,
@@ -162,7 +180,7 @@ void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& nam
         if (answer.ok()) {
           views_.workloads.absorb(std::move(answer.body));
         } else {
-          not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
+          back_off(key, answer);
         }
       });
 }
@@ -223,12 +241,11 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
           return client.get(kube::resources::pods(), pod, std::move(done));
         },
         [this, g, i, name, key](kube::Answer answer) {
-          g->failed = g->failed || !answer.ok();
+          if (!answer.ok()) g->failed = back_off(key, answer);
           g->pods[i] = std::move(answer.body);
           if (++g->answered < g->pods.size()) return;
           if (g->failed) {
             busy_.erase(key);
-            not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
             return;
           }
           std::vector<PodSetTemplate> templates;
@@ -260,7 +277,7 @@ void QueueKeeper::write_status(const kube::Key& at, std::string patch,
         if (ok) {
           views_.workloads.absorb(std::move(answer.body));
         } else {
-          not_before_[key] = loop_.monotonic().ticks_ns() + kKeeperSecond;
+          back_off(key, answer);
         }
         if (then) then(ok);
       });
@@ -346,7 +363,7 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
         if (answer.ok()) {
           views_.workloads.absorb(std::move(answer.body));
         } else {
-          not_before_[key] = loop_.monotonic().ticks_ns() + 5 * kKeeperSecond;
+          back_off(key, answer);
         }
       });
 }
@@ -452,7 +469,7 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
        digest = objects::seats_digest(seats)](kube::Answer answer) {
         busy_.erase("status|" + at.to_string());
         if (!answer.ok()) {
-          not_before_["status|" + at.to_string()] = loop_.monotonic().ticks_ns() + kKeeperSecond;
+          back_off("status|" + at.to_string(), answer);
           return then(false);
         }
         WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());

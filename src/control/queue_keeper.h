@@ -7,6 +7,7 @@
 // back when the pods are gone. On the loop's thread.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <map>
@@ -49,8 +50,9 @@ class QueueKeeper {
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear();  // the lead is lost
   std::size_t pending() const { return pending_; }
-  // A status of a queue was not written because another was just before: keep() is due again.
-  bool due(std::int64_t ticks) const { return ticks >= withheld_until_; }
+  // Something waits for its time: a write that failed, a status of a queue of which another was
+  // written just before, pods that a Job's controller is to end. keep() is due again then.
+  bool due(std::int64_t ticks) const { return ticks >= std::min(withheld_until_, retry_at_); }
 
  private:
   struct Subject;  // one workload and what is known and decided of it
@@ -102,6 +104,8 @@ class QueueKeeper {
                                         const std::vector<model::ResourceGroup>& groups,
                                         bool cluster_queue, const std::string& inactive);
   void write_queues(std::vector<QueueWrite> writes);
+  void forget_old();
+  bool back_off(const std::string& key, const kube::Answer& answer);  // true
   std::vector<const model::FlavorSpec*> flavors_of(const model::PodSetAdmission& set) const;
 
   Loop& loop_;
@@ -127,6 +131,7 @@ class QueueKeeper {
   std::size_t pending_ = 0;
   bool restored_ = false;  // places that were written down before we started
   std::int64_t withheld_until_ = INT64_MAX;
+  std::int64_t retry_at_ = INT64_MAX;  // of a write that met something newer
 };
 
 }  // namespace berth::control

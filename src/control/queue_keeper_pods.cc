@@ -66,7 +66,7 @@ void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_vie
         if (answer.ok()) {
           views_.jobs.absorb(std::move(answer.body));
         } else {
-          not_before_[key] = loop_.monotonic().ticks_ns() + 2 * kKeeperSecond;
+          back_off(key, answer);
         }
       });
 }

@@ -211,10 +211,10 @@ void SnapshotBuilder::remove_pod(std::string_view name) {
 }
 
 void SnapshotBuilder::detach_pod(PodId id) {
-  const PodEntry& entry = state_.pods_[id];
-  if (entry.slot >= 0) {
+  const std::int32_t slot = state_.pods_[id].slot;  // what is written may move the entry
+  if (slot >= 0) {
     forget_guess(id);
-    touch(entry.slot);
+    touch(slot);
     take_off(id);
   } else {
     std::erase_if(wanted_, [&](const Wanted& w) { return w.id == id; });

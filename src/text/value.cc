@@ -37,9 +37,9 @@ const Value* Value::find(std::string_view key) const {
 }
 
 const Value& Value::operator[](std::string_view key) const {
-  static constexpr Value kNothing;
+  static constexpr Value kAbsent;
   const Value* found = find(key);
-  return found == nullptr ? kNothing : *found;
+  return found == nullptr ? kAbsent : *found;
 }
 
 namespace {
