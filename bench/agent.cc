@@ -134,10 +134,21 @@ bool wait_for(FakeKubelet& kubelet, const std::string& resource, int allocatable
   return kubelet.wait_until([&] { return kubelet.counts(resource).allocatable == allocatable; });
 }
 
+// Goes when it goes out of scope: after the agents that write into it.
+struct Folder {
+  Folder() {
+    if (mkdtemp(name) == nullptr) std::exit(1);
+  }
+  ~Folder() {
+    std::error_code ignored;
+    std::filesystem::remove_all(name, ignored);
+  }
+  char name[32] = "/tmp/agent-bench-XXXXXX";
+};
+
 void run(const AgentBenchOptions& options) {
-  char folder_name[] = "/tmp/agent-bench-XXXXXX";
-  if (mkdtemp(folder_name) == nullptr) std::exit(1);
-  const std::string folder = folder_name;
+  const Folder of_all;
+  const std::string folder = of_all.name;
   for (const char* part : {"device-plugins", "pod-resources", "cdi", "state"}) {
     std::filesystem::create_directories(folder + '/' + part);
   }
@@ -214,7 +225,6 @@ void run(const AgentBenchOptions& options) {
       "RSS {:.1f} MB after start, {:.1f} MB after {} readings and scrapes of {} bytes; peak "
       "{:.1f} MB\n",
       early, process.rss_mb("VmRSS:"), options.scrapes, bytes, process.rss_mb("VmHWM:"));
-  std::filesystem::remove_all(folder);
 }
 
 }  // namespace
