@@ -464,7 +464,7 @@ void add_bodies(std::vector<Attack>& all) {
                  }});
   all.push_back({"a pattern that tries many ways", 400'000, [](Rig& rig, int n) {
                    define(rig, R"({"type":"object","properties":{"s":{"type":"string","pattern":)"
-                               R"("^([ab]*a[ab]{400}){1,9}c$"}}})");
+                               R"("^(([ab]*a[ab]{200})|([ab]*b[ab]{180}))$"}}})");
                    std::string text;
                    for (int i = 0; i < n; ++i) text += i * 7919 % 13 < 6 ? 'a' : 'b';
                    rig.begin();

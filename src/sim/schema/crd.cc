@@ -1,5 +1,6 @@
 // CustomResourceDefinitions: the rules of structural schemas, and kinds out of them.
 #include <algorithm>
+#include <map>
 #include <set>
 
 #include "sim/schema/node.h"
@@ -175,9 +176,15 @@ class StructuralReader {
     const Value* given = source.find("pattern");
     if (given == nullptr) return;
     r.pattern_text = given->string();
+    // Definitions say the same of many fields: a quantity's pattern a thousand times.
+    if (const auto known = patterns_.find(r.pattern_text); known != patterns_.end()) {
+      r.pattern = known->second;
+      return;
+    }
     auto compiled = Regex::compile(r.pattern_text, pattern_work_);
     if (compiled.ok()) {
       r.pattern = std::move(compiled).value();
+      patterns_.emplace(r.pattern_text, *r.pattern);
     } else {
       add(invalid_value(path.with("pattern"), *given, compiled.error().message()));
     }
@@ -284,6 +291,7 @@ class StructuralReader {
   SchemaOwner& owner_;
   std::vector<Cause>& causes_;
   int depth_ = 0;
+  std::map<std::string_view, Regex> patterns_;
   std::int64_t pattern_work_ = Regex::kCompileWork;  // and with it the memory of all patterns
 };
 

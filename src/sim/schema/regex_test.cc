@@ -96,7 +96,8 @@ TEST(Regexes, TextsOfAnObjectShareTheirWork) {
 TEST(Regexes, PatternsOfADefinitionShareTheirMemory) {
   std::string properties = "{'a':{'type':'string'}";
   for (int i = 0; i < 1'000; ++i) {
-    properties += ",'p" + std::to_string(i) + "':{'type':'string','pattern':'.{1000}'}";
+    properties += ",'p" + std::to_string(i) + "':{'type':'string','pattern':'" + std::to_string(i) +
+                  ".{1000}'}";
   }
   EXPECT_FALSE(read_crd(crd_with(properties + "}").root()).ok());
 }
