@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "text/patch.h"
+
 namespace berth::text {
 
 Tree::Tree(const Value& value) : kind_(value.kind()), truth_(value.as_bool()) {
@@ -89,19 +91,8 @@ void Tree::write(JsonWriter& out) const {
 
 namespace {
 
-// RFC 6901.
 std::string below(const std::string& path, std::string_view token) {
-  std::string out = path + '/';
-  for (const char c : token) {
-    if (c == '~') {
-      out += "~0";
-    } else if (c == '/') {
-      out += "~1";
-    } else {
-      out += c;
-    }
-  }
-  return out;
+  return path + print_pointer({std::string(token)});
 }
 
 void operation(JsonWriter& out, const char* op, const std::string& path, const Tree* value) {

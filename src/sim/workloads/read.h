@@ -1,10 +1,8 @@
-// What simulated components read out of API objects: total, never failing, with a default.
+// Times as the API's objects have them.
 #pragma once
 
 #include <cstdint>
-#include <initializer_list>
 #include <string>
-#include <string_view>
 
 #include "objects/readers.h"
 #include "text/json_writer.h"
@@ -12,8 +10,6 @@
 #include "text/value.h"
 
 namespace berth::sim {
-
-using Keys = std::initializer_list<std::string_view>;
 
 // As metav1.Time is written: whole seconds.
 inline std::string seconds_text(std::int64_t wall_ns) {
