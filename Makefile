@@ -1,6 +1,6 @@
 # The commands of the project. CMake does the work; CMakePresets.json says what each preset is for.
 .DEFAULT_GOAL := help
-.PHONY: help build build-bench run test test-web bench bench-smoke bench-peers soak image test-kubernetes test-kubernetes-fast demo-kubernetes asan ubsan tsan tidy fuzz format format-check
+.PHONY: help build build-bench run test test-web bench bench-smoke bench-peers soak image test-kubernetes test-kubernetes-fast compat demo-kubernetes asan ubsan tsan tidy fuzz format format-check
 
 FUZZ_SECONDS ?= 60
 export NINJA_STATUS = [%f/%t, %es] $(empty)
@@ -52,13 +52,14 @@ bench-peers: build  ## berth beside kube-scheduler, Kueue, KAI and Volcano (an h
 	@scripts/install-deps kubernetes
 	@bench/peers/peers.py $(PEERS)
 
-test-kubernetes:  ## on a real Kubernetes: API suite, clients, controller, scenarios, a node (an hour)
+test-kubernetes:  ## on a real Kubernetes 1.37: API suite, clients, controller, scenarios, a node (up to an hour)
 test-kubernetes-fast:  ## the half of it that a change must pass (4 minutes once its programs are built)
-test-kubernetes test-kubernetes-fast:
+compat:  ## with what is not Kubernetes 1.37: Kubernetes 1.34, Helm, KWOK, Prometheus
+test-kubernetes test-kubernetes-fast compat:
 	@scripts/install-deps build test kubernetes
 	@scripts/configure release -DBERTH_TESTS=ON
 	ninja -C build/release conformance_server scenario_test berth
-	@test/kubernetes/run-all $(if $(findstring fast,$@),--fast) build/release/test/conformance/conformance_server \
+	@test/kubernetes/run-all $(if $(findstring fast,$@),--fast) $(if $(filter compat,$@),--compat) build/release/test/conformance/conformance_server \
 	  build/release/test/scenario_runner/scenario_test build/release/berth
 
 demo-kubernetes: build  ## the whole path on a real Kubernetes with two nodes, step by step; needs root

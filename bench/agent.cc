@@ -25,7 +25,7 @@
 #include <string>
 #include <vector>
 
-#include "kubelet/fake_kubelet_for_test.h"
+#include "edge/kubelet/fake_kubelet_for_test.h"
 
 extern char** environ;
 

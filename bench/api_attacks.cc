@@ -24,9 +24,9 @@
 
 #include "base/clock.h"
 #include "base/loop.h"
-#include "sim/api/api_server.h"
-#include "sim/api/local_transport.h"
-#include "store/memory_store.h"
+#include "edge/store/memory_store.h"
+#include "embedded/api/api_server.h"
+#include "embedded/api/local_transport.h"
 #include "text/json_writer.h"
 
 namespace berth::bench {

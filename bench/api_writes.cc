@@ -22,10 +22,10 @@
 
 #include "base/run_loop.h"
 #include "base/system_clock.h"
-#include "sim/api/api_server.h"
-#include "sim/api/local_transport.h"
-#include "store/memory_store.h"
-#include "store/sqlite_store.h"
+#include "edge/store/memory_store.h"
+#include "edge/store/sqlite_store.h"
+#include "embedded/api/api_server.h"
+#include "embedded/api/local_transport.h"
 
 namespace berth::bench {
 namespace {

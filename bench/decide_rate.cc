@@ -15,8 +15,8 @@
 #include <string>
 #include <vector>
 
+#include "decide/schedule/placer.h"
 #include "fleet.h"
-#include "schedule/placer.h"
 
 namespace berth::bench {
 namespace {

@@ -13,7 +13,7 @@
 #include <deque>
 #include <queue>
 
-#include "admit/engine.h"
+#include "decide/admit/engine.h"
 #include "decide/node_ground.h"
 #include "queue_fleet.h"
 

@@ -6,7 +6,7 @@
 // Allocate and GetPreferredAllocation as the kubelet sees it, with a handler that answers at once;
 // the time from update() until the kubelet has the list; and registration. Then the kubelet is gone
 // and a plugin stands alone: bytes the process holds, its threads, and the CPU it takes when idle.
-#include "kubelet/device_plugin.h"
+#include "edge/kubelet/device_plugin.h"
 
 #include <fmt/format.h>
 #include <sys/resource.h>
@@ -25,7 +25,7 @@
 
 #include "base/run_loop.h"
 #include "base/system_clock.h"
-#include "kubelet/fake_kubelet_for_test.h"
+#include "edge/kubelet/fake_kubelet_for_test.h"
 
 namespace berth::bench {
 namespace {

@@ -2,7 +2,7 @@
 // held by a pod, all default fields told.
 //
 //   exporter [--json FILE]
-#include "monitor/exporter.h"
+#include "node/monitor/exporter.h"
 
 #include <fmt/format.h>
 #include <time.h>

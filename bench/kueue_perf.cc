@@ -22,7 +22,7 @@
 #include <queue>
 #include <string>
 
-#include "admit/engine.h"
+#include "decide/admit/engine.h"
 #include "decide/node_ground.h"
 
 namespace berth::bench {

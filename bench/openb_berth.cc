@@ -2,8 +2,8 @@
 
 #include <fmt/format.h>
 
+#include "decide/schedule/placer.h"
 #include "model/snapshot_builder.h"
-#include "schedule/placer.h"
 
 namespace berth::openb {
 namespace {

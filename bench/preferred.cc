@@ -6,7 +6,7 @@
 // set is as good as the best of all subsets by the levels of docs/placement.md, found here by a
 // search of its own; "linked": pairs of the set that NVLink joins; both beside the first n of the
 // kubelet's order.
-#include "allocate/preferred.h"
+#include "node/allocate/preferred.h"
 
 #include <fmt/format.h>
 #include <time.h>

@@ -7,7 +7,7 @@
 // preempt, and have done so: what runs has the priority of what waits, or a higher one. Times are
 // by the wall and of the processor: on a machine that does other work the two differ.
 // why [NODES [SUBJECTS OF EACH CAUSE [CAUSE]]]
-#include "explain/why.h"
+#include "people/why/why.h"
 
 #include <fmt/format.h>
 
@@ -106,7 +106,7 @@ std::map<std::string, std::vector<model::PodSpec>> subjects(int each) {
 }
 
 // What is asked about, by cause.
-using Asked = std::map<std::string, std::vector<explain::Subject>>;
+using Asked = std::map<std::string, std::vector<people::Subject>>;
 
 constexpr int kQueues = 20, kWaiting = 50, kNodesOfAWorkload = 5;
 
@@ -130,7 +130,7 @@ model::WorkloadSpec workload_of(std::string name, int queue, std::vector<model::
 }
 
 void add_queue(const std::string& name, std::int64_t gpus, model::StopPolicy stop,
-               objects::Inputs& inputs) {
+               kinds::Inputs& inputs) {
   model::QueueSpec queue;
   queue.name = name;
   queue.cohort = "all";
@@ -147,7 +147,7 @@ void add_queue(const std::string& name, std::int64_t gpus, model::StopPolicy sto
 }
 
 // What runs on some nodes becomes one workload, which holds quota of a queue.
-model::WorkloadSpec running_on(objects::Inputs& inputs, int number, std::size_t first_pod) {
+model::WorkloadSpec running_on(kinds::Inputs& inputs, int number, std::size_t first_pod) {
   std::vector<model::PodSetSpec> sets = {set_of("four", 4, kNodesOfAWorkload),
                                          set_of("two", 2, kNodesOfAWorkload),
                                          set_of("one", 1, kNodesOfAWorkload)};
@@ -174,14 +174,14 @@ model::WorkloadSpec running_on(objects::Inputs& inputs, int number, std::size_t 
   return out;
 }
 
-void ask(objects::Inputs& inputs, Asked& asked, const std::string& cause, int number, int queue,
+void ask(kinds::Inputs& inputs, Asked& asked, const std::string& cause, int number, int queue,
          model::PodSetSpec set) {
   const std::string name = fmt::format("{}-{:03}", cause, number);
   inputs.queues.workloads.push_back(workload_of(name, queue, {std::move(set)}));
   asked[cause].push_back({"workload", "team", name});
 }
 
-void add_gang(objects::Inputs& inputs, Asked& asked, const std::string& cause, int number,
+void add_gang(kinds::Inputs& inputs, Asked& asked, const std::string& cause, int number,
               int members, int gpus, const std::string& topology) {
   model::GangSpec gang;
   gang.ns = "team";
@@ -198,7 +198,7 @@ void add_gang(objects::Inputs& inputs, Asked& asked, const std::string& cause, i
 }
 
 // inputs: nodes and what runs on them, in their order.
-Asked add_queues_and_gangs(objects::Inputs& inputs, int each) {
+Asked add_queues_and_gangs(kinds::Inputs& inputs, int each) {
   Asked out;
   inputs.queues.flavors.push_back({.name = "h100"});
   inputs.queues.namespaces["team"];
@@ -234,7 +234,7 @@ Asked add_queues_and_gangs(objects::Inputs& inputs, int each) {
   return out;
 }
 
-void let_queues_preempt(objects::Inputs& inputs) {
+void let_queues_preempt(kinds::Inputs& inputs) {
   for (model::QueueSpec& queue : inputs.queues.queues) {
     queue.within = model::PreemptWithin::kLowerPriority;
     queue.reclaim = model::Reclaim::kAny;
@@ -245,8 +245,8 @@ void let_queues_preempt(objects::Inputs& inputs) {
   }
 }
 
-objects::Inputs running(int nodes) {
-  objects::Inputs inputs;
+kinds::Inputs running(int nodes) {
+  kinds::Inputs inputs;
   for (int n = 0; n < nodes; ++n) {
     inputs.nodes.push_back(node_of(n));
     const std::string& name = inputs.nodes.back().name;
@@ -258,15 +258,15 @@ objects::Inputs running(int nodes) {
 }
 
 // Answers for all, and a line for each cause; false: somebody is not found.
-bool measure(objects::Inputs inputs, const Asked& asked, std::string_view only) {
+bool measure(kinds::Inputs inputs, const Asked& asked, std::string_view only) {
   const auto by_name = [](const auto& a, const auto& b) { return a.name < b.name; };
   std::sort(inputs.pods.begin(), inputs.pods.end(), by_name);
   std::sort(inputs.gangs.begin(), inputs.gangs.end(), by_name);
   std::sort(inputs.queues.workloads.begin(), inputs.queues.workloads.end(), by_name);
   const auto begin = Clock::now();
-  explain::WhyOptions options;
+  people::WhyOptions options;
   options.plan.now_ns = 1'767'268'800'000'000'000;
-  explain::Examiner examiner(inputs, options);
+  people::Examiner examiner(inputs, options);
   std::printf(
       "%zu nodes, %zu GPUs, %zu pods, %zu workloads of queues; the snapshot and its plan: %.0f "
       "ms\n",
@@ -280,10 +280,10 @@ bool measure(objects::Inputs inputs, const Asked& asked, std::string_view only) 
     Times times;
     std::string reason;
     std::size_t fixes = 0;
-    for (const explain::Subject& subject : subjects) {
+    for (const people::Subject& subject : subjects) {
       const auto start = Clock::now();
       const double cpu = cpu_ms();
-      const Result<explain::Answer> answer = examiner.why(subject);
+      const Result<people::Answer> answer = examiner.why(subject);
       times.wall.push_back(ms_since(start));
       times.cpu.push_back(cpu_ms() - cpu);
       if (!answer.ok()) return false;
@@ -303,8 +303,8 @@ int main(int argc, char** argv) {
   const int nodes = argc > 1 ? std::atoi(argv[1]) : 5000;
   const int each = argc > 2 ? std::atoi(argv[2]) : 10;
   const std::string_view only = argc > 3 ? argv[3] : "";
-  objects::Inputs inputs = running(nodes);
-  objects::Inputs with_queues = inputs;
+  kinds::Inputs inputs = running(nodes);
+  kinds::Inputs with_queues = inputs;
   Asked asked;
   for (const auto& [cause, pods] : subjects(each)) {
     for (const model::PodSpec& pod : pods) {
@@ -313,7 +313,7 @@ int main(int argc, char** argv) {
     }
   }
   const Asked of_queues = add_queues_and_gangs(with_queues, each);
-  objects::Inputs preempting = with_queues;
+  kinds::Inputs preempting = with_queues;
   let_queues_preempt(preempting);
   const bool answered = measure(std::move(inputs), asked, only) &&
                         measure(std::move(with_queues), of_queues, only) &&

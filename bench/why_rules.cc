@@ -3,7 +3,7 @@
 //
 // Nodes of 8 GPUs with 4 + 2 + 1 in use, as objects, in 20 namespaces; in each a Job that is held
 // by a cause of its own. The whole column reads all objects again each time, as it is done where
-// there are few; the other reads in part (explain/anew.h). why-rules [NODES [SUBJECTS OF EACH
+// there are few; the other reads in part (people/why/anew.h). why-rules [NODES [SUBJECTS OF EACH
 // CAUSE]]
 #include <fmt/format.h>
 
@@ -14,7 +14,7 @@
 #include <map>
 #include <sstream>
 
-#include "app/why_command.h"
+#include "app/why/why_command.h"
 #include "stopwatch.h"
 
 namespace {
@@ -55,7 +55,7 @@ std::string job_json(const std::string& name, int team, int gpus, const std::str
 
 struct World {
   std::string list;
-  std::map<std::string, std::vector<explain::Subject>> asked;  // by cause
+  std::map<std::string, std::vector<people::Subject>> asked;  // by cause
 };
 
 World world_of(int nodes, int each) {
@@ -110,16 +110,16 @@ struct Row {
   }
 };
 
-Row ask_rules(explain::Examiner& examiner, const app::ClusterView& view, bool in_part,
-              const std::vector<explain::Subject>& subjects) {
+Row ask_rules(people::Examiner& examiner, const app::ClusterView& view, bool in_part,
+              const std::vector<people::Subject>& subjects) {
   Row out;
   const app::ViewObjects objects(view);
-  for (const explain::Subject& subject : subjects) {
+  for (const people::Subject& subject : subjects) {
     app::ReadBudget budget(1);
-    explain::WhyOptions how = app::why_options(view, objects, budget);
+    people::WhyOptions how = app::why_options(view, objects, budget);
     if (!in_part) how.reread_part = nullptr;
     const auto begin = Clock::now();
-    const Result<explain::Answer> answer = examiner.why(subject, std::move(how));
+    const Result<people::Answer> answer = examiner.why(subject, std::move(how));
     out.ms.push_back(ms_since(begin));
     if (!answer.ok()) continue;
     out.reason = model::name(answer->reason);
@@ -144,9 +144,9 @@ int main(int argc, char** argv) {
   const Result<app::ClusterView> view = app::look(where, terminal);
   if (!view.ok()) return 1;
   const double read_ms = ms_since(begin);
-  explain::WhyOptions options;
+  people::WhyOptions options;
   options.plan.now_ns = view->now_ns;
-  explain::Examiner examiner(view->inputs, options);
+  people::Examiner examiner(view->inputs, options);
   std::printf("%zu objects, %d GPUs; read in %.0f ms, with the plan %.0f ms\n",
               view->objects.size(), nodes * 8, read_ms, ms_since(begin));
   std::printf("%-14s %9s %9s %9s  %s\n", "cause", "p50 ms", "p99 ms", "whole ms", "reason");

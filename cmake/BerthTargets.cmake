@@ -1,10 +1,16 @@
-# berth_library(NAME LINK a b ...): the library of this folder and, from *_test.cc, its test program.
+# berth_library(NAME [FOLDERS x y ...] LINK a b ...): the library of this folder, and of those in it that have none of their
+# own, and, from *_test.cc, its test program.
 #
 # One folder is one library; what it may include is what it links, so the include rule of
 # ARCHITECTURE.md is a build fact (test/tidy checks the #include lines as well).
 function(berth_library name)
-  cmake_parse_arguments(ARG "" "" "LINK;TEST_LINK" ${ARGN})
-  file(GLOB sources CONFIGURE_DEPENDS ${CMAKE_CURRENT_SOURCE_DIR}/*.cc)
+  cmake_parse_arguments(ARG "" "" "FOLDERS;LINK;TEST_LINK" ${ARGN})
+  set(places *.cc)
+  foreach(folder ${ARG_FOLDERS})
+    list(APPEND places ${folder}/*.cc)
+  endforeach()
+  list(TRANSFORM places PREPEND ${CMAKE_CURRENT_SOURCE_DIR}/)
+  file(GLOB sources CONFIGURE_DEPENDS ${places})
   set(tests ${sources})
   list(FILTER sources EXCLUDE REGEX "_test\\.cc$")
   list(FILTER tests INCLUDE REGEX "_test\\.cc$")

@@ -3,7 +3,7 @@
 #include <algorithm>
 
 #include "agent/agent_state.h"
-#include "discover/gpu_node.h"
+#include "node/discover/gpu_node.h"
 
 namespace berth::agent {
 

@@ -19,17 +19,17 @@
 #include <memory>
 #include <string>
 
-#include "advertise/plugin_config.h"
 #include "agent/plugins.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
-#include "discover/gpu_source.h"
-#include "discover/mig_config.h"
-#include "kube/client.h"
-#include "monitor/exporter.h"
-#include "monitor/health.h"
+#include "edge/kube/client.h"
+#include "node/advertise/plugin_config.h"
+#include "node/discover/gpu_source.h"
+#include "node/monitor/exporter.h"
+#include "node/monitor/health.h"
+#include "node/partition/mig_config.h"
 
 namespace berth::agent {
 
@@ -47,10 +47,10 @@ struct AgentOptions {
   monitor::HealthOptions health;
   monitor::ExportOptions exporting;
   // MIG layouts (docs/mig.md). Without a driver for them they are left alone.
-  discover::MigDriver* mig_driver = nullptr;
+  partition::MigDriver* mig_driver = nullptr;
   std::string mig_layout;  // where the Node has no label nvidia.com/mig.config
-  std::shared_ptr<const discover::MigConfig> mig_config;  // null: the usual names
-  std::string mig_config_problem;                         // why it could not be read
+  std::shared_ptr<const partition::MigConfig> mig_config;  // null: the usual names
+  std::string mig_config_problem;                          // why it could not be read
   std::int64_t read_ns = 1'000'000'000;
   std::int64_t inventory_ns = 60'000'000'000;
   std::int64_t pods_ns = 10'000'000'000;
@@ -70,7 +70,7 @@ class Agent {
   void set_config(const advertise::PluginConfig& config);
   void set_config_problem(const std::string& problem);
   // The file of MIG layouts, read anew.
-  void set_mig_config(std::shared_ptr<const discover::MigConfig> config);
+  void set_mig_config(std::shared_ptr<const partition::MigConfig> config);
   void set_mig_config_problem(const std::string& problem);
   bool ready() const;
 

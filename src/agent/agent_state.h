@@ -10,21 +10,21 @@
 #include <utility>
 #include <vector>
 
-#include "advertise/cdi.h"
-#include "advertise/labels.h"
-#include "advertise/resources.h"
 #include "agent/agent.h"
 #include "agent/mig_keeper.h"
 #include "agent/node_link.h"
 #include "agent/requests.h"
-#include "allocate/grant.h"
-#include "allocate/journal.h"
-#include "allocate/ledger.h"
-#include "allocate/preferred.h"
 #include "base/mutex.h"
-#include "host/host.h"
-#include "kubelet/pod_resources.h"
-#include "monitor/node_state.h"
+#include "edge/host/host.h"
+#include "edge/kubelet/pod_resources.h"
+#include "node/advertise/cdi.h"
+#include "node/advertise/labels.h"
+#include "node/advertise/resources.h"
+#include "node/allocate/grant.h"
+#include "node/allocate/journal.h"
+#include "node/allocate/ledger.h"
+#include "node/allocate/preferred.h"
+#include "node/monitor/node_state.h"
 
 namespace berth::agent {
 
@@ -131,7 +131,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void start_mig();
   void declare_mig();
   void follow_mig();
-  std::optional<discover::MigUse> mig_use() const;
+  std::optional<partition::MigUse> mig_use() const;
   bool mig_withheld(int gpu, const std::string& uuid) const;
   std::optional<NodeCondition> mig_condition() const;
 

@@ -1,7 +1,7 @@
 #include <algorithm>
 
 #include "agent/agent_state.h"
-#include "monitor/xid.h"
+#include "node/monitor/xid.h"
 
 namespace berth::agent {
 

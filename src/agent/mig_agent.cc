@@ -14,7 +14,7 @@ constexpr const char* kStateLabel = "nvidia.com/mig.config.state";
 // How long the kubelet may need to list what it was just given.
 constexpr std::int64_t kListedWithin = 60'000'000'000;
 
-void add_holder(discover::MigUse& use, const std::string& id, const std::string& holder) {
+void add_holder(partition::MigUse& use, const std::string& id, const std::string& holder) {
   std::vector<std::string>& of = use[std::string(allocate::device_uuid(id))];
   if (std::find(of.begin(), of.end(), holder) == of.end()) of.push_back(holder);
 }
@@ -56,9 +56,9 @@ void Agent::State::declare_mig() {
 
 // The kubelet's word, what was handed out since, and processes. Nothing while the kubelet has not
 // spoken: on a machine without a kubelet nobody was given anything.
-std::optional<discover::MigUse> Agent::State::mig_use() const {
+std::optional<partition::MigUse> Agent::State::mig_use() const {
   if (!held_known && (plugins->kubelet_there() || !journal.entries().empty())) return std::nullopt;
-  discover::MigUse use;
+  partition::MigUse use;
   for (const model::HeldDevices& one : held) {
     for (const std::string& id : one.ids) add_holder(use, id, one.ns + "/" + one.pod);
   }
@@ -104,7 +104,7 @@ std::optional<NodeCondition> Agent::State::mig_condition() const {
   return NodeCondition{"MigLayoutApplied", holds, shown.reason, shown.layout + ": " + shown.text};
 }
 
-void Agent::set_mig_config(std::shared_ptr<const discover::MigConfig> config) {
+void Agent::set_mig_config(std::shared_ptr<const partition::MigConfig> config) {
   state_->options.mig_config = std::move(config);
   if (state_->mig) state_->mig->set_config(state_->options.mig_config);
 }

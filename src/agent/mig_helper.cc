@@ -7,9 +7,9 @@ namespace berth::agent {
 namespace {
 
 // What a helper said, or what is wrong with it.
-Result<std::vector<discover::MigGpu>> understand(const Result<host::ProgramEnd>& end) {
+Result<std::vector<partition::MigGpu>> understand(const Result<host::ProgramEnd>& end) {
   if (!end.ok()) return end.error();
-  Result<std::vector<discover::MigGpu>> read = discover::read_answer(end->out);
+  Result<std::vector<partition::MigGpu>> read = partition::read_answer(end->out);
   if (read.ok() && end->code == 0) return read;
   // An answer that it did not write is no answer.
   if (!end->out.empty() && end->code <= 1) return read;
@@ -24,18 +24,18 @@ MigHelper::MigHelper(Loop& loop, MigHelperOptions options)
     : options_(std::move(options)), program_(loop) {}
 MigHelper::~MigHelper() = default;
 
-void MigHelper::look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) {
+void MigHelper::look(std::function<void(Result<std::vector<partition::MigGpu>>)> done) {
   ask({std::nullopt}, std::move(done));
 }
 
-void MigHelper::carry_out(const discover::MigStep& step, std::function<void(Status)> done) {
-  ask({step}, [done = std::move(done)](const Result<std::vector<discover::MigGpu>>& answer) {
+void MigHelper::carry_out(const partition::MigStep& step, std::function<void(Status)> done) {
+  ask({step}, [done = std::move(done)](const Result<std::vector<partition::MigGpu>>& answer) {
     done(answer.ok() ? Status() : Status(answer.error()));
   });
 }
 
-void MigHelper::ask(const discover::HelperRequest& request, Done done) {
-  asks_.push_back({discover::write_request(request), std::move(done)});
+void MigHelper::ask(const partition::HelperRequest& request, Done done) {
+  asks_.push_back({partition::write_request(request), std::move(done)});
   if (asks_.size() == 1) next();
 }
 
@@ -46,7 +46,7 @@ void MigHelper::next() {
   call.environment = options_.environment;
   call.input = asks_.front().request;
   call.deadline_ns = options_.deadline_ns;
-  call.most_output = discover::kMaxHelperAnswer;
+  call.most_output = partition::kMaxHelperAnswer;
   program_.run(std::move(call), [this](const Result<host::ProgramEnd>& end) {
     const Done done = std::move(asks_.front().done);
     asks_.pop_front();

@@ -1,6 +1,6 @@
 // MIG changes by the helper process: `berth agent-helper`, started anew for each look and each
 // step, without a shell, with one request on its stdin and one answer on its stdout
-// (discover/mig_words.h). It alone needs the right to change GPUs (docs/privileges.md).
+// (node/partition/mig_words.h). It alone needs the right to change GPUs (docs/privileges.md).
 //
 // One at a time, in order. On the loop's thread.
 #pragma once
@@ -13,9 +13,9 @@
 #include <vector>
 
 #include "base/loop.h"
-#include "discover/mig_gpu.h"
-#include "discover/mig_words.h"
-#include "host/program.h"
+#include "edge/host/program.h"
+#include "node/partition/mig_gpu.h"
+#include "node/partition/mig_words.h"
 
 namespace berth::agent {
 
@@ -26,21 +26,21 @@ struct MigHelperOptions {
   std::int64_t deadline_ns = 60'000'000'000;
 };
 
-class MigHelper final : public discover::MigDriver {
+class MigHelper final : public partition::MigDriver {
  public:
   MigHelper(Loop& loop, MigHelperOptions options);
   ~MigHelper() override;
 
-  void look(std::function<void(Result<std::vector<discover::MigGpu>>)> done) override;
-  void carry_out(const discover::MigStep& step, std::function<void(Status)> done) override;
+  void look(std::function<void(Result<std::vector<partition::MigGpu>>)> done) override;
+  void carry_out(const partition::MigStep& step, std::function<void(Status)> done) override;
 
  private:
-  using Done = std::function<void(Result<std::vector<discover::MigGpu>>)>;
+  using Done = std::function<void(Result<std::vector<partition::MigGpu>>)>;
   struct Ask {
     std::string request;
     Done done;
   };
-  void ask(const discover::HelperRequest& request, Done done);
+  void ask(const partition::HelperRequest& request, Done done);
   void next();
 
   const MigHelperOptions options_;

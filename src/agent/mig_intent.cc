@@ -13,9 +13,9 @@ namespace {
 using text::Decoder;
 using text::Value;
 
-constexpr text::Field<discover::MigWish> kWishFields[] = {
-    text::required(text::field<&discover::MigWish::enabled>("enabled")),
-    text::required(text::field<&discover::MigWish::devices>("devices")),
+constexpr text::Field<partition::MigWish> kWishFields[] = {
+    text::required(text::field<&partition::MigWish::enabled>("enabled")),
+    text::required(text::field<&partition::MigWish::devices>("devices")),
 };
 
 void read_wishes(const Value& v, MigIntent& out, Decoder& d) {

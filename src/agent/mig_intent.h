@@ -6,13 +6,13 @@
 #include <string_view>
 
 #include "base/result.h"
-#include "discover/mig_config.h"
+#include "node/partition/mig_config.h"
 
 namespace berth::agent {
 
 struct MigIntent {
-  std::string layout;                               // what it was to become
-  std::map<std::string, discover::MigWish> before;  // by UUID of the GPU: the last good
+  std::string layout;                                // what it was to become
+  std::map<std::string, partition::MigWish> before;  // by UUID of the GPU: the last good
   friend bool operator==(const MigIntent&, const MigIntent&) = default;
 };
 

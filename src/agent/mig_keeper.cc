@@ -8,18 +8,18 @@
 
 #include "agent/mig_intent.h"
 #include "base/crash_point.h"
-#include "host/host.h"
+#include "edge/host/host.h"
 
 namespace berth::agent {
 
 namespace {
 
-using discover::MigGpu;
-using discover::MigPlan;
-using discover::MigReason;
-using discover::MigStep;
-using discover::MigUse;
-using discover::MigWish;
+using partition::MigGpu;
+using partition::MigPlan;
+using partition::MigReason;
+using partition::MigStep;
+using partition::MigUse;
+using partition::MigWish;
 using Wishes = std::map<std::string, MigWish>;
 
 constexpr int kMostSettles = 5;  // inventories that are waited for after a change
@@ -27,7 +27,7 @@ constexpr int kMostSettles = 5;  // inventories that are waited for after a chan
 }  // namespace
 
 struct MigKeeper::State : std::enable_shared_from_this<State> {
-  State(Loop& loop_in, discover::MigDriver& driver_in, MigKeeperOptions options_in,
+  State(Loop& loop_in, partition::MigDriver& driver_in, MigKeeperOptions options_in,
         MigWorld world_in, const Logger& log_in, MetricsRegistry& metrics)
       : loop(loop_in),
         driver(driver_in),
@@ -39,7 +39,7 @@ struct MigKeeper::State : std::enable_shared_from_this<State> {
                                  .labels = {"outcome"}})) {}
 
   Loop& loop;
-  discover::MigDriver& driver;
+  partition::MigDriver& driver;
   const MigKeeperOptions options;
   const MigWorld world;
   const Logger& log;
@@ -48,7 +48,7 @@ struct MigKeeper::State : std::enable_shared_from_this<State> {
   // ---- what is wanted
   std::string declared, config_problem;
   bool declaration_known = false;
-  std::shared_ptr<const discover::MigConfig> config;
+  std::shared_ptr<const partition::MigConfig> config;
   std::optional<model::GpuInventory> inventory;
 
   // ---- what is done
@@ -133,9 +133,9 @@ void MigKeeper::State::check_later() {
 
 Result<Wishes> MigKeeper::State::declared_wishes(const std::vector<MigGpu>& gpus) const {
   if (!config_problem.empty()) return invalid(config_problem);
-  discover::MigLayout layout;
+  partition::MigLayout layout;
   if (config == nullptr) {
-    BERTH_TRY(layout, discover::usual_layout(declared, gpus));
+    BERTH_TRY(layout, partition::usual_layout(declared, gpus));
   } else {
     const auto found = config->find(declared);
     if (found == config->end()) {
@@ -147,7 +147,7 @@ Result<Wishes> MigKeeper::State::declared_wishes(const std::vector<MigGpu>& gpus
     }
     layout = found->second;
   }
-  Result<Wishes> out = discover::wishes(layout, gpus);
+  Result<Wishes> out = partition::wishes(layout, gpus);
   return std::move(out).context(declared);
 }
 
@@ -159,8 +159,8 @@ bool MigKeeper::State::is_so_by_inventory() const {
     const auto known = std::find_if(seen.begin(), seen.end(),
                                     [&](const MigGpu& one) { return one.uuid == gpu.uuid; });
     if (config == nullptr && known == seen.end()) return false;
-    gpus.push_back(
-        discover::mig_gpu_of(gpu, known == seen.end() ? discover::MigGeometry{} : known->geometry));
+    gpus.push_back(partition::mig_gpu_of(
+        gpu, known == seen.end() ? partition::MigGeometry{} : known->geometry));
   }
   const Result<Wishes> wanted = declared_wishes(gpus);
   if (!wanted.ok()) return false;
@@ -170,8 +170,8 @@ bool MigKeeper::State::is_so_by_inventory() const {
     if (!gpu.capable && !wish->second.enabled) return true;
     const bool whole =
         std::all_of(gpu.cuts.begin(), gpu.cuts.end(),
-                    [](const discover::MigCut& cut) { return cut.compute.size() == 1; });
-    return whole && discover::wish_of(gpu) == wish->second;
+                    [](const partition::MigCut& cut) { return cut.compute.size() == 1; });
+    return whole && partition::wish_of(gpu) == wish->second;
   });
 }
 
@@ -227,7 +227,7 @@ void MigKeeper::State::looked_at(Result<std::vector<MigGpu>> found) {
 std::string MigKeeper::State::attempt() const {
   std::string out = declared + '\n';
   if (config == nullptr || !config->contains(declared)) return out;
-  for (const discover::MigEntry& entry : config->at(declared)) {
+  for (const partition::MigEntry& entry : config->at(declared)) {
     out += describe(entry.wish) + (entry.all_devices ? " all" : "");
     for (const int index : entry.devices) out += " " + std::to_string(index);
     for (const std::uint32_t device : entry.filter) out += " " + std::to_string(device);
@@ -247,7 +247,7 @@ void MigKeeper::State::decide() {
     plan.reason = MigReason::kBadLayout;
     plan.refusal = wanted.error().to_string();
   } else if (!declared.empty()) {
-    plan = discover::plan_mig(seen, *wanted, *use);
+    plan = partition::plan_mig(seen, *wanted, *use);
   }
   if (!declared.empty() && !plan.refused() && !tried_enough) {
     if (plan.steps.empty()) return settle(MigReason::kNone, "");
@@ -257,7 +257,7 @@ void MigKeeper::State::decide() {
   const std::string refusal = plan.refused() ? plan.refusal : failure;
   const MigReason reason = plan.reason;
   if (intent && failures < 2 * options.tries) {
-    const MigPlan back = discover::plan_mig(seen, intent->before, *use);
+    const MigPlan back = partition::plan_mig(seen, intent->before, *use);
     if (!back.refused() && !back.steps.empty()) return begin(back, true);
     if (back.refused()) log.warn("what was before cannot be put back", {{"why", back.refusal}});
   }
@@ -298,7 +298,7 @@ Status MigKeeper::State::keep_intent(const MigPlan& plan) {
   for (const std::string& uuid : plan.changing) {
     for (const MigGpu& gpu : seen) {
       // The first note of a GPU holds what was good; later ones may be of a half-done change.
-      if (gpu.uuid == uuid) wanted.before.try_emplace(uuid, discover::wish_of(gpu));
+      if (gpu.uuid == uuid) wanted.before.try_emplace(uuid, partition::wish_of(gpu));
     }
   }
   if (intent == wanted) return {};
@@ -412,7 +412,7 @@ void MigKeeper::State::release() {
   world.changed();
 }
 
-MigKeeper::MigKeeper(Loop& loop, discover::MigDriver& driver, MigKeeperOptions options,
+MigKeeper::MigKeeper(Loop& loop, partition::MigDriver& driver, MigKeeperOptions options,
                      MigWorld world, const Logger& log, MetricsRegistry& metrics)
     : state_(std::make_shared<State>(loop, driver, std::move(options), std::move(world), log,
                                      metrics)) {}
@@ -431,7 +431,7 @@ void MigKeeper::declare(const std::string& layout) {
   state_->check_later();
 }
 
-void MigKeeper::set_config(std::shared_ptr<const discover::MigConfig> config) {
+void MigKeeper::set_config(std::shared_ptr<const partition::MigConfig> config) {
   state_->config_problem.clear();
   state_->config = std::move(config);
   state_->failures = 0;
@@ -453,7 +453,7 @@ void MigKeeper::inventory_came(const model::GpuInventory& inventory) {
     const bool shows = std::all_of(state.seen.begin(), state.seen.end(), [&](const MigGpu& gpu) {
       return std::any_of(
           inventory.gpus.begin(), inventory.gpus.end(), [&](const model::GpuDevice& one) {
-            return one.uuid == gpu.uuid && discover::wish_of(one) == discover::wish_of(gpu);
+            return one.uuid == gpu.uuid && partition::wish_of(one) == partition::wish_of(gpu);
           });
     });
     if (shows || ++state.settles >= kMostSettles) {

@@ -26,7 +26,7 @@
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
-#include "discover/mig_layout.h"
+#include "node/partition/mig_layout.h"
 
 namespace berth::agent {
 
@@ -49,7 +49,7 @@ struct MigKeeperOptions {
 // What it needs of the agent.
 struct MigWorld {
   // Who holds what; nothing: not known yet.
-  std::function<std::optional<discover::MigUse>()> use;
+  std::function<std::optional<partition::MigUse>()> use;
   std::function<void()> changed;     // shown() or withheld() differ
   std::function<void()> look_again;  // the inventory is out of date
   std::function<void(bool warning, const std::string& reason, const std::string& note)> tell;
@@ -57,7 +57,7 @@ struct MigWorld {
 
 class MigKeeper {
  public:
-  MigKeeper(Loop& loop, discover::MigDriver& driver, MigKeeperOptions options, MigWorld world,
+  MigKeeper(Loop& loop, partition::MigDriver& driver, MigKeeperOptions options, MigWorld world,
             const Logger& log, MetricsRegistry& metrics);
   ~MigKeeper();
 
@@ -66,7 +66,7 @@ class MigKeeper {
   // The name of the layout; empty: none, and the GPUs are left as they are.
   void declare(const std::string& layout);
   // The file's layouts; null: there is no file, and the usual names count (usual_layout).
-  void set_config(std::shared_ptr<const discover::MigConfig> config);
+  void set_config(std::shared_ptr<const partition::MigConfig> config);
   void set_config_problem(const std::string& problem);
   void inventory_came(const model::GpuInventory& inventory);
   void use_changed();  // who holds what may differ

@@ -4,10 +4,10 @@
 #include <array>
 #include <utility>
 
-#include "kube/events.h"
-#include "kube/informer.h"
-#include "objects/pod_body.h"
-#include "objects/readers.h"
+#include "edge/kube/events.h"
+#include "edge/kube/informer.h"
+#include "kinds/pod_body.h"
+#include "kinds/readers.h"
 #include "text/json.h"
 #include "text/json_writer.h"
 #include "text/path.h"
@@ -67,7 +67,7 @@ allocate::NodePod read_pod(const Value& root) {
   out.ns = text_at(root, "metadata.namespace");
   out.name = text_at(root, "metadata.name");
   out.gpus =
-      read_hint(std::string(at(root, "metadata.annotations")[objects::kGpusAnnotation].string()));
+      read_hint(std::string(at(root, "metadata.annotations")[kinds::kGpusAnnotation].string()));
   const std::string phase(text_at(root, "status.phase"));
   out.finished = phase == "Succeeded" || phase == "Failed";
   for (const char* list : {"initContainerStatuses", "containerStatuses"}) {
@@ -226,7 +226,7 @@ void NodeLink::State::node_changed(const kube::ObjectPtr& after) {
     node_uid = after->uid;
     for (Slot& slot : slots) slot.written.clear();
     slots[kGpuNode].wanted.clear();
-    if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, objects::bare_gpu_node(node, node_uid));
+    if (!slots[kGpuStatus].wanted.empty()) want(kGpuNode, kinds::bare_gpu_node(node, node_uid));
   }
   allocatable.clear();
   read_extended(find(root, "status.allocatable"), allocatable);
@@ -323,8 +323,7 @@ void NodeLink::State::make_conditions() {
     slots[kConditions].wanted.clear();
     return;
   }
-  const std::string now =
-      text::format_rfc3339(client.loop().wall().now_ns() / 1'000'000'000 * 1'000'000'000);
+  const std::string now = text::format_whole_second(client.loop().wall().now_ns());
   JsonWriter out;
   out.object([&] {
     out.object("status", [&] {
@@ -464,12 +463,12 @@ void NodeLink::want_conditions(const std::vector<NodeCondition>& conditions) {
   state_->pump(State::kConditions);
 }
 
-void NodeLink::want_gpu_node(const objects::GpuNode& node) {
+void NodeLink::want_gpu_node(const kinds::GpuNode& node) {
   State& state = *state_;
   if (!state.node_uid.empty()) {
-    state.want(State::kGpuNode, objects::bare_gpu_node(state.node, state.node_uid));
+    state.want(State::kGpuNode, kinds::bare_gpu_node(state.node, state.node_uid));
   }
-  state.want(State::kGpuStatus, objects::status_patch(node));
+  state.want(State::kGpuStatus, kinds::status_patch(node));
 }
 
 void NodeLink::want_no_startup_taint() {

@@ -17,12 +17,12 @@
 #include <string>
 #include <vector>
 
-#include "allocate/ledger.h"
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/random.h"
-#include "kube/client.h"
-#include "objects/gpu_node.h"
+#include "edge/kube/client.h"
+#include "kinds/gpu_node.h"
+#include "node/allocate/ledger.h"
 
 namespace berth::agent {
 
@@ -47,7 +47,7 @@ class NodeLink {
   void want_gpu_labels(const std::map<std::string, std::string>& labels);
   void want_mig_labels(const std::map<std::string, std::string>& labels);  // none: taken back
   void want_conditions(const std::vector<NodeCondition>& conditions);
-  void want_gpu_node(const objects::GpuNode& node);
+  void want_gpu_node(const kinds::GpuNode& node);
   void want_no_startup_taint();
   void tell(bool warning, const std::string& reason, const std::string& note);
 

@@ -11,7 +11,7 @@
 #include <map>
 #include <utility>
 
-#include "host/host.h"
+#include "edge/host/host.h"
 
 namespace berth::agent {
 

@@ -24,7 +24,7 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/result.h"
-#include "kubelet/device_plugin.h"
+#include "edge/kubelet/device_plugin.h"
 #include "model/allocation.h"
 
 namespace berth::agent {

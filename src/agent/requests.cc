@@ -7,8 +7,8 @@
 #include <cctype>
 #include <utility>
 
-#include "host/host.h"
-#include "host/paths.h"
+#include "edge/host/host.h"
+#include "edge/host/paths.h"
 #include "text/decode.h"
 #include "text/json.h"
 #include "text/json_writer.h"

@@ -5,9 +5,9 @@
 #include <fstream>
 #include <sstream>
 
-#include "app/cli.h"
+#include "app/cli/cli.h"
 #include "app/input.h"
-#include "app/plan_json.h"
+#include "app/plan/plan_json.h"
 #include "app/words.h"
 #include "text/json.h"
 #include "text/yaml.h"

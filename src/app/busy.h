@@ -8,7 +8,7 @@
 #include <memory>
 #include <string>
 
-#include "app/cli.h"
+#include "app/cli/cli.h"
 
 namespace berth::app {
 

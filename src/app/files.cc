@@ -9,8 +9,8 @@
 #include <filesystem>
 #include <system_error>
 
-#include "host/fd.h"
-#include "host/host.h"
+#include "edge/host/fd.h"
+#include "edge/host/host.h"
 
 namespace berth::app {
 
@@ -44,7 +44,7 @@ Status put_in_place(const std::string& target, std::string_view content, int mod
 }  // namespace
 
 Result<std::string> read_file(const std::string& path, std::size_t max_bytes) {
-  // Not as host/ reads the machine's files: a pipe is waited for.
+  // Not as edge/host/ reads the machine's files: a pipe is waited for.
   const host::Fd file(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
   if (file.get() < 0) return file_error(path, errno);
   std::string out;

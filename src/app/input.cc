@@ -16,7 +16,7 @@ namespace berth::app {
 namespace {
 
 namespace fs = std::filesystem;
-using objects::Note;
+using kinds::Note;
 
 constexpr const char* kStdinName = "(standard input)";
 constexpr std::size_t kChunk = std::size_t{1} << 20;
@@ -275,7 +275,7 @@ class InputReader {
   const InputOptions& options_;
   std::istream& standard_input_;
   Progress& progress_;
-  objects::ManifestReader reader_;
+  kinds::ManifestReader reader_;
   Input input_;
   std::uint64_t total_ = 0, done_ = 0;
   bool stopped_ = false;  // this file is reported; go on with the next

@@ -16,7 +16,7 @@
 #include <vector>
 
 #include "app/progress.h"
-#include "objects/manifest.h"
+#include "kinds/manifest.h"
 #include "text/value.h"
 
 namespace berth::app {
@@ -33,8 +33,8 @@ struct InputOptions {
 };
 
 struct Input {
-  objects::Inputs inputs;
-  std::vector<objects::Note> unreadable;  // empty: everything was read
+  kinds::Inputs inputs;
+  std::vector<kinds::Note> unreadable;  // empty: everything was read
   std::size_t files = 0;
   std::uint64_t bytes = 0;
 };

@@ -8,8 +8,8 @@
 #include <utility>
 #include <vector>
 
-#include "app/cli.h"
-#include "app/complete.h"
+#include "app/cli/cli.h"
+#include "app/cli/complete.h"
 #include "app/log_lines.h"
 #include "base/bug_report.h"
 #include "base/crash_point.h"

@@ -1,7 +1,7 @@
 // What somebody does next whom a cluster gave no answer: one word for all commands.
 //
-// Pure. The errors are those of kube/config.h and of kube/answer.h, with whatever context was
-// added.
+// Pure. The errors are those of edge/kube/config.h and of edge/kube/answer.h, with whatever context
+// was added.
 #pragma once
 
 #include "base/result.h"

@@ -11,7 +11,7 @@
 #include "base/log.h"
 #include "base/metrics.h"
 #include "base/result.h"
-#include "serve/server_kinds.h"
+#include "edge/serve/server_kinds.h"
 
 namespace berth::app {
 

@@ -1,21 +1,21 @@
-// The words of explain/ for the commands.
+// The words of people/why/ for the commands.
 #pragma once
 
-#include "explain/words.h"
+#include "people/view/words.h"
 
 namespace berth::app {
 
-using explain::constraint_key;
-using explain::fit;
-using explain::padded;
-using explain::padded_left;
-using explain::short_key;
-using explain::short_model;
-using explain::show_count;
-using explain::show_demand;
-using explain::show_gpus_column;
-using explain::show_milli;
-using explain::show_ranges;
-using explain::width_of;
+using people::constraint_key;
+using people::fit;
+using people::padded;
+using people::padded_left;
+using people::short_key;
+using people::short_model;
+using people::show_count;
+using people::show_demand;
+using people::show_gpus_column;
+using people::show_milli;
+using people::show_ranges;
+using people::width_of;
 
 }  // namespace berth::app

@@ -1,4 +1,4 @@
-// Survived bugs, logged and counted as berth_bug_total{site="schedule/gang.cc:120"}.
+// Survived bugs, logged and counted as berth_bug_total{site="decide/schedule/gang.cc:120"}.
 //
 // The shipped commands construct one first thing in main() and keep it to the end; tests do not, so
 // that a bug aborts them. One at a time per process. Thread-safe.

@@ -5,6 +5,7 @@
 #include <vector>
 
 #include "control/bodies.h"
+#include "kinds/pod_writes.h"
 
 namespace berth::control {
 
@@ -64,7 +65,7 @@ void Binder::place(const std::string& pod, Assumed where) {
 // Others are still on its node, or its scheduling gates on the pod: the server would refuse it.
 bool Binder::not_yet(const std::string& pod, const Assumed& where) const {
   if (world_.node_has_leaving(where.node)) return true;
-  const objects::LivePod* live = world_.objects().pod(pod);
+  const kinds::LivePod* live = world_.objects().pod(pod);
   return live != nullptr && live->body->object.spec.gated;
 }
 
@@ -90,8 +91,9 @@ void Binder::write(const std::string& pod) {
   const kube::Key key = pod_key(pod);
   writer_.add(
       WriteClass::kBind, key.ns,
-      [key, body = binding_body(key.ns, key.name, *where)](kube::Client& client,
-                                                           kube::Client::Done done) {
+      [key, body = kinds::binding_body(key.ns, key.name,
+                                       {where->uid, where->node, where->charged, where->gpus})](
+          kube::Client& client, kube::Client::Done done) {
         return client.post(kube::resources::pods(), key, "binding", body, std::move(done));
       },
       [this, pod, uid = where->uid](kube::Answer answer) { answered(pod, uid, answer); });
@@ -161,7 +163,7 @@ void Binder::back_off(const std::string& name) {
 
 bool Binder::send_away(const std::string& pod, std::string_view reason,
                        const std::string& message) {
-  const objects::LivePod* live = world_.objects().pod(pod);
+  const kinds::LivePod* live = world_.objects().pod(pod);
   if (live == nullptr || world_.is_leaving(pod) || live->finished()) return false;
   if (const auto it = refused_.find(pod); it != refused_.end() && it->second.uid == live->uid &&
                                           it->second.until > loop_.monotonic().ticks_ns()) {
@@ -182,7 +184,7 @@ bool Binder::send_away(const std::string& pod, std::string_view reason,
     return true;
   }
   const kube::Key key = pod_key(pod);
-  std::string body = pod_condition_patch(
+  std::string body = kinds::pod_condition_patch(
       "DisruptionTarget", "True", reason == "PreemptionByScheduler" ? reason : "TerminationByBerth",
       message, loop_.wall().now_ns());
   writer_.add(
@@ -237,7 +239,7 @@ void Binder::refused(const std::string& pod, const std::string& uid, const kube:
 // A pod that was to leave its node does not: the places of those that waited for it are theirs no
 // more, nor those of their gangs' other members.
 void Binder::stays(const std::string& pod) {
-  const objects::LivePod* live = world_.objects().pod(pod);
+  const kinds::LivePod* live = world_.objects().pod(pod);
   if (world_.is_leaving(pod) && live != nullptr) {
     std::set<std::string> gangs;
     std::vector<std::string> dropped;
@@ -282,7 +284,7 @@ void Binder::tick(std::int64_t bind_timeout_ns) {
   for (const std::string& pod : world_.stuck_leaving(now - kStuckLeaving)) stays(pod);
   bool more = !late.empty();
   std::erase_if(refused_, [&](const auto& e) {
-    const objects::LivePod* live = world_.objects().pod(e.first);
+    const kinds::LivePod* live = world_.objects().pod(e.first);
     const bool is_same = live != nullptr && live->uid == e.second.uid;
     if (!is_same || e.second.until <= now) more |= world_.let_go(e.first);
     return !is_same || now - e.second.until > kForgiven;

@@ -17,7 +17,7 @@
 #include "control/notices.h"
 #include "control/world.h"
 #include "control/writer.h"
-#include "kube/informer.h"
+#include "edge/kube/informer.h"
 
 namespace berth::control {
 

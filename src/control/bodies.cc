@@ -2,7 +2,7 @@
 
 #include <fmt/format.h>
 
-#include "objects/queue_marks.h"
+#include "kinds/queue_marks.h"
 #include "text/json_writer.h"
 #include "text/rfc3339.h"
 
@@ -11,60 +11,6 @@ namespace berth::control {
 using text::JsonWriter;
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
-
-std::string gpus_text(const std::vector<int>& gpus) {
-  return fmt::format("{}", fmt::join(gpus, ","));
-}
-
-std::string binding_body(std::string_view ns, std::string_view name, const Assumed& to) {
-  JsonWriter out;
-  out.object([&] {
-    out.field("apiVersion", "v1");
-    out.field("kind", "Binding");
-    out.object("metadata", [&] {
-      out.field("name", name);
-      out.field("namespace", ns);
-      if (!to.uid.empty()) out.field("uid", to.uid);
-      if (!to.gpus.empty() || !to.charged.empty()) {
-        out.object("annotations", [&] {
-          if (!to.gpus.empty()) out.field("berth.dev/gpus", gpus_text(to.gpus));
-          if (!to.charged.empty()) out.field(objects::kChargedAnnotation, to.charged);
-        });
-      }
-    });
-    out.object("target", [&] {
-      out.field("apiVersion", "v1");
-      out.field("kind", "Node");
-      out.field("name", to.node);
-    });
-  });
-  return std::move(out).take();
-}
-
-std::string pod_condition_patch(std::string_view type, std::string_view status,
-                                std::string_view reason, std::string_view message,
-                                std::int64_t now_ns) {
-  JsonWriter out;
-  out.object([&] {
-    out.object("status", [&] {
-      out.array("conditions", [&] {
-        out.object([&] {
-          out.field("type", type);
-          out.field("status", status);
-          out.field("reason", reason);
-          out.field("message", message);
-          out.field("lastTransitionTime",
-                    text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000));
-        });
-      });
-    });
-  });
-  return std::move(out).take();
-}
-
-std::string suspend_patch(bool suspend) {
-  return suspend ? R"({"spec":{"suspend":true}})" : R"({"spec":{"suspend":false}})";
-}
 
 std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
                        std::string_view reason, std::string_view action, std::string_view note,
@@ -78,7 +24,7 @@ std::string event_body(const Regarding& regarding, std::string_view name, std::s
       out.field("namespace", regarding.ns.empty() ? "default" : regarding.ns);
     });
     const std::int64_t micro = now_ns / 1000 % 1'000'000;
-    const std::string second = text::format_rfc3339(now_ns / 1'000'000'000 * 1'000'000'000);
+    const std::string second = text::format_whole_second(now_ns);
     out.field("eventTime", fmt::format("{}.{:06}Z", second.substr(0, second.size() - 1), micro));
     out.field("reportingController", "berth.dev/controller");
     out.field("reportingInstance", "berth");

@@ -12,20 +12,6 @@
 
 namespace berth::control {
 
-// "0,1": what berth.dev/gpus says.
-std::string gpus_text(const std::vector<int>& gpus);
-
-// The Binding of a pod: one write, the devices are an annotation that the server merges into it.
-std::string binding_body(std::string_view ns, std::string_view name, const Assumed& to);
-
-// status.conditions[type] of a pod, as a strategic merge patch.
-std::string pod_condition_patch(std::string_view type, std::string_view status,
-                                std::string_view reason, std::string_view message,
-                                std::int64_t now_ns);
-
-// spec.suspend, as a merge patch.
-std::string suspend_patch(bool suspend);
-
 struct Regarding {
   std::string version, kind, ns, name, uid;
 };

@@ -7,8 +7,8 @@
 #include <optional>
 #include <vector>
 
-#include "objects/readers.h"
-#include "schedule/rule_memo.h"
+#include "decide/schedule/rule_memo.h"
+#include "kinds/readers.h"
 #include "text/path.h"
 
 namespace berth::control {
@@ -113,7 +113,7 @@ bool Casualties::tick() {
   std::set<std::string> wanted;
   std::map<std::string, model::Loss> of_queues;
   for (const Victim& victim : victims) {
-    const objects::LivePod* live = world_.objects().pod(victim.pod);
+    const kinds::LivePod* live = world_.objects().pod(victim.pod);
     if (live == nullptr || live->terminating || world_.is_leaving(victim.pod)) continue;
     if (ends(victim, *live, wanted)) of_queues.emplace(victim.pod, victim.why);
   }
@@ -131,8 +131,7 @@ std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
   }
   std::vector<Victim> out;
   for (const std::string& node : nodes) {
-    world_.objects().for_each_pod_on(node, [&](const std::string& key,
-                                               const objects::LivePod& pod) {
+    world_.objects().for_each_pod_on(node, [&](const std::string& key, const kinds::LivePod& pod) {
       const auto it = by_uid.find(pod.uid);
       if (it == by_uid.end() || pod.finished() || pod.foreign) return;
       const std::string* wish = pod.body->object.meta.annotation(kOnGpuFailure);
@@ -150,26 +149,25 @@ std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
 
 void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
   for (const auto& [node, notice] : leaving_) {
-    world_.objects().for_each_pod_on(
-        node, [&](const std::string& key, const objects::LivePod& pod) {
-          if (pod.finished() || pod.foreign) return;
-          if (serves(pod.owner()) && world_.gang_of(key).empty()) return;
-          const auto& tolerations = pod.body->object.spec.tolerations;
-          if (std::any_of(tolerations.begin(), tolerations.end(),
-                          [&](const auto& one) { return model::tolerates(one, notice); })) {
-            return;
-          }
-          out.push_back({key,
-                         {"NodeReclaimed", fmt::format("node {} of its pod {} is taken back ({})",
-                                                       node, pod.name, notice.key)},
-                         "NodeReclaimed",
-                         false});
-        });
+    world_.objects().for_each_pod_on(node, [&](const std::string& key, const kinds::LivePod& pod) {
+      if (pod.finished() || pod.foreign) return;
+      if (serves(pod.owner()) && world_.gang_of(key).empty()) return;
+      const auto& tolerations = pod.body->object.spec.tolerations;
+      if (std::any_of(tolerations.begin(), tolerations.end(),
+                      [&](const auto& one) { return model::tolerates(one, notice); })) {
+        return;
+      }
+      out.push_back({key,
+                     {"NodeReclaimed", fmt::format("node {} of its pod {} is taken back ({})", node,
+                                                   pod.name, notice.key)},
+                     "NodeReclaimed",
+                     false});
+    });
   }
 }
 
 // True: its queue has to end it. Whatever is to be ended is named in wanted.
-bool Casualties::ends(const Victim& victim, const objects::LivePod& live,
+bool Casualties::ends(const Victim& victim, const kinds::LivePod& live,
                       std::set<std::string>& wanted) {
   const std::string& pod = victim.pod;
   std::string gang = world_.gang_of(pod);
@@ -204,7 +202,7 @@ bool Casualties::end_gang(const std::string& gang, const model::Loss& why) {
   const model::ClusterState& state = world_.builder().state();
   state.for_each_in_gang(*index, [&](model::PodId id) {
     const std::string& name = state.pod(id).info->name;
-    const objects::LivePod* live = world_.objects().pod(name);
+    const kinds::LivePod* live = world_.objects().pod(name);
     if (live != nullptr && !live->node.empty() && !live->owner().empty()) members.push_back(name);
   });
   bool any = false;

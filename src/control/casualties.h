@@ -1,5 +1,6 @@
-// Workloads that lose what they run on start over: a GPU broke under a pod (react/sick_gpus.h), or
-// a cloud takes the node back and says so by a taint (schedule::is_notice_taint).
+// Workloads that lose what they run on start over: a GPU broke under a pod
+// (plans/react/sick_gpus.h), or a cloud takes the node back and says so by a taint
+// (schedule::is_notice_taint).
 //
 // A workload of a queue is told to the World, and its queue evicts it: it holds its quota until its
 // pods are gone, and waits its turn again. Members of a gang, and single pods, are sent away; their
@@ -28,7 +29,7 @@
 #include "base/metrics.h"
 #include "control/notices.h"
 #include "control/world.h"
-#include "react/sick_gpus.h"
+#include "plans/react/sick_gpus.h"
 #include "text/value.h"
 
 namespace berth::control {
@@ -64,7 +65,7 @@ class Casualties {
   };
   std::vector<Victim> on_broken_gpus();
   void add_on_leaving_nodes(std::vector<Victim>& out) const;
-  bool ends(const Victim& victim, const objects::LivePod& live, std::set<std::string>& wanted);
+  bool ends(const Victim& victim, const kinds::LivePod& live, std::set<std::string>& wanted);
   bool end_gang(const std::string& gang, const model::Loss& why);  // false: nobody was told
 
   Loop& loop_;

@@ -13,7 +13,6 @@
 #include "control/bodies.h"
 #include "control/casualties.h"
 #include "control/finalizers.h"
-#include "control/group_status.h"
 #include "control/kueue_lease.h"
 #include "control/notices.h"
 #include "control/queue_keeper.h"
@@ -21,9 +20,10 @@
 #include "control/watches.h"
 #include "control/world.h"
 #include "control/writer.h"
-#include "objects/counted.h"
-#include "objects/quota_requests.h"
-#include "objects/readers.h"
+#include "kinds/counted.h"
+#include "kinds/group_status.h"
+#include "kinds/quota_requests.h"
+#include "kinds/readers.h"
 #include "text/path.h"
 #include "text/yaml.h"
 
@@ -38,9 +38,10 @@ constexpr std::int64_t kQueueClock = 10 * kTick;  // rules of time: back-offs, t
 constexpr std::int64_t kLongPause = kTick / 4;    // after a cycle that was shorter than this
 constexpr int kMostRejections = 8;                // of one gang, then it waits as long as it may
 constexpr std::size_t kMostGroupsAtOnce = 100;
+constexpr std::string_view kKueueGroup = "kueue.x-k8s.io";
 
 // Whether a pod that waited for GPUs has a node now.
-bool got_gpus(const objects::LivePod& waited, const Value& pod) {
+bool got_gpus(const kinds::LivePod& waited, const Value& pod) {
   return waited.body->object.spec.gpu.kind != model::GpuDemandSpec::Kind::kNone &&
          text_at(pod, "metadata.uid") == waited.uid && !text_at(pod, "spec.nodeName").empty();
 }
@@ -67,11 +68,14 @@ struct Controller::State {
             [this](const kube::Resource& r, const kube::ObjectPtr& before,
                    const kube::ObjectPtr& after) { changed(r, before, after); },
             [this] { want_cycle(); }),
-        binder(loop, world, writer, notices, watches.pods(), log, metrics_in,
+        binder(loop, world, writer, notices, watches.of("", "Pod"), log, metrics_in,
                [this] { want_cycle(); }),
         keeper(loop, world, writer, notices,
-               {watches.jobs(), watches.workloads(), watches.cluster_queues(),
-                watches.local_queues(), watches.pods()},
+               {[this](const kinds::KindRow& row) -> kube::Informer& {
+                  return watches.of(row.group, row.kind);
+                },
+                watches.of(kKueueGroup, "Workload"), watches.of(kKueueGroup, "ClusterQueue"),
+                watches.of(kKueueGroup, "LocalQueue"), watches.of("", "Pod")},
                [this](const std::string& pod, const std::string& reason,
                       const std::string& message) { binder.send_away(pod, reason, message); }),
         rejections(loop, world, writer, notices, log, metrics_in),
@@ -116,7 +120,7 @@ struct Controller::State {
 
   void changed(const kube::Resource& resource, const kube::ObjectPtr& before,
                const kube::ObjectPtr& after);
-  objects::Effect pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
+  kinds::Effect pod_changed(const kube::ObjectPtr& before, const kube::ObjectPtr& after);
   bool is_ours(const Value& pod) const;
   void config_changed(const kube::ObjectPtr& after);
   void rejected(const std::string& pod, const std::string& gang, const Value& object);
@@ -129,7 +133,7 @@ struct Controller::State {
   void lose_lead();
   bool manages_queues() const;
   bool queues_due() const;  // by the clock alone
-  void know_members(const objects::Inputs& inputs);
+  void know_members(const kinds::Inputs& inputs);
   void carry_out(const model::Decision& decision);
   void tell(const model::Decision& decision);
   void tell_pod(const std::string& pod, const Notices::Wait& why);
@@ -175,7 +179,7 @@ struct Controller::State {
   LastDecision last_decision;
   std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
   std::unordered_map<std::string, std::vector<std::string>> queue_members;  // by waiting workload
-  std::vector<std::pair<std::string, std::string>> beyond;                  // objects::Inputs
+  std::vector<std::pair<std::string, std::string>> beyond;                  // kinds::Inputs
   std::map<std::string, std::int64_t> partial_since;
   std::set<std::string> dirty_groups;  // ns/name
   // Gangs and workloads of queues that wait: reason and message.
@@ -188,7 +192,7 @@ struct Controller::State {
 
 void Controller::State::changed(const kube::Resource& resource, const kube::ObjectPtr& before,
                                 const kube::ObjectPtr& after) {
-  using objects::Effect;
+  using kinds::Effect;
   const kube::Key& key = (after ? after : before)->key;
   if (resource.kind == "Pod") {
     if (pod_changed(before, after) == Effect::kNow) want_cycle();
@@ -221,12 +225,12 @@ void Controller::State::changed(const kube::Resource& resource, const kube::Obje
   if (effect == Effect::kNow) want_cycle();
 }
 
-objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
-                                               const kube::ObjectPtr& after) {
-  using objects::Effect;
+kinds::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
+                                             const kube::ObjectPtr& after) {
+  using kinds::Effect;
   const kube::Key& key = (after ? after : before)->key;
   const std::string name = key.ns + '/' + key.name;
-  const objects::LivePod* old = world.objects().pod(name);
+  const kinds::LivePod* old = world.objects().pod(name);
   const bool held_room = old != nullptr && !old->node.empty();
   const bool gated = old != nullptr && old->body->object.spec.gated;
   if (old != nullptr && !old->group().empty()) dirty_groups.insert(key.ns + '/' + old->group());
@@ -247,7 +251,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
       if (rejections.believe()) effect = Effect::kNow;
     }
     if (refused && was_ours) rejected(name, gang, after->root());
-    const objects::LivePod* live = world.objects().pod(name);
+    const kinds::LivePod* live = world.objects().pod(name);
     if (!ran && live != nullptr && live->phase == "Running")
       rejections.pod_started(name, live->node);
   } else {
@@ -256,7 +260,7 @@ objects::Effect Controller::State::pod_changed(const kube::ObjectPtr& before,
     notices.forget(name);
     rejections.pod_gone(name);
   }
-  const objects::LivePod* live = world.objects().pod(name);
+  const kinds::LivePod* live = world.objects().pod(name);
   const bool holds_room = live != nullptr && !live->node.empty() && !live->finished();
   if (live != nullptr && !live->group().empty()) dirty_groups.insert(key.ns + '/' + live->group());
   if (world.assumed(name) != nullptr) {
@@ -314,7 +318,7 @@ void Controller::State::rejected(const std::string& pod, const std::string& gang
   if (const auto index = world.builder().find_gang(gang)) {
     state.for_each_in_gang(*index, [&](model::PodId id) {
       const std::string& name = state.pod(id).info->name;
-      const objects::LivePod* live = world.objects().pod(name);
+      const kinds::LivePod* live = world.objects().pod(name);
       if (name != pod && live != nullptr && !live->node.empty() && !live->owner().empty()) {
         others.push_back(name);
       }
@@ -369,7 +373,7 @@ void Controller::State::tell_webhook() {
   const bool ours = options.manage_queues && !kueue.live(now());
   if (!std::exchange(board_due, false) && ours == board_ours) return;
   board_ours = ours;
-  options.board->tell(ours ? world.objects().queue_demands() : objects::QueueDemands());
+  options.board->tell(ours ? world.objects().queue_demands() : kinds::QueueDemands());
 }
 
 bool Controller::State::queues_due() const {
@@ -430,25 +434,25 @@ bool Controller::State::may_decide() {
 
 // Takes what changed into the model, and tells whom it concerns what of it cannot be read.
 void Controller::State::refresh() {
-  std::vector<objects::Note> refused, unread;
+  std::vector<kinds::Note> refused, unread;
   world.refresh(refused, unread);
-  const auto pod_of = [](const objects::Note& note) {
+  const auto pod_of = [](const kinds::Note& note) {
     constexpr std::string_view kKind = "Pod ";
     return note.object.starts_with(kKind) ? note.object.substr(kKind.size()) : std::string();
   };
-  for (const objects::Note& note : refused) {
+  for (const kinds::Note& note : refused) {
     const std::string pod = pod_of(note);
-    const objects::LivePod* live = world.objects().pod(pod);
+    const kinds::LivePod* live = world.objects().pod(pod);
     if (live != nullptr && live->node.empty() && !live->foreign) {
       notices.waits(pod, live->uid, {false, "Invalid", note.path + ": " + note.message});
     }
   }
-  for (const objects::Note& note : unread) {
+  for (const kinds::Note& note : unread) {
     const std::string message = note.path + ": " + note.message;
-    const objects::LivePod* live = world.objects().pod(pod_of(note));
+    const kinds::LivePod* live = world.objects().pod(pod_of(note));
     if (live != nullptr) {
       notices.event({"v1", "Pod", live->ns, live->name, live->uid}, "Warning", "Unreadable",
-                    "Counting", fmt::format("{}; {}", message, objects::kPodCounts));
+                    "Counting", fmt::format("{}; {}", message, kinds::kPodCounts));
     } else {
       log.warn("part of an object cannot be read", {{"object", note.object}, {"why", message}});
     }
@@ -474,7 +478,7 @@ void Controller::State::cycle() {
   const bool queues =
       world.objects().has_queues() &&
       (world.objects().queues_changed() || (room && keeper.pending() > 0) || queues_due());
-  std::optional<objects::Inputs> inputs;
+  std::optional<kinds::Inputs> inputs;
   if (queues) inputs = world.inputs();
   if (manages_queues()) {
     if (inputs) keeper.restore_places(*inputs);
@@ -487,7 +491,7 @@ void Controller::State::cycle() {
   if (inputs && manages_queues()) {
     model::Decision more = world.decide_queues(*inputs, loop.wall().now_ns());
     for (const model::Placement& p : keeper.keep(*inputs, more)) {
-      const objects::LivePod* live = world.objects().pod(p.pod);
+      const kinds::LivePod* live = world.objects().pod(p.pod);
       if (live == nullptr || !live->node.empty()) continue;
       binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
     }
@@ -521,7 +525,7 @@ void Controller::State::cycle() {
 }
 
 // Pods that stand in a queue as they are: those of a Job that waits are not made yet.
-void Controller::State::know_members(const objects::Inputs& inputs) {
+void Controller::State::know_members(const kinds::Inputs& inputs) {
   queue_members.clear();
   beyond = inputs.beyond;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
@@ -541,7 +545,7 @@ void Controller::State::carry_out(const model::Decision& decision) {
   }
   std::map<std::string, std::pair<int, std::set<std::string>>> gangs;
   for (const model::Placement& p : decision.placements) {
-    const objects::LivePod* live = world.objects().pod(p.pod);
+    const kinds::LivePod* live = world.objects().pod(p.pod);
     if (live == nullptr || !live->node.empty()) continue;
     binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
     if (p.gang.empty()) continue;
@@ -559,7 +563,7 @@ void Controller::State::carry_out(const model::Decision& decision) {
 
 // Why groups wait, for their status: told when it is another reason.
 void Controller::State::note_groups(const model::Decision& decision) {
-  if (watches.kai_groups().size() == 0 && group_waits.empty()) return;
+  if (watches.of("scheduling.run.ai", "PodGroup").size() == 0 && group_waits.empty()) return;
   std::map<std::string, std::pair<std::string, std::string>> now_wait;
   for (const model::Outcome& o : decision.outcomes) {
     if (o.verdict == model::Verdict::kPlaced) continue;
@@ -578,7 +582,7 @@ void Controller::State::note_groups(const model::Decision& decision) {
 }
 
 void Controller::State::tell_pod(const std::string& pod, const Notices::Wait& why) {
-  const objects::LivePod* live = world.objects().pod(pod);
+  const kinds::LivePod* live = world.objects().pod(pod);
   if (live == nullptr || !live->node.empty() || live->terminating) return;
   if (world.assumed(pod) != nullptr || live->body->object.spec.gated) return;
   notices.waits(pod, live->uid, why);
@@ -631,7 +635,7 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
     const auto members = o.queued ? queue_members.find(o.workload) : queue_members.end();
     if (members == queue_members.end()) continue;
     for (const std::string& pod : members->second) {  // one that came to a group that runs
-      const objects::LivePod* live = world.objects().pod(pod);
+      const kinds::LivePod* live = world.objects().pod(pod);
       if (live != nullptr && !live->group().empty()) {
         waiting_gangs.insert(live->ns + '/' + live->group());
       }
@@ -647,7 +651,7 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
         bound.push_back(pod.info->name);
     });
     int done = 0;  // members that have ended well count, as they do for Volcano
-    world.objects().for_each_member(name, [&](const std::string&, const objects::LivePod& pod) {
+    world.objects().for_each_member(name, [&](const std::string&, const kinds::LivePod& pod) {
       done += pod.phase == "Succeeded" ? 1 : 0;
     });
     const int min_member = state.gang(*index).min_member - done;
@@ -660,7 +664,7 @@ void Controller::State::undo_partial_gangs(const model::Decision& decision) {
     since->second = now();
     binder.back_off(name);
     for (const std::string& pod : bound) {
-      const objects::LivePod* live = world.objects().pod(pod);
+      const kinds::LivePod* live = world.objects().pod(pod);
       if (live == nullptr || live->owner().empty()) continue;
       binder.send_away(pod, "GangIncomplete", "its gang " + name + " does not fit as a whole");
     }
@@ -686,15 +690,15 @@ void Controller::State::keep_groups() {
     dirty_groups.erase(dirty_groups.begin());
     const std::size_t slash = name.find('/');
     const kube::Key key{name.substr(0, slash), name.substr(slash + 1)};
-    GroupCounts counts;
-    world.objects().for_each_member(name, [&](const std::string&, const objects::LivePod& pod) {
+    kinds::GroupCounts counts;
+    world.objects().for_each_member(name, [&](const std::string&, const kinds::LivePod& pod) {
       ++counts.pods;
       counts.bound += pod.node.empty() ? 0 : 1;
       counts.running += pod.phase == "Running" ? 1 : 0;
       counts.succeeded += pod.phase == "Succeeded" ? 1 : 0;
       counts.failed += pod.phase == "Failed" ? 1 : 0;
       if (pod.finished() || !pod.body->valid) return;
-      for (const auto& [resource, amount] : objects::quota_requests(pod.body->object.spec, {})) {
+      for (const auto& [resource, amount] : kinds::quota_requests(pod.body->object.spec, {})) {
         counts.requested[resource] += amount;
         if (!pod.node.empty()) counts.allocated[resource] += amount;
       }
@@ -713,7 +717,7 @@ void Controller::State::keep_groups() {
       if (min != nullptr) counts.min_member = static_cast<int>(min->as_int64().value_or(1));
       const kube::Resource& resource = informer->options().resource;
       std::string patch =
-          group_status_patch(resource.group, object->root(), counts, loop.wall().now_ns());
+          kinds::group_status_patch(resource.group, object->root(), counts, loop.wall().now_ns());
       if (patch.empty()) continue;
       writer.add(
           WriteClass::kStatus, key.ns,
@@ -756,7 +760,7 @@ ControllerSummary Controller::summary() const {
   out.failed_writes = s.writer.failed();
   out.nodes = s.world.objects().nodes();
   out.pending_pods = s.waiting;
-  s.world.objects().for_each_pod([&out](const std::string&, const objects::LivePod& pod) {
+  s.world.objects().for_each_pod([&out](const std::string&, const kinds::LivePod& pod) {
     out.running_pods += pod.node.empty() || pod.finished() ? 0 : 1;
   });
   out.trouble = s.trouble;
@@ -766,11 +770,19 @@ ControllerSummary Controller::summary() const {
 
 const LastDecision& Controller::last_decision() const { return state_->last_decision; }
 
-objects::Inputs Controller::inputs() const { return state_->world.objects().inputs(); }
-std::shared_ptr<const objects::ObjectSet> Controller::copy() const {
+kinds::Inputs Controller::inputs() const { return state_->world.objects().inputs(); }
+std::shared_ptr<const kinds::ObjectSet> Controller::copy() const {
   return state_->world.objects().copy();
 }
 std::uint64_t Controller::revision() const { return state_->world.objects().revision(); }
 std::map<std::string, int> Controller::counted() const { return state_->world.counted(); }
+std::vector<Level> Controller::levels() const {
+  const Writer& writer = state_->writer;
+  const Notices& notices = state_->notices;
+  return {{"writes under way", writer.in_flight(), writer.most_in_flight()},
+          {"writes for people", writer.waiting(WriteClass::kTell), Writer::kMostTold},
+          {"events remembered", notices.recent(), Notices::kMostRecent},
+          {"pods that were told", notices.told(), Notices::kMostTold}};
+}
 
 }  // namespace berth::control

@@ -17,18 +17,18 @@
 #include <string>
 #include <vector>
 
-#include "admit/policy.h"
 #include "base/log.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/random.h"
 #include "control/queue_board.h"
 #include "control/world_log.h"
-#include "kube/client.h"
-#include "objects/manifest.h"
-#include "objects/object_set.h"
-#include "react/sick_gpus.h"
-#include "schedule/policy.h"
+#include "decide/admit/policy.h"
+#include "decide/schedule/policy.h"
+#include "edge/kube/client.h"
+#include "kinds/manifest.h"
+#include "kinds/object_set.h"
+#include "plans/react/sick_gpus.h"
 
 namespace berth::control {
 
@@ -53,6 +53,12 @@ struct ControllerSummary {
   std::size_t pending_pods = 0, running_pods = 0, nodes = 0;
   std::int64_t last_cycle_ns = 0;  // how long the last one took
   std::string trouble;             // why nothing is decided, or empty
+};
+
+// What strangers can fill, and its bound.
+struct Level {
+  std::string what;
+  std::size_t held = 0, most = 0;
 };
 
 // The last one whose answer differs from that before it.
@@ -91,11 +97,12 @@ class Controller {
   void wake();  // leadership may have changed
   ControllerSummary summary() const;
   const LastDecision& last_decision() const;
-  objects::Inputs inputs() const;  // everything as the API has it. O(objects)
+  kinds::Inputs inputs() const;  // everything as the API has it. O(objects)
   // The same to be looked at elsewhere, and a number that is another one when it is: object_set.h.
-  std::shared_ptr<const objects::ObjectSet> copy() const;
+  std::shared_ptr<const kinds::ObjectSet> copy() const;
   std::uint64_t revision() const;
   std::map<std::string, int> counted() const;  // what runs, as the model has it: world.h
+  std::vector<Level> levels() const;
 
  private:
   struct State;

@@ -2,7 +2,7 @@
 
 #include <string_view>
 
-#include "objects/readers.h"
+#include "kinds/readers.h"
 #include "text/json_writer.h"
 #include "text/path.h"
 

@@ -9,8 +9,6 @@ namespace {
 constexpr std::int64_t kNoticeSecond = 1'000'000'000;
 constexpr std::int64_t kSameEvent = 600 * kNoticeSecond;
 constexpr std::int64_t kSameReason = 60 * kNoticeSecond;
-constexpr std::size_t kMostRecent = 4'096;
-constexpr std::size_t kMostTold = 200'000;
 
 }  // namespace
 
@@ -21,13 +19,14 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
                     std::string_view action, std::string_view note) {
   const std::int64_t now = loop_.monotonic().ticks_ns();
   while (!recent_order_.empty() &&
-         (now - recent_order_.front().first >= kSameEvent || recent_order_.size() > kMostRecent)) {
+         (now - recent_order_.front().first >= kSameEvent || recent_order_.size() >= kMostRecent)) {
     recent_.erase(recent_order_.front().second);
     recent_order_.pop_front();
   }
   std::string key = about.kind + '|' + about.ns + '|' + about.name + '|' + about.uid + '|';
   key.append(reason).append("|").append(note);
-  if (recent_.contains(key) || !events_.take(now, writer_.answer_ns())) return;
+  if (recent_.contains(key) || !writer_.may_tell() || !events_.take(now, writer_.answer_ns()))
+    return;
   recent_.emplace(key, now);
   recent_order_.emplace_back(now, std::move(key));
   std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
@@ -48,13 +47,14 @@ void Notices::waits(const std::string& pod, const std::string& uid, const Wait& 
       it->second.queued == why.queued) {
     if (it->second.message == words || now - it->second.at < kSameReason) return;
   }
-  if (told_.size() >= kMostTold || !conditions_.take(now, writer_.answer_ns())) return;
+  if (told_.size() >= kMostTold || !writer_.may_tell()) return;
+  if (!conditions_.take(now, writer_.answer_ns())) return;
   told_.insert_or_assign(pod, Told{uid, std::string(why.reason), why.queued, words, now});
   std::string said(why.reason);
   if (!why.message.empty()) said += ": " + why.message;
-  std::string body =
-      pod_condition_patch("PodScheduled", "False", why.queued ? "WaitsInQueue" : "Unschedulable",
-                          said, loop_.wall().now_ns());
+  std::string body = kinds::pod_condition_patch("PodScheduled", "False",
+                                                why.queued ? "WaitsInQueue" : "Unschedulable", said,
+                                                loop_.wall().now_ns());
   const std::size_t slash = pod.find('/');
   const kube::Key key{pod.substr(0, slash), pod.substr(slash + 1)};
   writer_.add(

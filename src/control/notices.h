@@ -36,6 +36,11 @@ class Notices {
   void forget(const std::string& pod) { told_.erase(pod); }
   void clear() { told_.clear(); }
 
+  static constexpr std::size_t kMostRecent = 4'096;
+  static constexpr std::size_t kMostTold = 200'000;
+  std::size_t recent() const { return recent_order_.size(); }
+  std::size_t told() const { return told_.size(); }
+
  private:
   struct Told {
     std::string uid, reason;

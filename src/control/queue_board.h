@@ -8,15 +8,15 @@
 #include <utility>
 
 #include "base/mutex.h"
-#include "objects/object_set.h"
+#include "kinds/object_set.h"
 
 namespace berth::control {
 
 class QueueBoard {
  public:
-  using Demands = std::shared_ptr<const objects::QueueDemands>;
-  void tell(objects::QueueDemands now) {
-    auto fresh = std::make_shared<const objects::QueueDemands>(std::move(now));
+  using Demands = std::shared_ptr<const kinds::QueueDemands>;
+  void tell(kinds::QueueDemands now) {
+    auto fresh = std::make_shared<const kinds::QueueDemands>(std::move(now));
     const MutexLock lock(mutex_);
     demands_ = std::move(fresh);
   }
@@ -27,7 +27,7 @@ class QueueBoard {
 
  private:
   mutable Mutex mutex_;
-  Demands demands_ BERTH_GUARDED_BY(mutex_) = std::make_shared<const objects::QueueDemands>();
+  Demands demands_ BERTH_GUARDED_BY(mutex_) = std::make_shared<const kinds::QueueDemands>();
 };
 
 }  // namespace berth::control

@@ -4,12 +4,12 @@
 
 #include <algorithm>
 #include <memory>
+#include <span>
 #include <utility>
 
-#include "control/bodies.h"
 #include "control/queue_keeper_subject.h"
-#include "objects/kueue_workload.h"
-#include "objects/queue_marks.h"
+#include "kinds/kueue_workload_body.h"
+#include "kinds/queue_marks.h"
 #include "text/path.h"
 
 namespace berth::control {
@@ -22,15 +22,13 @@ constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
 constexpr std::string_view kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
 
-// "Complete" or "Failed" where the Job has ended.
-std::string ended(const Value& job) {
-  const Value* list = find(job, "status.conditions");
-  if (list == nullptr) return {};
-  for (const Value& c : list->items()) {
-    const std::string type(text_at(c, "type"));
-    if ((type == "Complete" || type == "Failed") && text_at(c, "status") == "True") return type;
-  }
-  return {};
+// A Workload that was made for one of that name that was before it.
+bool is_of_another(const std::string& uid, const kube::ObjectPtr& workload) {
+  if (!workload) return false;
+  const Value& owners = at(workload->root(), "metadata.ownerReferences");
+  return std::any_of(owners.items().begin(), owners.items().end(), [&](const Value& owner) {
+    return true_at(owner, "controller") && text_at(owner, "uid") != uid;
+  });
 }
 
 }  // namespace
@@ -48,6 +46,7 @@ void QueueKeeper::clear() {
   busy_.clear();
   not_before_.clear();
   told_at_.clear();
+  turns_.clear();
   waits_.clear();
   orphan_since_.clear();
   leaving_since_.clear();
@@ -56,7 +55,7 @@ void QueueKeeper::clear() {
   withheld_until_ = INT64_MAX;
 }
 
-std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
+std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
                                                 const model::Decision& decision) {
   inputs_ = &inputs;
   std::map<std::string_view, const model::Admission*> admissions;
@@ -90,18 +89,21 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
     if (const auto it = evictions.find(s.name); it != evictions.end()) s.eviction = it->second;
     if (const auto it = outcomes.find(s.name); it != outcomes.end()) s.outcome = it->second;
     if (const auto it = placements.find(s.name); it != placements.end()) s.placements = it->second;
-    if (spec.owner.starts_with("Job/")) {
-      s.job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
-      if (s.job) s.ended = ended(s.job->root());
+    s.row = kinds::find_queued(spec.owner);
+    if (s.row != nullptr) {
+      s.maker =
+          views_.makers(*s.row).find({spec.ns, std::string(kinds::name_of_owner(spec.owner))});
+      if (s.maker && is_of_another(s.maker->uid, s.object)) s.maker = nullptr;
+      if (s.maker) s.ended = s.row->maker->ended(s.maker->root());
     }
     if (s.object) {
-      const WorkloadStatus now(s.object->root(), 0);
+      const kinds::WorkloadStatus now(s.object->root(), 0);
       s.runs = spec.admission && now.is_true("Admitted") && !now.is_true("Evicted") &&
                s.eviction == nullptr;
       keep_status(s);
       keep_pods(s);
-    } else if (of_kueue(spec)) {
-      make_object(spec);
+    } else if (of_kueue(s)) {
+      make_object(s);
     } else {
       for (const model::Placement* p : s.placements) direct.push_back(*p);
       if (s.eviction != nullptr) {
@@ -110,13 +112,13 @@ std::vector<model::Placement> QueueKeeper::keep(const objects::Inputs& inputs,
         }
       }
     }
-    if (s.job && spec.queue.empty() && s.outcome != nullptr) {
-      notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Warning",
-                     model::name(s.outcome->reason), "Admitting", s.outcome->message);
+    if (s.maker && spec.queue.empty() && s.outcome != nullptr) {
+      notices_.event(s.about_maker(), "Warning", model::name(s.outcome->reason), "Admitting",
+                     s.outcome->message);
     }
     // A slice that waits says nothing of the Job that another one runs.
     const bool other_runs = !spec.admission && holding.contains(spec.ns + '/' + spec.owner);
-    if (s.job && !other_runs) keep_job(s);
+    if (s.maker && !other_runs) keep_maker(s);
   }
   forget_old();
   keep_queues(inputs, decision);
@@ -133,23 +135,23 @@ void QueueKeeper::forget_old() {
     return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
   });
   const std::int64_t now = loop_.monotonic().ticks_ns();
+  std::erase_if(turns_,
+                [now](const auto& entry) { return now - entry.second.last > 90 * kKeeperSecond; });
   std::erase_if(not_before_, [now](const auto& entry) { return entry.second <= now; });
   if (retry_at_ <= now) retry_at_ = INT64_MAX;
 }
 
 // Whether the workload waits in a queue of Kueue, so that an object must stand for it.
-bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
+bool QueueKeeper::of_kueue(const Subject& s) const {
+  const model::WorkloadSpec& spec = s.spec;
   if (spec.leftover) return false;
   if (spec.queue.empty()) return false;  // until it names one: the object's could not be changed
-  if (spec.owner.starts_with("Job/")) {
-    const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
-    return job && job->uid == spec.uid;
-  }
+  if (s.row != nullptr) return s.maker && s.maker->uid == spec.uid;
   for (const model::PodSetSpec& set : spec.pod_sets) {
     for (const std::string& pod : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(pod);
+      const kinds::LivePod* live = world_.objects().pod(pod);
       if (live == nullptr) continue;
-      return spec.charge.starts_with(objects::kKueueCharge) ||
+      return spec.charge.starts_with(kinds::kKueueCharge) ||
              live->body->object.meta.labels.contains(kQueueNameLabel);
     }
   }
@@ -160,65 +162,81 @@ bool QueueKeeper::of_kueue(const model::WorkloadSpec& spec) const {
 bool QueueKeeper::back_off(const std::string& key, const kube::Answer& answer) {
   const bool soon = answer.conflict() || answer.not_found();
   const std::int64_t until = loop_.monotonic().ticks_ns() + (soon ? 1 : 5) * kKeeperSecond;
-  not_before_[key] = until;
+  std::int64_t& wait = not_before_[key];
+  wait = std::max(wait, until);
   if (soon) retry_at_ = std::min(retry_at_, until);
   return true;
 }
 
 // ---- the object ----
 
-void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& name,
-                         std::string body) {
+void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& name, std::string body,
+                         const Regarding& about) {
   const std::string key = "make|" + spec.ns + '/' + name;
   writer_.add(
       WriteClass::kAct, spec.ns,
       [ns = spec.ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
         return client.create(kube::resources::workloads(), ns, body, {}, std::move(done));
       },
-      [this, key](kube::Answer answer) {
+      [this, key, about](kube::Answer answer) {
         busy_.erase(key);
         if (answer.ok()) {
           views_.workloads.absorb(std::move(answer.body));
         } else {
           back_off(key, answer);
+          notices_.event(about, "Warning", "WorkloadNotMade", "Admitting",
+                         "its Workload cannot be made: " + answer.message);
         }
       });
 }
 
-void QueueKeeper::make_object(const model::WorkloadSpec& spec) {
-  if (!spec.owner.starts_with("Job/")) return make_object_of_pods(spec);
-  const auto job = views_.jobs.find({spec.ns, spec.owner.substr(4)});
-  const Value* pod_template = find(job->root(), "spec.template");
-  if (pod_template == nullptr) return;
+void QueueKeeper::make_object(const Subject& s) {
+  const model::WorkloadSpec& spec = s.spec;
+  if (s.row == nullptr) return make_object_of_pods(spec);
+  const Value& maker = s.maker->root();
+  std::vector<kinds::PodSetTemplate> templates;
+  const std::vector<kinds::PodSetAt> all = kinds::pod_sets_of(*s.row->maker, maker);
+  for (const model::PodSetSpec& set : spec.pod_sets) {
+    const auto at_set = std::find_if(all.begin(), all.end(),
+                                     [&set](const auto& each) { return each.name == set.name; });
+    if (at_set == all.end()) return;
+    const Value* made_of = kinds::value_at(maker, at_set->path);
+    templates.push_back({made_of, text_at(made_of, "kind") == "Pod"});
+  }
   // A larger slice of an elastic Job stands beside the one that it takes the place of.
   const std::string of = spec.replaces.empty()
-                             ? job->uid
-                             : fmt::format("{}|{}|{}", job->uid, spec.replaces,
-                                           int_at(job->root(), "metadata.generation"));
-  const std::string name = workload_name("Job", job->key.name, of);
+                             ? s.maker->uid
+                             : fmt::format("{}|{}|{}", s.maker->uid, spec.replaces,
+                                           int_at(maker, "metadata.generation"));
+  const std::string name = kinds::workload_name(s.row->kind, s.maker->key.name, of);
   const std::string key = "make|" + spec.ns + '/' + name;
   const auto wait = not_before_.find(key);
   if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
   if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
   const std::string priority_class =
-      std::string(at(job->root(), "metadata.labels")[kPriorityLabel].string());
+      std::string(at(maker, "metadata.labels")[kPriorityLabel].string());
+  const kinds::Owner owner{.api_version = s.row->api_version(),
+                           .kind = std::string(s.row->kind),
+                           .name = s.maker->key.name,
+                           .uid = s.maker->uid,
+                           .controller = true};
   create(spec, name,
-         workload_body(spec, name, {{"batch/v1", "Job", job->key.name, job->uid}},
-                       {{pod_template, false}}, priority_class));
+         kinds::workload_body(spec, name, std::span(&owner, 1), templates, priority_class),
+         s.about_maker());
 }
 
 // One pod of each set is read for its template.
 void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
   if (!spec.incomplete.empty()) return;
   const bool single = spec.owner.starts_with("Pod/");
-  const std::string name = single ? workload_name("Pod", spec.name, spec.uid) : spec.name;
+  const std::string name = single ? kinds::workload_name("Pod", spec.name, spec.uid) : spec.name;
   const std::string key = "make|" + spec.ns + '/' + name;
   const auto wait = not_before_.find(key);
   if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
   if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
   struct Gathering {
     model::WorkloadSpec spec;
-    std::vector<WorkloadOwner> owners;
+    std::vector<kinds::Owner> owners;
     std::vector<text::Document> pods;
     std::size_t answered = 0;
     bool failed = false;
@@ -228,8 +246,13 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
   g->pods.resize(spec.pod_sets.size());
   for (const model::PodSetSpec& set : spec.pod_sets) {
     for (const std::string& pod : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(pod);
-      if (live != nullptr) g->owners.push_back({"v1", "Pod", live->name, live->uid, single});
+      const kinds::LivePod* live = world_.objects().pod(pod);
+      if (live != nullptr)
+        g->owners.push_back({.api_version = "v1",
+                             .kind = "Pod",
+                             .name = live->name,
+                             .uid = live->uid,
+                             .controller = single});
     }
   }
   for (std::size_t i = 0; i < spec.pod_sets.size(); ++i) {
@@ -244,22 +267,32 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
           if (!answer.ok()) g->failed = back_off(key, answer);
           g->pods[i] = std::move(answer.body);
           if (++g->answered < g->pods.size()) return;
-          if (g->failed) {
+          if (g->failed || g->owners.empty()) {
             busy_.erase(key);
             return;
           }
-          std::vector<PodSetTemplate> templates;
+          std::vector<kinds::PodSetTemplate> templates;
           for (const text::Document& document : g->pods) {
             templates.push_back({&document.root(), true});
           }
           const std::string priority_class =
               std::string(at(g->pods.front().root(), "metadata.labels")[kPriorityLabel].string());
-          create(g->spec, name, workload_body(g->spec, name, g->owners, templates, priority_class));
+          const kinds::Owner& of = g->owners.front();
+          create(g->spec, name,
+                 kinds::workload_body(g->spec, name, g->owners, templates, priority_class),
+                 {"v1", "Pod", g->spec.ns, of.name, of.uid});
         });
   }
 }
 
 // ---- its status ----
+
+namespace {
+// It does not come back by itself: spec.active becomes false.
+bool deactivates(const model::Eviction& eviction) {
+  return eviction.reason.starts_with("DeactivatedDueTo");
+}
+}  // namespace
 
 void QueueKeeper::write_status(const kube::Key& at, std::string patch,
                                std::function<void(bool)> then, WriteClass kind) {
@@ -290,7 +323,7 @@ void QueueKeeper::keep_status(Subject& s) {
     if (loop_.monotonic().ticks_ns() < it->second) return;
     not_before_.erase(it);
   }
-  WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  kinds::WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
   if (status.is_true("Finished")) return;
   if (s.spec.stale) {
     status.set("Finished", true, "OutOfSync", s.spec.incomplete);
@@ -302,21 +335,22 @@ void QueueKeeper::keep_status(Subject& s) {
     world_.end_reservation(s.name);
     return write_status(s.object->key, status.patch(), {});
   }
-  if (!s.ended.empty()) {
-    const bool good = s.ended == "Complete";
+  if (s.ended != kinds::Ended::kNo) {
+    const bool good = s.ended == kinds::Ended::kSucceeded;
     status.set("Finished", true, good ? "Succeeded" : "Failed",
-               good ? "Job finished successfully" : "Job failed");
+               std::string(s.row->kind) + (good ? " finished successfully" : " failed"));
     world_.end_reservation(s.name);
     return write_status(s.object->key, status.patch(), {});
   }
   if (s.eviction != nullptr) return evict(s, status);
   if (s.spec.admission && status.is_true("Evicted")) return release(s, status);
+  if (end_orphan(s, status)) return;
   if (s.admission != nullptr) return admit(s, status);
   if (s.spec.admission) return keep_holder(s, status);
   keep_waiting(s, status);
 }
 
-void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
+void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
   const model::Eviction& e = *s.eviction;
   const bool preempted = !e.by.empty();
   status.set("Evicted", true, preempted ? "Preempted" : std::string_view(e.reason), e.message);
@@ -338,8 +372,8 @@ void QueueKeeper::evict(Subject& s, WorkloadStatus& status) {
   notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                  "Evicting", e.message);
   if (preempted && world_.queue_policy().max_evictions_per_hour > 0) {
-    status.set(objects::kPreemptionsCondition, true, "Preempted",
-               preemption_times(s.spec.preemptions_ns, loop_.wall().now_ns()));
+    status.set(kinds::kPreemptionsCondition, true, "Preempted",
+               kinds::preemption_times(s.spec.preemptions_ns, loop_.wall().now_ns()));
   }
   const std::string mark = deactivates(e) ? R"({"spec":{"active":false}})" : "";
   write_status(s.object->key, status.patch(), [this, at = s.object->key, mark](bool ok) {
@@ -370,33 +404,40 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
 
 bool QueueKeeper::all_gone(const Subject& s) const {
   bool any = false;
-  const auto look = [&any](const std::string&, const objects::LivePod& pod) {
+  const auto look = [&any](const std::string&, const kinds::LivePod& pod) {
     any = any || !pod.finished();
   };
-  if (!s.spec.owner.empty()) world_.objects().for_each_owned(s.spec.ns + '/' + s.spec.owner, look);
+  // Those that only call themselves its own are somebody else's, or of its sets.
+  const auto look_at_owned = [&](const std::string& key, const kinds::LivePod& pod) {
+    if (pod.owner() == s.spec.owner) look(key, pod);
+  };
+  if (!s.spec.owner.empty()) {
+    world_.objects().for_each_owned(s.spec.ns + '/' + s.spec.owner, look_at_owned);
+  }
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& pod : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(pod);
+      const kinds::LivePod* live = world_.objects().pod(pod);
       if (live != nullptr) look(pod, *live);
     }
   }
   if (any) return false;
-  if (!s.job) return true;
-  return true_at(s.job->root(), "spec.suspend") && int_at(s.job->root(), "status.active") == 0;
+  if (!s.maker) return true;
+  const kinds::PodMaker& maker = *s.row->maker;
+  return kinds::rests(maker, s.maker->root()) && maker.active(s.maker->root()) == 0;
 }
 
-void QueueKeeper::release(Subject& s, WorkloadStatus& status) {
+void QueueKeeper::release(Subject& s, kinds::WorkloadStatus& status) {
   if (!all_gone(s)) return;
   give_back(status);
   write_status(s.object->key, status.patch(), {});
 }
 
-void QueueKeeper::give_back(WorkloadStatus& status) {
+void QueueKeeper::give_back(kinds::WorkloadStatus& status) {
   const std::string reason(status.reason("Evicted"));
   status.release();
   status.set("QuotaReserved", false, "PendingEvaluation", "Evicted: " + reason);
   status.set("Admitted", false, "NoReservation", "The workload has no reservation");
-  status.clear(objects::kPlacedCondition, "NoReservation", "The workload has no reservation");
+  status.clear(kinds::kPlacedCondition, "NoReservation", "The workload has no reservation");
   if (status.has("PodsReady")) {
     status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
   }
@@ -405,14 +446,14 @@ void QueueKeeper::give_back(WorkloadStatus& status) {
 }
 
 // Its pods may start: until they have, others may have to wait for them.
-void QueueKeeper::start(WorkloadStatus& status, bool wait_for_pods_ready) {
+void QueueKeeper::start(kinds::WorkloadStatus& status, bool wait_for_pods_ready) {
   status.set("Admitted", true, "Admitted", "The workload is admitted");
   if (!wait_for_pods_ready || status.has("PodsReady")) return;
   status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
 }
 
 void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_ready,
-                               std::string_view seats, WorkloadStatus& status) {
+                               std::string_view seats, kinds::WorkloadStatus& status) {
   status.admit(a);
   status.set("QuotaReserved", true, "QuotaReserved", "Quota reserved in ClusterQueue " + a.queue);
   for (const std::string_view type : {"Evicted", "Preempted"}) {
@@ -431,13 +472,13 @@ void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_rea
   if (!a.replaced_node.empty()) {
     status.forget_node(a.replaced_node);
   } else if (seats.empty()) {
-    status.clear(objects::kPlacedCondition, "PodsExist", "Its pods are bound at once");
+    status.clear(kinds::kPlacedCondition, "PodsExist", "Its pods are bound at once");
   } else {
-    status.set(objects::kPlacedCondition, true, "Placed", seats);
+    status.set(kinds::kPlacedCondition, true, "Placed", seats);
   }
 }
 
-void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
+void QueueKeeper::admit(Subject& s, kinds::WorkloadStatus& status) {
   const model::Admission& a = *s.admission;
   const bool wait = inputs_->queues.config.wait_for_pods_ready;
   std::string seats;
@@ -452,7 +493,7 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
     world_.admitted(name);
     if (!ok) world_.end_reservation(name);
   };
-  if (seats.size() <= kMostConditionMessage) {
+  if (seats.size() <= kinds::kMostConditionMessage) {
     say_admitted(a, wait, seats, status);
     return write_status(s.object->key, status.patch(), then);
   }
@@ -460,19 +501,19 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
   busy_.insert("status|" + s.name);
   writer_.add(
       WriteClass::kAct, s.object->key.ns,
-      [at = s.object->key, patch = annotation_patch(objects::kSeatsAnnotation, seats)](
+      [at = s.object->key, patch = kinds::annotation_patch(kinds::kSeatsAnnotation, seats)](
           kube::Client& client, kube::Client::Done done) {
         return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
                             std::move(done));
       },
       [this, at = s.object->key, a, wait, then,
-       digest = objects::seats_digest(seats)](kube::Answer answer) {
+       digest = kinds::seats_digest(seats)](kube::Answer answer) {
         busy_.erase("status|" + at.to_string());
         if (!answer.ok()) {
           back_off("status|" + at.to_string(), answer);
           return then(false);
         }
-        WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
+        kinds::WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
         say_admitted(a, wait, digest, fresh);
         views_.workloads.absorb(std::move(answer.body));
         write_status(at, fresh.patch(), then);
@@ -481,15 +522,15 @@ void QueueKeeper::admit(Subject& s, WorkloadStatus& status) {
 
 // "" where all of its pods are there: they can be bound at once.
 std::string QueueKeeper::seats_to_write(const Subject& s) const {
-  std::vector<KnownPlace> places;
+  std::vector<model::WorkloadSpec::Seat> seats;
   bool to_come = false;
   const auto reserved = world_.reservations().find(s.name);
   if (reserved == world_.reservations().end()) return "";
   for (const Reservation::Place& place : reserved->second.places) {
     to_come = to_come || world_.objects().pod(s.spec.ns + '/' + place.pod.name) == nullptr;
-    places.push_back({place.pod_set, place.pod.name, place.pod.node_name, place.pod.gpu_indices});
+    seats.push_back({place.pod_set, place.pod.node_name, place.pod.gpu_indices});
   }
-  return to_come ? seats_text(places) : std::string();
+  return to_come ? kinds::seats_text(seats) : std::string();
 }
 
 // It was made for something that is gone and left it behind (deleted with its dependents orphaned),
@@ -499,22 +540,28 @@ bool QueueKeeper::is_orphan(const Subject& s) {
   if (!std::string(at(s.object->root(), "metadata.labels")[kOriginLabel].string()).empty())
     return false;
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
-  if (s.job || (owners != nullptr && owners->size() > 0)) return false;
+  if (s.maker || (owners != nullptr && owners->size() > 0)) return false;
   if (std::string(at(s.object->root(), "metadata.labels")[kJobUidLabel].string()).empty())
     return false;
   return std::all_of(s.spec.pod_sets.begin(), s.spec.pod_sets.end(),
                      [](const model::PodSetSpec& set) { return set.pods.empty(); });
 }
 
-void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
+// Whoever holds gives back, and whoever waits is not let in for nobody.
+bool QueueKeeper::end_orphan(Subject& s, kinds::WorkloadStatus& status) {
   if (!is_orphan(s)) {
     orphan_since_.erase(s.name);
-  } else if (const std::int64_t now = loop_.monotonic().ticks_ns();
-             now - orphan_since_.emplace(s.name, now).first->second >= kOrphanFor) {
-    orphan_since_.erase(s.name);
-    status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
-    return write_status(s.object->key, status.patch(), {});
+    return false;
   }
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  if (now - orphan_since_.emplace(s.name, now).first->second < kOrphanFor) return false;
+  orphan_since_.erase(s.name);
+  status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
+  write_status(s.object->key, status.patch(), {});
+  return true;
+}
+
+void QueueKeeper::keep_holder(Subject& s, kinds::WorkloadStatus& status) {
   if (s.spec.keeps && give_back_rest(s, status)) return;
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
@@ -526,17 +573,14 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
   int wanted = 0, ready = 0;
   bool pods = false;
   for (const auto& set : s.spec.pod_sets) pods = pods || !set.pods.empty();
-  if (!s.job && !pods) return;  // whoever made it says when its pods are ready
+  if (!s.maker && !pods) return;  // whoever made it says when its pods are ready
   for (const auto& set : s.spec.admission->pod_sets) wanted += set.count;
-  if (s.job) {
-    const Value* ending = find(s.job->root(), "status.uncountedTerminatedPods.succeeded");
-    ready = static_cast<int>(int_at(s.job->root(), "status.ready") +
-                             int_at(s.job->root(), "status.succeeded"));
-    if (ending != nullptr) ready += static_cast<int>(ending->size());
+  if (s.maker) {
+    ready = s.row->maker->ready(s.maker->root());
   } else {
     for (const model::PodSetSpec& set : s.spec.pod_sets) {
       for (const std::string& pod : set.pods) {
-        const objects::LivePod* live = world_.objects().pod(pod);
+        const kinds::LivePod* live = world_.objects().pod(pod);
         if (live == nullptr || live->ready || live->phase == "Succeeded") ++ready;
       }
     }
@@ -557,7 +601,7 @@ void QueueKeeper::keep_holder(Subject& s, WorkloadStatus& status) {
 }
 
 // Its Job shrank. Where its pods are is said by domains: with those it keeps what it has.
-bool QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
+bool QueueKeeper::give_back_rest(Subject& s, kinds::WorkloadStatus& status) {
   const model::AdmissionSpec& held = *s.spec.admission;
   model::PodSetAdmission set = held.pod_sets.front();
   if (set.topology || set.count <= 0) return false;
@@ -570,25 +614,24 @@ bool QueueKeeper::give_back_rest(Subject& s, WorkloadStatus& status) {
   return true;
 }
 
-// The labels of a Job that waits may be changed: it waits in another queue then, or in its order by
+// The labels of what waits may be changed: it waits in another queue then, or in its order by
 // another class.
 bool QueueKeeper::follow_labels(const Subject& s) {
-  if (!s.job) return false;
-  const std::string queue =
-      std::string(at(s.job->root(), "metadata.labels")[kQueueNameLabel].string());
-  const std::string wanted =
-      std::string(at(s.job->root(), "metadata.labels")[kPriorityLabel].string());
+  if (!s.maker) return false;
+  const Value& labels = at(s.maker->root(), "metadata.labels");
+  const std::string queue(labels[kQueueNameLabel].string());
+  const std::string wanted(labels[kPriorityLabel].string());
   const std::string has(text_at(s.object->root(), "spec.priorityClassRef.name"));
   const bool moves = !queue.empty() && queue != s.spec.queue;
   const bool rises = !wanted.empty() && wanted != has;
   if (!moves && !rises) return false;
-  patch_workload(s.object->key, move_patch(moves ? queue : "", rises ? wanted : ""));
+  patch_workload(s.object->key, kinds::move_patch(moves ? queue : "", rises ? wanted : ""));
   return true;
 }
 
-void QueueKeeper::keep_waiting(Subject& s, WorkloadStatus& status) {
+void QueueKeeper::keep_waiting(Subject& s, kinds::WorkloadStatus& status) {
   if (follow_labels(s) || s.outcome == nullptr) return;
-  const std::string_view reason = waiting_reason(s.outcome->reason);
+  const std::string_view reason = kinds::waiting_reason(s.outcome->reason);
   const bool same = status.has("QuotaReserved") && status.reason("QuotaReserved") == reason &&
                     !status.is_true("QuotaReserved");
   if (!tells_wait(s, same)) return;

@@ -1,5 +1,5 @@
-// Carries out what queues decided: Workload objects and their status, Jobs that start and stop,
-// gates of pods, the status of queues.
+// Carries out what queues decided: Workload objects and their status, Jobs and other kinds that
+// wait as a whole (kinds/pod_maker.h) as they start and stop, gates of pods, the status of queues.
 //
 // Everything is read from the local copies and compared; a write is sent only where something
 // differs, one at a time for each object. The order keeps a crash harmless: an admission is written
@@ -19,17 +19,19 @@
 #include "base/loop.h"
 #include "control/notices.h"
 #include "control/pace.h"
-#include "control/workload_bodies.h"
 #include "control/world.h"
 #include "control/writer.h"
-#include "kube/informer.h"
+#include "edge/kube/informer.h"
+#include "kinds/kind_table.h"
+#include "kinds/kueue_queue_status.h"
+#include "kinds/kueue_workload_status.h"
 
 namespace berth::control {
 
 class QueueKeeper {
  public:
   struct Views {
-    kube::Informer& jobs;
+    std::function<kube::Informer&(const kinds::KindRow&)> makers;  // of what is queued as a whole
     kube::Informer& workloads;
     kube::Informer& cluster_queues;
     kube::Informer& local_queues;
@@ -42,10 +44,9 @@ class QueueKeeper {
               SendAway send_away);
 
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
-  std::vector<model::Placement> keep(const objects::Inputs& inputs,
-                                     const model::Decision& decision);
+  std::vector<model::Placement> keep(const kinds::Inputs& inputs, const model::Decision& decision);
   // Once after a start, or when the lead was won.
-  void restore_places(const objects::Inputs& inputs);
+  void restore_places(const kinds::Inputs& inputs);
   // Pods that came for a reserved place, and where it is.
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear();  // the lead is lost
@@ -67,27 +68,31 @@ class QueueKeeper {
     std::uint64_t round = 0;              // that it was seen in
   };
 
-  bool of_kueue(const model::WorkloadSpec& spec) const;
-  void make_object(const model::WorkloadSpec& spec);
+  bool of_kueue(const Subject& s) const;
+  void make_object(const Subject& s);
   void make_object_of_pods(const model::WorkloadSpec& spec);
-  void create(const model::WorkloadSpec& spec, const std::string& name, std::string body);
+  void create(const model::WorkloadSpec& spec, const std::string& name, std::string body,
+              const Regarding& about);
   void keep_status(Subject& s);
   static bool is_orphan(const Subject& s);
-  void keep_holder(Subject& s, WorkloadStatus& status);
+  bool end_orphan(Subject& s, kinds::WorkloadStatus& status);
+  void keep_holder(Subject& s, kinds::WorkloadStatus& status);
   bool follow_labels(const Subject& s);
-  bool give_back_rest(Subject& s, WorkloadStatus& status);
-  void keep_waiting(Subject& s, WorkloadStatus& status);
-  void admit(Subject& s, WorkloadStatus& status);
-  static void start(WorkloadStatus& status, bool wait_for_pods_ready);
+  bool give_back_rest(Subject& s, kinds::WorkloadStatus& status);
+  void keep_waiting(Subject& s, kinds::WorkloadStatus& status);
+  void admit(Subject& s, kinds::WorkloadStatus& status);
+  static void start(kinds::WorkloadStatus& status, bool wait_for_pods_ready);
   static void say_admitted(const model::Admission& a, bool wait_for_pods_ready,
-                           std::string_view seats, WorkloadStatus& status);
+                           std::string_view seats, kinds::WorkloadStatus& status);
   std::string seats_to_write(const Subject& s) const;
   bool tells_wait(const Subject& s, bool same);
-  void evict(Subject& s, WorkloadStatus& status);
-  void release(Subject& s, WorkloadStatus& status);
-  static void give_back(WorkloadStatus& status);  // of an evicted one: it holds nothing any more
+  void evict(Subject& s, kinds::WorkloadStatus& status);
+  void release(Subject& s, kinds::WorkloadStatus& status);
+  static void give_back(
+      kinds::WorkloadStatus& status);  // of an evicted one: it holds nothing any more
   bool all_gone(const Subject& s) const;
-  void keep_job(Subject& s);
+  void keep_maker(Subject& s);
+  void start_maker(const Subject& s);
   void keep_pods(Subject& s);
   void adopt_pods(const Subject& s);
   void finish_pods(Subject& s);
@@ -95,12 +100,14 @@ class QueueKeeper {
                     WriteClass kind = WriteClass::kAct);
   void forget_start(const Subject& s);
   void end_left(const Subject& s);
-  void patch_job(const Subject& s, std::string patch, std::string_view event,
-                 const std::string& note);
+  void patch_maker(const Subject& s, std::string patch, std::string_view event,
+                   const std::string& note);
+  bool waits_its_turn(const Subject& s);  // of a maker that others change back
   void patch_workload(const kube::Key& at, std::string patch);
-  void keep_queues(const objects::Inputs& inputs, const model::Decision& decision);
+  void keep_queues(const kinds::Inputs& inputs, const model::Decision& decision);
   // Of one queue whose status says something else; none where it was written just before.
-  std::optional<QueueWrite> queue_write(const kube::ObjectPtr& object, const QueueCounts& counts,
+  std::optional<QueueWrite> queue_write(const kube::ObjectPtr& object,
+                                        const kinds::QueueCounts& counts,
                                         const std::vector<model::ResourceGroup>& groups,
                                         bool cluster_queue, const std::string& inactive);
   void write_queues(std::vector<QueueWrite> writes);
@@ -114,7 +121,7 @@ class QueueKeeper {
   Notices& notices_;
   Views views_;
   SendAway send_away_;
-  const objects::Inputs* inputs_ = nullptr;  // of the running keep()
+  const kinds::Inputs* inputs_ = nullptr;  // of the running keep()
   struct Leaving {
     std::int64_t since = 0;
     std::uint64_t round = 0;
@@ -123,8 +130,13 @@ class QueueKeeper {
   std::map<std::string, std::int64_t> orphan_since_;  // holders that nothing seems to come for
   std::set<std::string> busy_;                        // writes under way, by kind and key
   std::map<std::string, std::int64_t> not_before_;    // by the same: back-off
-  std::map<std::string, std::int64_t> told_at_;       // queue statuses
-  std::map<std::string, Wait> waits_;                 // by workload
+  struct Turns {
+    std::int64_t last = 0;
+    int count = 0;
+  };
+  std::map<std::string, Turns> turns_;           // of makers that rest and start, lately
+  std::map<std::string, std::int64_t> told_at_;  // queue statuses
+  std::map<std::string, Wait> waits_;            // by workload
   Pace wait_statuses_{50, 200}, queue_statuses_{50, 200};
   std::uint64_t round_ = 0;                      // keep()s so far
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota

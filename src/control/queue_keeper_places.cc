@@ -7,18 +7,19 @@
 
 #include "control/bodies.h"
 #include "control/queue_keeper.h"
+#include "kinds/pod_writes.h"
 
 namespace berth::control {
 
 // After a start: places of workloads that were admitted before it and have pods to come. Those
 // whose pods were ready once need none.
-void QueueKeeper::restore_places(const objects::Inputs& inputs) {
+void QueueKeeper::restore_places(const kinds::Inputs& inputs) {
   if (std::exchange(restored_, true)) return;
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     if (!spec.admission || spec.seats.empty()) continue;
     const auto object = views_.workloads.find({spec.ns, spec.name});
     if (!object) continue;
-    const WorkloadStatus status(object->root(), 0);
+    const kinds::WorkloadStatus status(object->root(), 0);
     if (status.is_true("PodsReady") || status.is_true("Evicted") || status.is_true("Finished") ||
         status.reason("PodsReady") == "WaitForRecovery") {
       continue;
@@ -28,10 +29,11 @@ void QueueKeeper::restore_places(const objects::Inputs& inputs) {
       places.push_back({seat.pod_set, fmt::format("{}-seat-{}", spec.name, places.size()),
                         seat.node, seat.gpus});
     }
-    const auto sits = [&](const std::string&, const objects::LivePod& pod) {
+    const auto sits = [&](const std::string&, const kinds::LivePod& pod) {
       if (pod.node.empty()) return;
       const auto it = std::find_if(places.begin(), places.end(), [&](const KnownPlace& place) {
-        return place.node == pod.node && (pod.gpus.empty() || gpus_text(place.gpus) == pod.gpus);
+        return place.node == pod.node &&
+               (pod.gpus.empty() || kinds::gpus_text(place.gpus) == pod.gpus);
       });
       if (it != places.end()) places.erase(it);
     };
@@ -71,7 +73,7 @@ struct Chosen {
 // A pod of the workload has the quota of a place in any case. Where it does not fit there, or may
 // not any more, the place is given up for it, and it is placed like others.
 Chosen choose_place(const Reservation& reservation, const std::string& key,
-                    const objects::PodObject& pod) {
+                    const kinds::PodObject& pod) {
   const auto label = pod.meta.labels.find("kueue.x-k8s.io/podset");
   const Reservation::Place* best = nullptr;
   const Reservation::Place* other = nullptr;  // not for what it asks
@@ -104,7 +106,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       over.push_back(name);
       continue;
     }
-    const WorkloadStatus status(object->root(), 0);
+    const kinds::WorkloadStatus status(object->root(), 0);
     if (status.is_true("Finished")) {
       over.push_back(name);
       continue;
@@ -118,7 +120,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
     }
     // Whatever it is called and whoever it names as its owner: only what the workload holds quota
     // for takes a place of it.
-    const auto take = [&](const std::string& key, const objects::LivePod& pod) {
+    const auto take = [&](const std::string& key, const kinds::LivePod& pod) {
       if (!world_.is_of(key, name)) return;
       if (!pod.node.empty() || pod.terminating || pod.finished() || !pod.body->valid) return;
       if (pod.body->object.spec.gated || pod.foreign || world_.assumed(key) != nullptr) return;
@@ -133,7 +135,7 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
     };
     for (const Reservation::Place& place : known.places) {
       const std::string key = place.pod.ns + '/' + place.pod.name;
-      if (const objects::LivePod* live = world_.objects().pod(key)) take(key, *live);
+      if (const kinds::LivePod* live = world_.objects().pod(key)) take(key, *live);
     }
     if (!reservation.owner.empty() &&
         !reservation.owner.ends_with("/Pod/" + name.substr(slash + 1))) {

@@ -5,8 +5,11 @@
 #include <set>
 #include <utility>
 
-#include "control/bodies.h"
 #include "control/queue_keeper_subject.h"
+#include "kinds/kueue_workload_body.h"
+#include "kinds/maker_patch.h"
+#include "kinds/pod_writes.h"
+#include "kinds/queue_marks.h"
 #include "text/path.h"
 
 namespace berth::control {
@@ -15,6 +18,38 @@ namespace {
 
 constexpr std::int64_t kLeaveFor =
     10 * kKeeperSecond;  // for a Job's own controller to end its pods
+
+// Whether the object has to be told how many pods it was let in with.
+bool changes_count(const kinds::PodMaker& maker, const Value& object,
+                   const model::PodSetAdmission& admitted, const model::WorkloadSpec& workload) {
+  if (!maker.count || admitted.count <= 0) return false;
+  const std::int64_t now = int_at(object, *maker.count, 1);
+  // One that may run with fewer pods has had its number lowered by an earlier start.
+  const bool fewer = !workload.pod_sets.empty() && workload.pod_sets.front().min_count.has_value();
+  return now > admitted.count || (fewer && now != admitted.count);
+}
+
+// Where the pods of an admitted set may run, and what they are told. The original is the caller's.
+kinds::SetStart set_start(const model::PodSetAdmission& admitted,
+                          const std::vector<const model::FlavorSpec*>& flavors,
+                          const model::WorkloadSpec& workload) {
+  const std::string& cluster_queue = workload.admission->queue;
+  const std::string& local_queue = workload.queue;
+  constexpr std::size_t kLongestLabel = 63;
+  kinds::SetStart out;
+  out.name = admitted.name;
+  out.labels.emplace(kinds::kPodSetLabel, admitted.name);
+  if (cluster_queue.size() <= kLongestLabel)
+    out.labels.emplace("kueue.x-k8s.io/cluster-queue-name", cluster_queue);
+  if (local_queue.size() <= kLongestLabel) out.labels.emplace(kinds::kLocalQueueLabel, local_queue);
+  out.annotations.emplace(kinds::kWorkloadAnnotation, workload.name);
+  for (const model::FlavorSpec* flavor : flavors) {
+    for (const auto& [key, value] : flavor->node_labels) out.node_selector[key] = value;
+    out.tolerations.insert(out.tolerations.end(), flavor->tolerations.begin(),
+                           flavor->tolerations.end());
+  }
+  return out;
+}
 
 }  // namespace
 
@@ -30,64 +65,98 @@ std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
 }
 
 void QueueKeeper::forget_start(const Subject& s) {
-  const std::string key = "job|" + s.job->key.to_string();
+  const std::string key = s.maker_key();
   if (!busy_.insert(key).second) return;
   writer_.add(
-      WriteClass::kAct, s.job->key.ns,
-      [at = s.job->key](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge,
-                            R"({"status":{"startTime":null}})", {.subresource = "status"},
-                            std::move(done));
+      WriteClass::kAct, s.maker->key.ns,
+      [at = s.maker->key, row = s.row,
+       patch = kinds::never_started_patch(*s.row->maker, s.maker->root())](
+          kube::Client& client, kube::Client::Done done) {
+        return client.patch(kube::resource_of(*row), at, kube::PatchType::kMerge, patch,
+                            {.subresource = "status"}, std::move(done));
       },
-      [this, key](kube::Answer answer) {
+      [this, key, row = s.row](kube::Answer answer) {
         busy_.erase(key);
-        if (answer.ok()) views_.jobs.absorb(std::move(answer.body));
+        if (answer.ok()) views_.makers(*row).absorb(std::move(answer.body));
       });
 }
 
-void QueueKeeper::patch_job(const Subject& s, std::string patch, std::string_view event,
-                            const std::string& note) {
-  const std::string key = "job|" + s.job->key.to_string();
+void QueueKeeper::patch_maker(const Subject& s, std::string patch, std::string_view event,
+                              const std::string& note) {
+  const std::string key = s.maker_key();
   if (const auto it = not_before_.find(key); it != not_before_.end()) {
     if (loop_.monotonic().ticks_ns() < it->second) return;
     not_before_.erase(it);
   }
-  if (!busy_.insert(key).second) return;
-  notices_.event({"batch/v1", "Job", s.job->key.ns, s.job->key.name, s.job->uid}, "Normal", event,
-                 "Admitting", note);
+  if (patch.empty() || busy_.contains(key) || waits_its_turn(s)) return;
+  busy_.insert(key);
   writer_.add(
-      WriteClass::kAct, s.job->key.ns,
-      [at = s.job->key, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::jobs(), at, kube::PatchType::kMerge, patch, {},
+      WriteClass::kAct, s.maker->key.ns,
+      [at = s.maker->key, row = s.row, patch = std::move(patch)](kube::Client& client,
+                                                                 kube::Client::Done done) {
+        return client.patch(kube::resource_of(*row), at, kube::PatchType::kJson, patch, {},
                             std::move(done));
       },
-      [this, key](kube::Answer answer) {
+      [this, key, row = s.row, about = s.about_maker(), event = std::string(event),
+       note](kube::Answer answer) {
         busy_.erase(key);
         if (answer.ok()) {
-          views_.jobs.absorb(std::move(answer.body));
-        } else {
-          back_off(key, answer);
+          notices_.event(about, "Normal", event, "Admitting", note);
+          return views_.makers(*row).absorb(std::move(answer.body));
         }
+        back_off(key, answer);
+        if (answer.conflict()) return;
+        notices_.event(about, "Warning", "Not" + event, "Admitting",
+                       "the API server refuses the change: " + answer.message);
       });
 }
 
-void QueueKeeper::keep_job(Subject& s) {
-  if (!s.ended.empty()) return;
-  const bool suspended = true_at(s.job->root(), "spec.suspend");
-  if (s.runs == !suspended) return;
-  if (!s.runs) {
-    return patch_job(s, suspend_patch(true), s.object ? "Stopped" : "Suspended",
-                     s.object ? "The workload is not admitted" : "Waits for its queue");
+// Somebody else starts what is to rest, or the other way round: each turn within a minute of the
+// one before waits longer, up to a minute. What others wait for, that it gives its quota back, is
+// told again within a second, however often its author had it start before.
+bool QueueKeeper::waits_its_turn(const Subject& s) {
+  constexpr int kFree = 3, kMostDoublings = 6;
+  const std::int64_t now = loop_.monotonic().ticks_ns();
+  Turns& turns = turns_[s.maker_key()];
+  const bool leaves = s.spec.admission && !s.runs;
+  const int doublings = leaves ? 0 : std::clamp(turns.count - kFree, 0, kMostDoublings);
+  const std::int64_t until = turns.count < kFree ? 0 : turns.last + (kKeeperSecond << doublings);
+  if (now < until) {
+    retry_at_ = std::min(retry_at_, until);
+    return true;
   }
-  const Value* sets = find(s.object->root(), "spec.podSets");
-  if (sets == nullptr || sets->size() == 0 || s.spec.admission->pod_sets.empty()) return;
-  // The API server lets the pods' place be changed only while the Job has never started.
-  if (find(s.job->root(), "status.startTime") != nullptr) return forget_start(s);
-  const Value* original = sets->items()[0].find("template");
-  if (original == nullptr) return;
-  const model::PodSetAdmission& admitted = s.spec.admission->pod_sets.front();
-  patch_job(s, job_start_patch(s.job->root(), *original, admitted, flavors_of(admitted), s.spec),
-            "Started", "Admitted by clusterQueue " + s.spec.admission->queue);
+  turns.count = turns.last != 0 && now - turns.last < 90 * kKeeperSecond ? turns.count + 1 : 0;
+  turns.last = now;
+  return false;
+}
+
+void QueueKeeper::keep_maker(Subject& s) {
+  if (s.ended != kinds::Ended::kNo) return;
+  const kinds::PodMaker& maker = *s.row->maker;
+  if (s.runs == !kinds::rests(maker, s.maker->root())) return;
+  if (s.runs) return start_maker(s);
+  patch_maker(s, kinds::rest_patch(maker, s.maker->root()), s.object ? "Stopped" : "Suspended",
+              s.object ? "The workload is not admitted" : "Waits for its queue");
+}
+
+void QueueKeeper::start_maker(const Subject& s) {
+  const kinds::PodMaker& maker = *s.row->maker;
+  const Value& sets = at(s.object->root(), "spec.podSets");
+  if (sets.size() == 0 || s.spec.admission->pod_sets.empty()) return;
+  // The API server lets the pods' place be changed only while a Job has never started.
+  if (!kinds::never_started_patch(maker, s.maker->root()).empty()) return forget_start(s);
+  std::vector<kinds::SetStart> starts;
+  for (const model::PodSetAdmission& admitted : s.spec.admission->pod_sets) {
+    for (const Value& set : sets.items()) {
+      if (text_at(set, "name") != admitted.name) continue;
+      kinds::SetStart start = set_start(admitted, flavors_of(admitted), s.spec);
+      start.original = set.find("template");
+      if (changes_count(maker, s.maker->root(), admitted, s.spec)) start.count = admitted.count;
+      starts.push_back(std::move(start));
+    }
+  }
+  patch_maker(s, kinds::start_patch(maker, s.maker->root(), starts), "Started",
+              "Admitted by clusterQueue " + s.spec.admission->queue);
 }
 
 // Of a Job that is told to leave its controller ends the pods, but for those that it no longer
@@ -100,7 +169,7 @@ void QueueKeeper::end_left(const Subject& s) {
   if (now < until) withheld_until_ = std::min(withheld_until_, until);
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(name);
+      const kinds::LivePod* live = world_.objects().pod(name);
       if (live == nullptr || live->finished() || (!live->strayed && now < until)) continue;
       send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
                  "its workload " + s.name + " was evicted");
@@ -110,13 +179,13 @@ void QueueKeeper::end_left(const Subject& s) {
 
 void QueueKeeper::keep_pods(Subject& s) {
   const bool leaves = s.eviction != nullptr || (s.spec.admission && !s.spec.evicted.empty());
-  if (s.job) {
+  if (s.maker) {
     if (leaves) end_left(s);
     return;
   }
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(name);
+      const kinds::LivePod* live = world_.objects().pod(name);
       if (live == nullptr) continue;
       if (leaves && !live->finished()) {
         send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
@@ -133,8 +202,8 @@ void QueueKeeper::keep_pods(Subject& s) {
       writer_.add(
           WriteClass::kAct, live->ns,
           [at = kube::Key{live->ns, live->name},
-           patch = pod_start_patch(*admitted, flavors_of(*admitted))](kube::Client& client,
-                                                                      kube::Client::Done done) {
+           patch = kinds::pod_start_patch(flavors_of(*admitted))](kube::Client& client,
+                                                                  kube::Client::Done done) {
             return client.patch(kube::resources::pods(), at, kube::PatchType::kStrategic, patch, {},
                                 std::move(done));
           },
@@ -153,26 +222,27 @@ void QueueKeeper::keep_pods(Subject& s) {
 void QueueKeeper::adopt_pods(const Subject& s) {
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
   if (owners == nullptr || owners->size() == 0 || busy_.contains("status|" + s.name)) return;
-  std::vector<WorkloadOwner> all;
+  std::vector<kinds::Owner> all;
   std::set<std::string> known;
   for (const Value& owner : owners->items()) {
     if (text_at(owner, "kind") != "Pod" || true_at(owner, "controller")) return;
     const std::string uid(text_at(owner, "uid"));
-    const objects::LivePod* live =
+    const kinds::LivePod* live =
         world_.objects().pod(s.spec.ns + '/' + std::string(text_at(owner, "name")));
     known.insert(uid);
-    if (live != nullptr && live->uid == uid) all.push_back({"v1", "Pod", live->name, uid, false});
+    if (live != nullptr && live->uid == uid)
+      all.push_back({.api_version = "v1", .kind = "Pod", .name = live->name, .uid = uid});
   }
   bool more = false;
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
-      const objects::LivePod* live = world_.objects().pod(name);
+      const kinds::LivePod* live = world_.objects().pod(name);
       if (live == nullptr || !known.insert(live->uid).second) continue;
-      all.push_back({"v1", "Pod", live->name, live->uid, false});
+      all.push_back({.api_version = "v1", .kind = "Pod", .name = live->name, .uid = live->uid});
       more = true;
     }
   }
-  if (more) patch_workload(s.object->key, owners_patch(all));
+  if (more) patch_workload(s.object->key, kinds::owners_patch(all));
 }
 
 // Its pods are those that own the object; ended ones are no part of the input any more.
@@ -185,14 +255,14 @@ void QueueKeeper::finish_pods(Subject& s) {
   }
   for (const Value& owner : owners->items()) {
     if (text_at(owner, "kind") != "Pod") return;
-    const objects::LivePod* live =
+    const kinds::LivePod* live =
         world_.objects().pod(s.spec.ns + '/' + std::string(text_at(owner, "name")));
     if (live == nullptr || live->uid != text_at(owner, "uid")) continue;
     if (!live->finished()) return;
     ++ended;
     failed += live->phase == "Failed" ? 1 : 0;
   }
-  WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  kinds::WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
   if (ended == 0 || status.is_true("Finished")) return;
   status.set("Finished", true, failed > 0 ? "Failed" : "Succeeded",
              failed > 0 ? fmt::format("{} of its pods failed", failed) : "Pods succeeded");

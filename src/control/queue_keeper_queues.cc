@@ -19,11 +19,11 @@ std::map<std::string, std::string> queues_of_locals(const model::QueueInputs& qu
 }  // namespace
 
 std::optional<QueueKeeper::QueueWrite> QueueKeeper::queue_write(
-    const kube::ObjectPtr& object, const QueueCounts& counts,
+    const kube::ObjectPtr& object, const kinds::QueueCounts& counts,
     const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
     const std::string& inactive) {
-  std::string patch = queue_status_patch(object->root(), counts, groups, cluster_queue, inactive,
-                                         loop_.wall().now_ns());
+  std::string patch = kinds::queue_status_patch(object->root(), counts, groups, cluster_queue,
+                                                inactive, loop_.wall().now_ns());
   if (patch.empty()) return std::nullopt;
   const std::string key = (cluster_queue ? "cluster|" : "local|") + object->key.to_string();
   const std::int64_t now = loop_.monotonic().ticks_ns();
@@ -64,10 +64,10 @@ void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
   }
 }
 
-void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decision& decision) {
+void QueueKeeper::keep_queues(const kinds::Inputs& inputs, const model::Decision& decision) {
   std::map<std::string, std::string> queue_of = queues_of_locals(inputs.queues);
   std::map<std::string, const model::QueueSpec*> specs;
-  std::map<std::string, QueueCounts> of_queue, of_local;
+  std::map<std::string, kinds::QueueCounts> of_queue, of_local;
   for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
   std::map<std::string_view, const model::Admission*> admissions;
   for (const auto& a : decision.admissions) admissions[a.workload] = &a;
@@ -82,7 +82,7 @@ void QueueKeeper::keep_queues(const objects::Inputs& inputs, const model::Decisi
     const std::string queue = is_fresh      ? fresh->second->queue
                               : w.admission ? w.admission->queue
                                             : queue_of[local];
-    for (QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
+    for (kinds::QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
       counts->pending += sets == nullptr ? 1 : 0;
       if (sets == nullptr) continue;
       ++counts->reserving;

@@ -7,6 +7,7 @@
 #include <vector>
 
 #include "control/queue_keeper.h"
+#include "kinds/kind_table.h"
 
 namespace berth::control {
 
@@ -18,8 +19,9 @@ struct QueueKeeper::Subject {
   const model::WorkloadSpec& spec;
   std::string name;  // ns/name
   kube::ObjectPtr object;
-  kube::ObjectPtr job;  // of a Job
-  std::string ended;    // how
+  const kinds::KindRow* row = nullptr;  // of what it stands for as a whole, and that
+  kube::ObjectPtr maker;
+  kinds::Ended ended = kinds::Ended::kNo;
   const model::Admission* admission = nullptr;
   const model::Eviction* eviction = nullptr;
   const model::Outcome* outcome = nullptr;
@@ -29,6 +31,11 @@ struct QueueKeeper::Subject {
   Regarding about() const {
     return {"kueue.x-k8s.io/v1beta2", "Workload", spec.ns, spec.name, object ? object->uid : ""};
   }
+  Regarding about_maker() const {
+    return {row->api_version(), std::string(row->kind), maker->key.ns, maker->key.name, maker->uid};
+  }
+  // Writes to it, one at a time.
+  std::string maker_key() const { return std::string(row->kind) + '|' + maker->key.to_string(); }
 };
 
 }  // namespace berth::control

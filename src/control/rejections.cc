@@ -6,8 +6,8 @@
 #include <optional>
 #include <utility>
 
-#include "objects/pod_body.h"
-#include "objects/readers.h"
+#include "kinds/pod_body.h"
+#include "kinds/readers.h"
 #include "text/json_writer.h"
 #include "text/path.h"
 #include "text/rfc3339.h"
@@ -121,7 +121,7 @@ Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notice
 
 void Rejections::pod_placed(const std::string& name, const Value& pod) {
   // Without GPUs that were chosen for it a pod says nothing about the node's.
-  if (at(pod, "metadata.annotations")[objects::kGpusAnnotation].string().empty()) return;
+  if (at(pod, "metadata.annotations")[kinds::kGpusAnnotation].string().empty()) return;
   placed_.insert_or_assign(name, std::string(text_at(pod, "metadata.uid")));
 }
 
@@ -141,10 +141,10 @@ std::string Rejections::pod_refused(const std::string& name, const Value& pod, b
     for (const Value& owner : owners->items()) {
       const Value* controls = owner.find("controller");
       if (controls == nullptr || !controls->as_bool()) continue;
-      const objects::Owner by{.api_version = std::string(text_at(owner, "apiVersion")),
-                              .kind = std::string(text_at(owner, "kind")),
-                              .name = std::string(text_at(owner, "name")),
-                              .uid = {}};
+      const kinds::Owner by{.api_version = std::string(text_at(owner, "apiVersion")),
+                            .kind = std::string(text_at(owner, "kind")),
+                            .name = std::string(text_at(owner, "name")),
+                            .uid = {}};
       out.owner = ns + '/' + by.text();
       out.replaced_beside = by.is("apps", "ReplicaSet") || by.is("batch", "Job") ||
                             by.is("", "ReplicationController");
@@ -178,7 +178,7 @@ void Rejections::node_changed(const std::string& name, const Value* node) {
   std::optional<react::RejectedPods::Mark> mark;
   if (taint != nullptr) {
     std::int64_t level = 0;
-    if (!objects::parse_int(text_at(*taint, "value"), level)) level = 0;
+    if (!kinds::parse_int(text_at(*taint, "value"), level)) level = 0;
     mark = {static_cast<int>(std::clamp<std::int64_t>(level, 0, 99)),
             age_of(text_at(*taint, "timeAdded"), loop_.wall().now_ns())};
   }
@@ -289,8 +289,7 @@ void Rejections::write_taints(const std::string& node, const Value& object, bool
             out.field("key", react::kRejectingTaint);
             out.field("value", std::to_string(level));
             out.field("effect", "NoSchedule");
-            out.field("timeAdded",
-                      text::format_rfc3339(loop_.wall().now_ns() / 1'000'000'000 * 1'000'000'000));
+            out.field("timeAdded", text::format_whole_second(loop_.wall().now_ns()));
           });
         }
       });

@@ -1,4 +1,4 @@
-// Carries out react/rejected_pods.h on a cluster: refused pods are deleted, nodes that keep
+// Carries out plans/react/rejected_pods.h on a cluster: refused pods are deleted, nodes that keep
 // refusing are tainted and released, and both are told by events.
 //
 // A node counts as tainted from the moment it is decided (World::avoid), so that nothing is sent
@@ -17,7 +17,7 @@
 #include "control/notices.h"
 #include "control/world.h"
 #include "control/writer.h"
-#include "react/rejected_pods.h"
+#include "plans/react/rejected_pods.h"
 #include "text/value.h"
 
 namespace berth::control {

@@ -5,7 +5,8 @@
 #include <utility>
 
 #include "control/bodies.h"
-#include "objects/readers.h"
+#include "kinds/pod_writes.h"
+#include "kinds/readers.h"
 #include "text/json.h"
 #include "text/path.h"
 
@@ -23,18 +24,18 @@ std::set<std::string> set_of(const Value& v) {
   return out;
 }
 
-// "0,1" as gpus_text() writes it.
+// "0,1" as kinds::gpus_text() writes it.
 std::vector<int> gpus_of(const Value& v) {
   std::vector<int> out;
   const std::string text(text_at(v, "gpus"));
-  for (const std::string_view part : objects::split(text, ",")) {
+  for (const std::string_view part : kinds::split(text, ",")) {
     std::int64_t number = 0;
-    if (objects::parse_int(part, number)) out.push_back(static_cast<int>(number));
+    if (kinds::parse_int(part, number)) out.push_back(static_cast<int>(number));
   }
   return out;
 }
 
-const model::WorkloadSpec* spec_in(const objects::Inputs& inputs, const std::string& workload) {
+const model::WorkloadSpec* spec_in(const kinds::Inputs& inputs, const std::string& workload) {
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     if (spec.ns + '/' + spec.name == workload) return &spec;
   }
@@ -57,7 +58,7 @@ Result<std::optional<ReplayDifference>> Replay::line(std::string_view text) {
   const std::string_view json = text.substr(17);
   const std::uint64_t sum = line_sum(sum_, json);
   if (hex(sum) != text.substr(0, 16)) {
-    return damaged("its sum is " + objects::quoted(text.substr(0, 16)) + ", want " + hex(sum) +
+    return damaged("its sum is " + kinds::quoted(text.substr(0, 16)) + ", want " + hex(sum) +
                    ": the log was changed here or before");
   }
   sum_ = sum;
@@ -70,7 +71,7 @@ Result<std::optional<ReplayDifference>> Replay::line(std::string_view text) {
     if (!begun.ok()) return damaged(begun.error().to_string());
     return std::optional<ReplayDifference>();
   }
-  if (!world_) return damaged("found " + objects::quoted(op) + ", want begin first");
+  if (!world_) return damaged("found " + kinds::quoted(op) + ", want begin first");
   auto out = apply(op, v);
   if (!out.ok()) return damaged(out.error().to_string());
   return out;
@@ -118,7 +119,7 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
     cycle_ = static_cast<std::uint64_t>(int_at(v, "n"));
     last_ = {};
   } else if (op == "refresh") {
-    std::vector<objects::Note> refused, unread;
+    std::vector<kinds::Note> refused, unread;
     world_->refresh(refused, unread);
   } else if (op == "inputs") {
     inputs_ = world_->inputs();
@@ -142,7 +143,7 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
   } else if (!believe(op, v)) {
     BERTH_CHECK(promise(op, v, known));
   }
-  if (!known) return invalid("found " + objects::quoted(op) + ", want a call that is known");
+  if (!known) return invalid("found " + kinds::quoted(op) + ", want a call that is known");
   return out;
 }
 
@@ -203,7 +204,7 @@ Status Replay::promise(std::string_view op, const Value& v, bool& known) {
   const std::string workload(text_at(v, "workload"));
   if (op == "reserve") {
     const model::WorkloadSpec* spec = inputs_ ? spec_in(*inputs_, workload) : nullptr;
-    if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
+    if (spec == nullptr) return invalid("workload " + kinds::quoted(workload) + " is not known");
     std::vector<const model::Placement*> placements;
     for (const model::Placement& p : queues_.placements) {
       if (p.gang == workload) placements.push_back(&p);
@@ -220,7 +221,7 @@ Status Replay::promise(std::string_view op, const Value& v, bool& known) {
     const auto it = std::find_if(queues_.admissions.begin(), queues_.admissions.end(),
                                  [&](const model::Admission& a) { return a.workload == workload; });
     if (it == queues_.admissions.end()) {
-      return invalid("workload " + objects::quoted(workload) + " was not admitted");
+      return invalid("workload " + kinds::quoted(workload) + " was not admitted");
     }
     world_->admitting(workload, *it);
   } else if (op == "admitted") {
@@ -233,9 +234,9 @@ Status Replay::promise(std::string_view op, const Value& v, bool& known) {
 
 Status Replay::restore(const Value& v) {
   const std::string workload(text_at(v, "workload"));
-  const objects::Inputs inputs = world_->objects().inputs();
+  const kinds::Inputs inputs = world_->objects().inputs();
   const model::WorkloadSpec* spec = spec_in(inputs, workload);
-  if (spec == nullptr) return invalid("workload " + objects::quoted(workload) + " is not known");
+  if (spec == nullptr) return invalid("workload " + kinds::quoted(workload) + " is not known");
   std::vector<KnownPlace> places;
   if (const Value* list = v.find("places")) {
     for (const Value& place : list->items()) {

@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/check.h"
 #include "control/kueue_lease.h"
 
 namespace berth::control {
@@ -18,39 +19,38 @@ Watches::Watches(kube::Client& client, Random random, MetricsRegistry& metrics, 
       change_(std::move(change)),
       synced_(std::move(synced)) {
   namespace r = kube::resources;
-  add(r::nodes(), Keep::kKeys);
-  add(r::gpu_nodes(), Keep::kKeys);
-  add(r::priority_classes(), Keep::kKeys);
-  add(r::budgets(), Keep::kKeys);
-  add(r::volumes(), Keep::kKeys);
-  add(r::volume_claims(), Keep::kKeys);
-  add(r::namespaces(), Keep::kKeys);
-  jobs_ = &add(r::jobs(), Keep::kWhole);
-  add(r::resource_flavors(), Keep::kKeys);
-  cluster_queues_ = &add(r::cluster_queues(), Keep::kWhole);
-  local_queues_ = &add(r::local_queues(), Keep::kWhole);
-  add(r::cohorts(), Keep::kKeys);
-  workloads_ = &add(r::workloads(), Keep::kWhole);
-  add(r::topologies(), Keep::kKeys);
-  add(r::admission_checks(), Keep::kKeys);
-  add(r::workload_priority_classes(), Keep::kKeys);
-  const Resource kGroups[] = {
-      // kai_groups() is the third
-      {"scheduling.volcano.sh", "v1beta1", "podgroups", "PodGroup"},
-      {"scheduling.x-k8s.io", "v1alpha1", "podgroups", "PodGroup"},
-      {"scheduling.run.ai", "v2alpha2", "podgroups", "PodGroup"},
-      {"scheduling.k8s.io", "v1beta1", "podgroups", "PodGroup"},
-      {"scheduling.k8s.io", "v1alpha2", "podgroups", "PodGroup"},
-  };
-  for (const Resource& group : kGroups) groups_.push_back(&add(group, Keep::kWhole));
-  add({"scheduling.k8s.io", "v1beta1", "workloads", "Workload"}, Keep::kKeys);
-  add({"scheduling.volcano.sh", "v1beta1", "queues", "Queue", false}, Keep::kKeys);
-  add({"scheduling.run.ai", "v2", "queues", "Queue", false}, Keep::kKeys);
-  add({"batch.volcano.sh", "v1alpha1", "jobs", "Job"}, Keep::kKeys);
+  for (const kinds::KindRow& row : kinds::kind_table()) {
+    if (row.is_asked(kinds::asked::kDecided) && row.kind != "Pod") follow(row);
+  }
   add(r::config_maps(), Keep::kKeys, kKueueNamespace,
       std::string("metadata.name=") + kKueueConfigMap);
   add(r::leases(), Keep::kKeys, kKueueNamespace, std::string("metadata.name=") + kKueueLease);
-  pods_ = &add(r::pods(), Keep::kKeys);  // last: what they refer to is there by then
+  add(r::pods(), Keep::kKeys);  // last: what they refer to is there by then
+}
+
+void Watches::follow(const kinds::KindRow& row) {
+  const Keep keep = row.is_asked(kinds::asked::kWhole) ? Keep::kWhole : Keep::kKeys;
+  const std::size_t each = row.is_asked(kinds::asked::kEachVersion) ? row.read().size() : 1;
+  for (std::size_t version = 0; version < each; ++version) {
+    add(kube::resource_of(row, version), keep);
+  }
+}
+
+kube::Informer& Watches::of(std::string_view group, std::string_view kind) {
+  const auto it = std::find_if(all_.begin(), all_.end(), [&](const auto& informer) {
+    const Resource& resource = informer->options().resource;
+    return resource.group == group && resource.kind == kind;
+  });
+  BERTH_ASSERT(it != all_.end(), "the kind is followed");
+  return **it;
+}
+
+std::vector<kube::Informer*> Watches::groups() {
+  std::vector<kube::Informer*> out;
+  for (const auto& informer : all_) {
+    if (informer->options().resource.kind == "PodGroup") out.push_back(informer.get());
+  }
+  return out;
 }
 
 kube::Informer& Watches::add(const Resource& resource, Keep keep, std::string ns,

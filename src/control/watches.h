@@ -8,7 +8,7 @@
 
 #include "base/metrics.h"
 #include "base/random.h"
-#include "kube/informer.h"
+#include "edge/kube/informer.h"
 
 namespace berth::control {
 
@@ -25,15 +25,12 @@ class Watches {
   std::vector<std::string> missing() const;  // collections that are not complete yet
   std::string version() const;               // the newest that any of them has seen
 
-  kube::Informer& pods() { return *pods_; }
-  kube::Informer& jobs() { return *jobs_; }
-  kube::Informer& workloads() { return *workloads_; }
-  kube::Informer& cluster_queues() { return *cluster_queues_; }
-  kube::Informer& local_queues() { return *local_queues_; }
-  const std::vector<kube::Informer*>& groups() const { return groups_; }
-  const kube::Informer& kai_groups() const { return *groups_[2]; }
+  // Of a kind that is followed, in the first of its versions.
+  kube::Informer& of(std::string_view group, std::string_view kind);
+  std::vector<kube::Informer*> groups();
 
  private:
+  void follow(const kinds::KindRow& row);
   kube::Informer& add(const kube::Resource& resource, kube::Keep keep, std::string ns = {},
                       std::string field_selector = {});
 
@@ -43,8 +40,6 @@ class Watches {
   Change change_;
   std::function<void()> synced_;
   std::vector<std::unique_ptr<kube::Informer>> all_;
-  kube::Informer *pods_, *jobs_, *workloads_, *cluster_queues_, *local_queues_;
-  std::vector<kube::Informer*> groups_;
 };
 
 }  // namespace berth::control

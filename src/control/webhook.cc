@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "control/bypass.h"
+#include "kinds/kind_table.h"
 #include "text/base64.h"
 #include "text/json.h"
 #include "text/json_writer.h"
@@ -126,12 +127,20 @@ class Review {
     });
   }
 
-  void suspend(const Value& job) {
-    const Value* spec = job.find("spec");
-    if (spec == nullptr) return;
-    const Value* now = spec->find("suspend");
-    if (now != nullptr && now->as_bool()) return;
-    add({"spec", "suspend"}, [](text::JsonWriter& out) { out.field("value", true); });
+  void suspend(const Value& object, const kinds::PodMaker& maker) {
+    if (kinds::rests(maker, object) || !object["spec"].is_object()) return;
+    std::vector<std::string> path;
+    const Value* now = &object;
+    for (std::size_t i = 0; i < maker.suspend->size(); ++i) {
+      path.emplace_back((*maker.suspend)[i]);
+      const bool last = i + 1 == maker.suspend->size();
+      now = now->find(path.back());
+      if (last || now != nullptr) continue;
+      add(path, [](text::JsonWriter& out) { out.object("value", [] {}); });
+      static const Value kNothing;
+      now = &kNothing;
+    }
+    add(path, [](text::JsonWriter& out) { out.field("value", true); });
   }
 
   // A variable of the pod's own wins over those of its image and of ConfigMaps (envFrom), which
@@ -207,16 +216,26 @@ bool names_queue(const Value& object) {
   return queue != nullptr && !queue->string().empty();
 }
 
-// The kind of what controls it; "" for nobody.
-std::string_view controller_of(const Value& object) {
-  const Value* owners = find(object, "metadata.ownerReferences");
-  if (owners == nullptr) return {};
-  for (const Value& owner : owners->items()) {
-    const Value* controls = owner.find("controller");
-    const Value* kind = owner.find("kind");
-    if (controls != nullptr && controls->as_bool() && kind != nullptr) return kind->string();
+// What controls it; null for nobody.
+const Value* controller_of(const Value& object) {
+  for (const Value& owner : at(object, "metadata.ownerReferences").items()) {
+    if (true_at(owner, "controller")) return &owner;
   }
-  return {};
+  return nullptr;
+}
+std::string_view controlling_kind(const Value& object) {
+  const Value* owner = controller_of(object);
+  return owner == nullptr ? std::string_view() : text_at(*owner, "kind");
+}
+
+// Whoever made it waits as a whole, and lets it go on. Where that one waits in no queue the
+// controller tells this one to rest.
+bool is_made_by_queued(const Value& object) {
+  const Value* owner = controller_of(object);
+  if (owner == nullptr) return false;
+  const kinds::KindRow* row =
+      kinds::find_kind_of(text_at(*owner, "apiVersion"), text_at(*owner, "kind"));
+  return row != nullptr && row->maker != nullptr && row->maker->queued();
 }
 
 // Whether its pods wait in a group or queue of another scheduler.
@@ -234,19 +253,20 @@ bool waits_elsewhere(const Value& job) {
   return false;
 }
 
-// A Job as it is made, in a namespace. What something else than a CronJob made is left alone: who
-// made it waits.
-void review_job(const Value& job, const std::string& ns, const WebhookOptions& options,
-                Review& review) {
-  if (names_queue(job)) return review.suspend(job);
-  const std::string_view maker = controller_of(job);
-  if (options.board == nullptr || !(maker.empty() || maker == "CronJob")) return;
+// What waits as a whole, as it is made, in a namespace. What something else than a CronJob made is
+// left alone: who made it waits.
+void review_maker(const Value& object, const kinds::PodMaker& maker, const std::string& ns,
+                  const WebhookOptions& options, Review& review) {
+  if (is_made_by_queued(object)) return;
+  if (names_queue(object)) return review.suspend(object, maker);
+  const std::string_view made_by = controlling_kind(object);
+  if (options.board == nullptr || !(made_by.empty() || made_by == "CronJob")) return;
   const QueueBoard::Demands demands = options.board->read();
   if (demands->defaulted.contains(ns)) {
-    review.give_default_queue(job);
-    review.suspend(job);
-  } else if (demands->kueue && demands->required.contains(ns) && !waits_elsewhere(job)) {
-    review.suspend(job);
+    review.give_default_queue(object);
+    review.suspend(object, maker);
+  } else if (demands->kueue && demands->required.contains(ns) && !waits_elsewhere(object)) {
+    review.suspend(object, maker);
   }
 }
 
@@ -254,7 +274,7 @@ void review_pod(const Value& pod, const std::string& ns, const WebhookOptions& o
                 Review& review) {
   const bool ours = review.choose_scheduler(pod);
   if (!ours || options.board == nullptr || names_queue(pod)) return;
-  const std::string_view maker = controller_of(pod);
+  const std::string_view maker = controlling_kind(pod);
   const QueueBoard::Demands demands = options.board->read();
   if (demands->pods && demands->defaulted.contains(ns) &&
       (maker.empty() || maker == "ReplicaSet")) {
@@ -304,10 +324,10 @@ Findings look_at(const Value& request, const WebhookOptions& options) {
   } else {
     review.find_templates(*object, 0);
   }
-  const Value* group = find(request.find("kind"), "group");
-  const bool batch = group != nullptr && group->string() == "batch";
-  if (options.suspend_queued_jobs && created && batch && kind == "Job") {
-    review_job(*object, ns, options, review);
+  const kinds::KindRow* row = kinds::find_kind(text_at(request, "kind.group"), kind);
+  const bool waits = row != nullptr && row->maker != nullptr && row->maker->queued();
+  if (options.suspend_queued_jobs && created && waits) {
+    review_maker(*object, *row->maker, ns, options, review);
   }
   out.bypasses = review.take_bypasses();
   out.past_queue = kind == "Pod" && !fresh && goes_past_queue(out, ns, options);

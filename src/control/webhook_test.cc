@@ -259,7 +259,10 @@ TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
   const auto board = std::make_shared<QueueBoard>();
   const auto patch = [&](const std::string& kind, const std::string& ns,
                          const std::string& object) {
-    const std::string group = kind == "Job" ? "batch" : "";
+    const std::string group = kind == "Job"          ? "batch"
+                              : kind == "JobSet"     ? "jobset.x-k8s.io"
+                              : kind == "AppWrapper" ? "workload.codeflare.dev"
+                                                     : "";
     auto answer = review(
         R"({"apiVersion":"admission.k8s.io/v1","kind":"AdmissionReview","request":{"uid":"u",)"
         R"("operation":"CREATE","namespace":")" +
@@ -312,6 +315,22 @@ TEST(Webhook, NamespacesThatRequireOrHaveAQueue) {
           .find(R"("/metadata/labels/kueue.x-k8s.io~1queue-name")"),
       std::string::npos);
   EXPECT_EQ(patch("Pod", "lab", R"({"spec":{"containers":[{}]}})"), "") << "not ours";
+  // So do other kinds that wait as a whole; those that berth does not queue are left alone.
+  for (const char* kind : {"JobSet", "AppWrapper"}) {
+    EXPECT_EQ(patch(kind, "team", R"({"spec":{}})"), hold) << kind;
+    EXPECT_EQ(patch(kind, "web", R"({"spec":{}})"), "") << kind;
+    EXPECT_EQ(patch(kind, "web",
+                    R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"}},"spec":{}})"),
+              hold)
+        << kind;
+    EXPECT_EQ(patch(kind, "team", R"({"spec":{"suspend":true}})"), "") << kind;
+    EXPECT_EQ(patch(kind, "team",
+                    R"({"metadata":{"labels":{"kueue.x-k8s.io/queue-name":"q"},"ownerReferences":)"
+                    R"([{"apiVersion":"workload.codeflare.dev/v1beta2","kind":"AppWrapper",)"
+                    R"("name":"w","controller":true}]},"spec":{}})"),
+              "")
+        << "its wrapper lets it go on";
+  }
   EXPECT_EQ(patch("Pod", "team", gpu_pod).find("labels"), std::string::npos);
   board->tell({.kueue = false, .pods = true, .required = {"team"}, .defaulted = {}});
   EXPECT_EQ(patch("Job", "team", job), "") << "nobody would start it again: its pods wait";

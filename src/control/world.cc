@@ -5,7 +5,8 @@
 
 #include "control/bodies.h"
 #include "decide/queueing.h"
-#include "react/rejected_pods.h"
+#include "kinds/pod_writes.h"
+#include "plans/react/rejected_pods.h"
 
 namespace berth::control {
 
@@ -30,14 +31,14 @@ World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, sched
   start_over();
 }
 
-objects::Effect World::put(std::string_view version, std::string_view kind,
-                           const text::Value& object) {
+kinds::Effect World::put(std::string_view version, std::string_view kind,
+                         const text::Value& object) {
   if (log_ != nullptr) log_->put(version, kind, object);
   return objects_.put(version, kind, object);
 }
 
-objects::Effect World::remove(std::string_view version, std::string_view kind, std::string_view ns,
-                              std::string_view name) {
+kinds::Effect World::remove(std::string_view version, std::string_view kind, std::string_view ns,
+                            std::string_view name) {
   if (log_ != nullptr) log_->remove(version, kind, ns, name);
   return objects_.remove(version, kind, ns, name);
 }
@@ -121,7 +122,7 @@ void World::fail_one(const std::string& pod, const model::Loss& why) {
 // The first of its pods that failed says why.
 std::optional<model::Loss> World::loss_of(const model::WorkloadSpec& spec) const {
   for (const auto& [pod, why] : failed_) {
-    const objects::LivePod* live = objects_.pod(pod);
+    const kinds::LivePod* live = objects_.pod(pod);
     // One on its way out says nothing about the places that its workload was given since.
     if (live == nullptr || live->ns != spec.ns || live->terminating || live->finished()) continue;
     if (!spec.owner.empty() && live->owner() == spec.owner) return why;
@@ -142,22 +143,22 @@ void World::feed_pod(model::PodSpec& pod) {
   }
 }
 
-objects::ObjectSet::PlaceOf World::believed() const {
-  return [this](const std::string& key, const objects::LivePod& pod) {
+kinds::ObjectSet::PlaceOf World::believed() const {
+  return [this](const std::string& key, const kinds::LivePod& pod) {
     const auto it = assumed_.find(key);
-    if (it == assumed_.end() || it->second.uid != pod.uid) return objects::ObjectSet::Place{};
-    return objects::ObjectSet::Place{it->second.node, it->second.gpus, it->second.charged};
+    if (it == assumed_.end() || it->second.uid != pod.uid) return kinds::ObjectSet::Place{};
+    return kinds::ObjectSet::Place{it->second.node, it->second.gpus, it->second.charged};
   };
 }
 
-void World::refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread) {
+void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>& unread) {
   note("refresh");
   if (known_words_ && builder_->book().words() > *known_words_ + kMostDeadWords) {
     objects_.touch_all();
   }
   bool more = true, anew = false;
   while (more) {
-    objects::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
+    kinds::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
     if (changes.everything) {
       const auto queue_pods = std::move(queue_pods_);
       start_over();
@@ -256,7 +257,7 @@ void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision
 
 }  // namespace
 
-model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_ns) {
+model::Decision World::decide_queues(kinds::Inputs& inputs, std::int64_t now_ns) {
   believe(inputs, now_ns);
   model::SnapshotBuilder builder(schedule::keeps_apart(policy_));
   for (const auto& node : inputs.nodes) builder.upsert_node(node);
@@ -287,9 +288,9 @@ model::Decision World::decide_queues(objects::Inputs& inputs, std::int64_t now_n
   return out;
 }
 
-objects::Inputs World::inputs() {
+kinds::Inputs World::inputs() {
   note("inputs");
-  objects::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
+  kinds::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
   objects_.inputs_taken();
   charges_.clear();
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
@@ -328,7 +329,7 @@ objects::Inputs World::inputs() {
   return inputs;
 }
 
-void World::believe(objects::Inputs& inputs, std::int64_t now_ns) const {
+void World::believe(kinds::Inputs& inputs, std::int64_t now_ns) const {
   for (model::WorkloadSpec& spec : inputs.queues.workloads) {
     spec.seats.clear();  // reservations say it
     if (room_makers_) spec.makes_room = room_makers_->contains(spec.ns + '/' + spec.name);
@@ -353,7 +354,7 @@ void World::assume(const std::string& pod, Assumed assumed) {
                     {"uid", assumed.uid},
                     {"node", assumed.node},
                     {"gang", assumed.gang},
-                    {"gpus", gpus_text(assumed.gpus)},
+                    {"gpus", kinds::gpus_text(assumed.gpus)},
                     {"charged", assumed.charged}});
   }
   const auto id = builder_->find_pod(pod);
@@ -376,7 +377,7 @@ void World::assume(const std::string& pod, Assumed assumed) {
 std::string World::charge_of(const std::string& pod) const {
   const auto known = charges_.find(pod);
   if (known != charges_.end() && !known->second.queue.empty()) return known->second.queue;
-  const objects::LivePod* live = objects_.pod(pod);
+  const kinds::LivePod* live = objects_.pod(pod);
   return live == nullptr || live->charged.empty() ? "" : "none";
 }
 
@@ -408,7 +409,7 @@ Assumed* World::assumed(const std::string& pod) {
 bool World::confirm(const std::string& pod) {
   const auto it = assumed_.find(pod);
   if (it == assumed_.end()) return false;
-  const objects::LivePod* live = objects_.pod(pod);
+  const kinds::LivePod* live = objects_.pod(pod);
   if (live == nullptr || live->uid != it->second.uid) {
     drop(pod);
     return false;
@@ -469,7 +470,7 @@ bool World::node_has_leaving(const std::string& node) const { return leaving_on_
 bool World::sweep_leaving() {
   std::vector<std::string> gone;
   for (const auto& [pod, leaving] : leaving_) {
-    const objects::LivePod* live = objects_.pod(pod);
+    const kinds::LivePod* live = objects_.pod(pod);
     if (live == nullptr || live->uid != leaving.uid || live->finished()) gone.push_back(pod);
   }
   for (const std::string& pod : gone) stays(pod);
@@ -487,9 +488,9 @@ std::vector<std::string> World::stuck_leaving(std::int64_t since_before) const {
 void World::touch_gang(const std::string& name) {
   objects_.touch_pod(name);
   objects_.for_each_owned(
-      name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
+      name, [this](const std::string& key, const kinds::LivePod&) { objects_.touch_pod(key); });
   objects_.for_each_member(
-      name, [this](const std::string& key, const objects::LivePod&) { objects_.touch_pod(key); });
+      name, [this](const std::string& key, const kinds::LivePod&) { objects_.touch_pod(key); });
   // Members of a Job's gang are known to the builder alone.
   if (const auto gang = builder_->find_gang(name)) {
     const model::ClusterState& state = builder_->state();
@@ -548,7 +549,7 @@ std::string World::gang_of(const std::string& pod) const {
 std::map<std::string, int> World::counted() const {
   std::map<std::string, int> out;
   const model::ClusterState& state = builder_->state();
-  objects_.for_each_pod([&](const std::string& key, const objects::LivePod&) {
+  objects_.for_each_pod([&](const std::string& key, const kinds::LivePod&) {
     const auto id = builder_->find_pod(key);
     if (!id || state.pod(*id).slot == model::kPending) return;
     out[key] = state.pod(*id).shape->demand->count;
@@ -581,7 +582,7 @@ void World::begin_log() {
                     {"uid", where.uid},
                     {"node", where.node},
                     {"gang", where.gang},
-                    {"gpus", gpus_text(where.gpus)},
+                    {"gpus", kinds::gpus_text(where.gpus)},
                     {"charged", where.charged}});
   }
   for (const auto& [pod, going] : leaving_) {
@@ -596,7 +597,7 @@ void World::begin_log() {
   for (const std::string& pod : kept_) note("keep", {{"pod", pod}});
   if (room_makers_) log_->note_names("room-makers", *room_makers_);
   if (reservations_.empty()) return;
-  const objects::Inputs inputs = objects_.inputs();
+  const kinds::Inputs inputs = objects_.inputs();
   const auto before = std::exchange(reservations_, {});
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
     const auto it = before.find(spec.ns + '/' + spec.name);

@@ -5,7 +5,7 @@
 // - A leaving pod is one that we told to go: the model has it gone, and nothing is bound to its
 //   node before it is.
 // - A held gang (or pod) waits for its time: it counts as gated.
-// - An avoided node has the taint of react/rejected_pods.h, also before the API has it.
+// - An avoided node has the taint of plans/react/rejected_pods.h, also before the API has it.
 // - A failed pod is one whose GPU broke, or whose node is taken away: the workload of a queue that
 // it is part of has to leave.
 // - A reservation is the place of a workload whose pods do not exist yet.
@@ -27,13 +27,13 @@
 #include <unordered_map>
 #include <vector>
 
-#include "admit/policy.h"
 #include "control/world_log.h"
+#include "decide/admit/policy.h"
 #include "decide/decide.h"
+#include "decide/schedule/placer.h"
+#include "decide/schedule/policy.h"
+#include "kinds/object_set.h"
 #include "model/snapshot_builder.h"
-#include "objects/object_set.h"
-#include "schedule/placer.h"
-#include "schedule/policy.h"
 
 namespace berth::control {
 
@@ -81,25 +81,25 @@ class World {
   void begin_cycle(std::uint64_t number);
 
   // What the API has; version and kind as of ObjectSet.
-  objects::Effect put(std::string_view version, std::string_view kind, const text::Value& object);
-  objects::Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
-                         std::string_view name);
-  const objects::ObjectSet& objects() const { return objects_; }
+  kinds::Effect put(std::string_view version, std::string_view kind, const text::Value& object);
+  kinds::Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
+                       std::string_view name);
+  const kinds::ObjectSet& objects() const { return objects_; }
   const admit::Policy& queue_policy() const { return queue_policy_; }
   model::SnapshotBuilder& builder() { return *builder_; }
 
   // Feeds the builder with everything that changed. Invalid pods are told to refused, what cannot
   // be read of objects that count to unread.
-  void refresh(std::vector<objects::Note>& refused, std::vector<objects::Note>& unread);
+  void refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>& unread);
   // One decision over pods of no queue. What it places and evicts is believed at once.
   model::Decision decide(std::int64_t now_ns);
 
   // Everything as the API has it; pods of queues go to the builder as well. Without nodes and pods
   // where there is nothing for queues to decide.
-  objects::Inputs inputs();
+  kinds::Inputs inputs();
   // One decision of the queues over them. What is decided and not seen yet is put over the inputs
   // first.
-  model::Decision decide_queues(objects::Inputs& inputs, std::int64_t now_ns);
+  model::Decision decide_queues(kinds::Inputs& inputs, std::int64_t now_ns);
 
   // ---- what is decided and not seen yet ----
   void assume(const std::string& pod, Assumed assumed);
@@ -178,24 +178,24 @@ class World {
 
   void start_over();
   void begin_log();
-  void believe(objects::Inputs& inputs, std::int64_t now_ns) const;
+  void believe(kinds::Inputs& inputs, std::int64_t now_ns) const;
   void note(std::string_view op, std::initializer_list<WorldLog::Field> fields = {}) {
     if (log_ != nullptr) log_->note(op, fields);
   }
   void touch_gang(const std::string& name);  // or owner, and the pod of that name
   std::optional<model::Loss> loss_of(const model::WorkloadSpec& spec) const;
-  objects::ObjectSet::PlaceOf believed() const;
+  kinds::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
   void feed_pod(model::PodSpec& pod);
   bool is_kept(const Reservation& of, const Reservation::Place& place) const;
   model::PodSpec stand_in(const Reservation::Place& place) const;
-  void believe_places(objects::Inputs& inputs) const;
+  void believe_places(kinds::Inputs& inputs) const;
   void feed_places();
   void feed_again(const std::string& pod);  // as it is and as it is believed
 
   std::vector<std::string> scheduler_names_;
-  objects::ObjectSet objects_;
+  kinds::ObjectSet objects_;
   schedule::Policy policy_;
   admit::Policy queue_policy_;
   WorldLog* log_ = nullptr;

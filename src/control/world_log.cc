@@ -2,7 +2,7 @@
 
 #include <array>
 
-#include "objects/kept.h"
+#include "kinds/kept.h"
 #include "text/path.h"
 
 namespace berth::control {
@@ -127,7 +127,7 @@ void WorldLog::put(std::string_view version, std::string_view kind, const Value&
     out.field("v", version);
     out.field("k", kind);
     out.key("o");
-    objects::write_kept(out, object, {.arguments = false, .node_images = false});
+    kinds::write_kept(out, object, {.arguments = false, .node_images = false});
   });
   const Value* meta = object.find("metadata");
   const Value none;

@@ -7,7 +7,7 @@
 //   {"op":"assume","pod":"a/b","uid":"...","node":"n0","gang":"","gpus":"0,1"}
 //   {"op":"decide","now":1,"objects":"<hex>","digest":"<hex>"}
 //
-// Objects are written without what nobody decides by, much of which may be secret (objects/kept.h),
+// Objects are written without what nobody decides by, much of which may be secret (kinds/kept.h),
 // and without a node's images. One owner, on the loop's thread.
 #pragma once
 
@@ -20,9 +20,9 @@
 #include <variant>
 #include <vector>
 
-#include "admit/policy.h"
 #include "base/result.h"
-#include "schedule/policy.h"
+#include "decide/admit/policy.h"
+#include "decide/schedule/policy.h"
 #include "text/json_writer.h"
 #include "text/value.h"
 

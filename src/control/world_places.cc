@@ -4,6 +4,7 @@
 
 #include "control/bodies.h"
 #include "control/world.h"
+#include "kinds/pod_writes.h"
 
 namespace berth::control {
 
@@ -39,7 +40,7 @@ std::string places_line(const std::string& workload, const std::vector<KnownPlac
           out.field("set", place.pod_set);
           out.field("pod", place.pod);
           out.field("node", place.node);
-          out.field("gpus", gpus_text(place.gpus));
+          out.field("gpus", kinds::gpus_text(place.gpus));
           out.field("taken", place.taken_by);
         });
       }
@@ -124,7 +125,7 @@ Reservation* World::reservation(const std::string& workload) {
 // make one of the name that a pod of a Job would have.
 bool World::is_kept(const Reservation& of, const Reservation::Place& place) const {
   if (!place.taken_by.empty()) return false;
-  const objects::LivePod* live = objects_.pod(place.key());
+  const kinds::LivePod* live = objects_.pod(place.key());
   if (live == nullptr || (live->node.empty() && !assumed_.contains(place.key()))) return true;
   return !is_of(place.key(), of.workload);
 }
@@ -160,7 +161,7 @@ void World::feed_places() {
 }
 
 // The same for a decision of the queues.
-void World::believe_places(objects::Inputs& inputs) const {
+void World::believe_places(kinds::Inputs& inputs) const {
   std::map<std::string, const model::PodSpec*, std::less<>> waits_for_gate;
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {

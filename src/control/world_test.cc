@@ -12,7 +12,7 @@ namespace {
 // not grow without end.
 TEST(World, WordsOfPodsThatAreGoneAreForgotten) {
   World world({"berth"}, 1, {});
-  std::vector<objects::Note> refused, unread;
+  std::vector<kinds::Note> refused, unread;
   world.refresh(refused, unread);
   const std::uint64_t before = world.rebuilds();
   constexpr int kPods = 60, kKeys = 4'000;

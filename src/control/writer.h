@@ -14,7 +14,7 @@
 #include "base/clock.h"
 #include "base/metrics.h"
 #include "base/round_robin.h"
-#include "kube/client.h"
+#include "edge/kube/client.h"
 
 namespace berth::control {
 
@@ -41,9 +41,14 @@ class Writer {
   void add(WriteClass kind, std::string_view ns, Send send, Done done);
   void clear();  // what waits is dropped; what is sent is answered
 
+  // Of what is only for people more is not taken on; everything else is at most a write an object.
+  static constexpr std::size_t kMostTold = 1'000;
+  bool may_tell() const { return waiting(WriteClass::kTell) < kMostTold; }
+
   std::size_t waiting() const;
   std::size_t waiting(WriteClass kind) const { return queues_[index(kind)].size(); }
   std::size_t in_flight() const { return calls_.size(); }
+  std::size_t most_in_flight() const { return max_at_once_; }
   std::uint64_t failed() const { return failed_; }
   // How long the server takes to answer a write, over the last few; 0: not known yet.
   std::int64_t answer_ns() const { return answer_ns_; }

@@ -8,8 +8,8 @@
 #include <set>
 #include <tuple>
 
-#include "schedule/no_memo.h"
-#include "schedule/placement.h"
+#include "decide/schedule/no_memo.h"
+#include "decide/schedule/placement.h"
 
 namespace berth::decide {
 

@@ -10,12 +10,12 @@
 #include <string>
 
 #include "decide/queueing.h"
+#include "decide/schedule/placer.h"
+#include "decide/schedule/policy.h"
 #include "decide/turns.h"
 #include "model/cluster_state.h"
 #include "model/decision.h"
 #include "model/snapshot_builder.h"
-#include "schedule/placer.h"
-#include "schedule/policy.h"
 
 namespace berth::decide {
 

@@ -1,10 +1,11 @@
 // The ground of admission: nodes, their GPUs and their topologies.
 //
-// An assignment fits when every pod set with a topology has its domains (schedule/topology_tree.h)
-// and, unless quota alone decides, every pod has a node and its devices, in those domains and on
-// nodes of its flavors. Pods of a workload come into the snapshot when it is first tried, with the
-// labels and tolerations of the chosen flavors, and leave it at the end of the cycle if it was not
-// admitted. Trials run on an overlay; the builder changes only for good.
+// An assignment fits when every pod set with a topology has its domains
+// (decide/schedule/topology_tree.h) and, unless quota alone decides, every pod has a node and its
+// devices, in those domains and on nodes of its flavors. Pods of a workload come into the snapshot
+// when it is first tried, with the labels and tolerations of the chosen flavors, and leave it at
+// the end of the cycle if it was not admitted. Trials run on an overlay; the builder changes only
+// for good.
 #pragma once
 
 #include <map>
@@ -16,12 +17,12 @@
 #include <unordered_map>
 #include <vector>
 
-#include "admit/ground.h"
+#include "decide/admit/ground.h"
 #include "decide/input_index.h"
+#include "decide/schedule/placement.h"
+#include "decide/schedule/topology_tree.h"
 #include "model/decision.h"
 #include "model/snapshot_builder.h"
-#include "schedule/placement.h"
-#include "schedule/topology_tree.h"
 
 namespace berth::decide {
 

@@ -6,7 +6,7 @@
 #include <cmath>
 #include <limits>
 
-#include "admit/departure.h"
+#include "decide/admit/departure.h"
 
 namespace berth::decide {
 

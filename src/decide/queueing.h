@@ -1,4 +1,4 @@
-// Queues in a decision: the engine of admit/ over the nodes of the snapshot, told in names.
+// Queues in a decision: the engine of decide/admit/ over the nodes of the snapshot, told in names.
 //
 // A cycle admits with placements, or evicts; evictions of a cycle are over before the next one.
 #pragma once
@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-#include "admit/engine.h"
+#include "decide/admit/engine.h"
 #include "decide/input_index.h"
 #include "decide/node_ground.h"
 

@@ -1,17 +1,24 @@
 // What one machine has for GPU work, as its probes found it: GPUs, MIG instances, NICs, PCI
 // devices.
 //
-// Written by a source (discover/gpu_source.h) and by host/; read by everything on the node:
-// resources, labels, CDI specs, allocation, health and metrics. Plain values, equal when the
+// Written by a source (node/discover/gpu_source.h) and by edge/host/; read by everything on the
+// node: resources, labels, CDI specs, allocation, health and metrics. Plain values, equal when the
 // machine is. Positions that the probe could not tell are -1, amounts 0, texts empty.
 #pragma once
 
+#include <cstddef>
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
 namespace berth::model {
+
+// What an inventory may hold.
+inline constexpr int kMaxGpuIndex = 63;
+inline constexpr std::size_t kMaxUuidBytes = 63;
+inline constexpr std::size_t kMaxNameBytes = 96;
+inline constexpr std::size_t kMaxMigPerGpu = 64;
 
 struct MigEngines {
   int copy = 0, decoder = 0, encoder = 0, jpeg = 0, ofa = 0;

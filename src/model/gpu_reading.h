@@ -1,5 +1,5 @@
-// What GPUs measure and what happens to them, as a source tells it (discover/gpu_source.h). Plain
-// values.
+// What GPUs measure and what happens to them, as a source tells it (node/discover/gpu_source.h).
+// Plain values.
 #pragma once
 
 #include <cstdint>

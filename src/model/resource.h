@@ -1,8 +1,8 @@
 // What a node offers to the kubelet: one resource name and the devices behind it.
 //
-// Made by advertise/resources.h; read by allocate/, kubelet/ and monitor/. Ids are those of
-// NVIDIA's plugin ("GPU-...", "MIG-...", "GPU-...::3"), so that the kubelet's checkpoint survives
-// the swap.
+// Made by node/advertise/resources.h; read by node/allocate/, edge/kubelet/ and node/monitor/. Ids
+// are those of NVIDIA's plugin ("GPU-...", "MIG-...", "GPU-...::3"), so that the kubelet's
+// checkpoint survives the swap.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // The nouns as users state them: nodes, pods, gangs, budgets. Plain values over strings.
 //
-// Codecs (objects/) make them from Kubernetes objects off the decision loop; SnapshotBuilder
+// Codecs (kinds/) make them from Kubernetes objects off the decision loop; SnapshotBuilder
 // interns them into the compact forms that decisions run on. Amounts are integers in one unit per
 // resource: cpu in milli, every other resource in its base unit (bytes, pieces). GPU shares are
 // milli-GPU. A spec handed to the builder is valid: what cannot be is refused by the codec, with

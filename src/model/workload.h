@@ -94,6 +94,7 @@ struct WorkloadSpec {
   std::string held_by;            // admission-gated-by: who must let it go first, or empty
   bool preemption_gated = false;  // a preemption gate is closed
   std::string incomplete;         // why it cannot be looked at yet, or empty
+  bool unmade = false;            // live: its Workload object is yet to be made, nothing is let in
   Reason incomplete_reason = Reason::kMisconfigured;  // of it
   int max_execution_s = 0;                            // 0: no limit
   // Elastic: the slice ("ns/name") whose place this larger one takes, or empty.

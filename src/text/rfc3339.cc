@@ -241,6 +241,11 @@ std::string format_rfc3339(std::int64_t unix_ns) {
   return out;
 }
 
+std::string format_whole_second(std::int64_t unix_ns) {
+  constexpr std::int64_t kSecond = 1'000'000'000;
+  return format_rfc3339(unix_ns / kSecond * kSecond);
+}
+
 Result<std::int64_t> parse_go_duration(std::string_view text) {
   const auto refuse = [&](const std::string& reason) {
     return invalid("found duration \"" + elide_middle(terminal_safe(text.substr(0, 256)), 60) +

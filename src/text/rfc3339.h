@@ -18,6 +18,8 @@ Result<std::int64_t> parse_rfc3339(std::string_view text);
 
 // "2024-02-29T10:30:00Z"; a fraction only when there is one, without trailing zeros.
 std::string format_rfc3339(std::int64_t unix_ns);
+// Of the second that has begun, as Kubernetes writes times.
+std::string format_whole_second(std::int64_t unix_ns);
 
 // "1h30m", "-1.5s", "300ms"; units ns, us (also with a micro sign), ms, s, m, h; "0" needs none.
 // To nanoseconds.

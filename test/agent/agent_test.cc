@@ -15,9 +15,9 @@
 
 #include "agent/requests.h"
 #include "base/system_clock.h"
-#include "kubelet/fake_kubelet_for_test.h"
-#include "kubelet/plugin_for_test.h"
-#include "sim/nodes/gpu_source.h"
+#include "edge/kubelet/fake_kubelet_for_test.h"
+#include "edge/kubelet/plugin_for_test.h"
+#include "embedded/nodes/gpu_source.h"
 
 namespace berth::agent {
 namespace {

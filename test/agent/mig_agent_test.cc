@@ -7,10 +7,10 @@
 
 #include "agent/agent.h"
 #include "base/system_clock.h"
-#include "discover/mig_config.h"
-#include "kubelet/fake_kubelet_for_test.h"
-#include "kubelet/plugin_for_test.h"
-#include "sim/nodes/gpu_source.h"
+#include "edge/kubelet/fake_kubelet_for_test.h"
+#include "edge/kubelet/plugin_for_test.h"
+#include "embedded/nodes/gpu_source.h"
+#include "node/partition/mig_config.h"
 
 namespace berth::agent {
 namespace {
@@ -68,9 +68,9 @@ class MigAgentTest : public ::testing::Test {
       options.config.mig = advertise::MigStrategy::kMixed;
       options.mig_driver = source_.get();
       options.mig_layout = layout;
-      auto config = discover::read_mig_config(kCuts);
+      auto config = partition::read_mig_config(kCuts);
       ASSERT_TRUE(config.ok()) << config.error().to_string();
-      options.mig_config = std::make_shared<const discover::MigConfig>(*config);
+      options.mig_config = std::make_shared<const partition::MigConfig>(*config);
       agent_ = std::make_unique<Agent>(thread_.loop(), *source_, nullptr, Random(1), options, log_,
                                        metrics_.emplace_back());
       agent_->start();

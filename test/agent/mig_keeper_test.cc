@@ -10,16 +10,16 @@
 #include <set>
 
 #include "agent/mig_intent.h"
-#include "discover/mig_board.h"
+#include "node/partition/mig_board.h"
 
 namespace berth::agent {
 namespace {
 
-using discover::MigBoard;
-using discover::MigGpu;
-using discover::MigStep;
-using discover::MigUse;
-using discover::MigWish;
+using partition::MigBoard;
+using partition::MigGpu;
+using partition::MigStep;
+using partition::MigUse;
+using partition::MigWish;
 
 constexpr std::int64_t kMigSecond = 1'000'000'000;
 
@@ -69,7 +69,7 @@ struct Machine {
   std::vector<std::string> done;
 
   std::string layout(int gpu) const {
-    return describe(discover::wish_of(board.gpus()[static_cast<std::size_t>(gpu)]));
+    return describe(partition::wish_of(board.gpus()[static_cast<std::size_t>(gpu)]));
   }
   Status carry_out(const MigStep& step, bool half = false) {
     for (const std::string& uuid : step.compute) {
@@ -88,7 +88,7 @@ struct Death {
   enum Moment { kBefore, kHalf, kAfter } moment = kBefore;
 };
 
-class TestDriver final : public discover::MigDriver {
+class TestDriver final : public partition::MigDriver {
  public:
   TestDriver(Loop& loop, Machine& machine) : loop_(loop), machine_(machine) {}
 
@@ -126,10 +126,10 @@ class TestDriver final : public discover::MigDriver {
   std::shared_ptr<int> alive_ = std::make_shared<int>(0);
 };
 
-std::shared_ptr<const discover::MigConfig> config_of(const std::string& text) {
-  auto read = discover::read_mig_config(text);
+std::shared_ptr<const partition::MigConfig> config_of(const std::string& text) {
+  auto read = partition::read_mig_config(text);
   EXPECT_TRUE(read.ok()) << (read.ok() ? "" : read.error().to_string());
-  return std::make_shared<const discover::MigConfig>(read.ok() ? *read : discover::MigConfig());
+  return std::make_shared<const partition::MigConfig>(read.ok() ? *read : partition::MigConfig());
 }
 
 constexpr const char* kLayouts = R"(
@@ -455,7 +455,7 @@ class MigCrash : public MigKeeperTest {
         EXPECT_FALSE(noted());
         EXPECT_FALSE(next.keeper->changing());
         for (const MigGpu& gpu : machine_.board.gpus()) {
-          for (const discover::MigCut& cut : gpu.cuts) EXPECT_EQ(cut.compute.size(), 1u);
+          for (const partition::MigCut& cut : gpu.cuts) EXPECT_EQ(cut.compute.size(), 1u);
         }
         if (HasFailure()) return;
       }

@@ -6,7 +6,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sim/api/world_for_test.h"
+#include "embedded/api/world_for_test.h"
 #include "text/yaml.h"
 
 namespace berth::agent {
@@ -186,7 +186,7 @@ TEST_F(NodeLinkTest, OnlyTheStartupTaintIsTakenAway) {
 TEST_F(NodeLinkTest, TheGpuNodeBelongsToTheNodeAndReturnsWhenItIsDeleted) {
   make_node();
   start();
-  objects::GpuNode wanted;
+  kinds::GpuNode wanted;
   wanted.name = "n1";
   wanted.driver_version = "580.159.04";
   wanted.gpus.resize(2);
@@ -208,7 +208,7 @@ TEST_F(NodeLinkTest, TheGpuNodeBelongsToTheNodeAndReturnsWhenItIsDeleted) {
 TEST_F(NodeLinkTest, ANodeThatIsMadeAnewGetsEverythingAgain) {
   start();
   link_->want_gpu_labels({{"nvidia.com/gpu.count", "8"}});
-  objects::GpuNode wanted;
+  kinds::GpuNode wanted;
   wanted.name = "n1";
   wanted.driver_version = "1";
   link_->want_gpu_node(wanted);

@@ -7,7 +7,7 @@
 #include <filesystem>
 #include <fstream>
 
-#include "kubelet/plugin_for_test.h"
+#include "edge/kubelet/plugin_for_test.h"
 
 namespace berth::agent {
 namespace {

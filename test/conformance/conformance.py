@@ -219,9 +219,9 @@ def holds(operator, found, text):
 
 
 class Suite:
-    def __init__(self, server, name, controllers, hook):
+    def __init__(self, server, name, controllers, hook, more=()):
         self.server, self.name, self.hook = server, name, hook
-        self.abilities = {name} | ({"controllers"} if controllers else set())
+        self.abilities = {name} | ({"controllers"} if controllers else set()) | set(more)
         self.tag = f"{os.getpid() % 100000:x}-"
         self.variables = {"webhook": hook.url, "webhook_ca": hook.ca_base64,
                           "other_ca": hook.other_ca_base64}
@@ -312,6 +312,8 @@ def main():
     parser.add_argument("--name", default="real", help="which lines of differences.txt count")
     parser.add_argument("--only", help="cases whose name matches")
     parser.add_argument("--controllers", action="store_true", help="a controller-manager runs there")
+    parser.add_argument("--accounts", action="store_true",
+                        help="it admits pods by their ServiceAccounts")
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--differences", default=os.path.join(HERE, "differences.txt"))
     parser.add_argument("--list", action="store_true", help="names of the cases, and nothing else")
@@ -327,7 +329,7 @@ def main():
         parser.error("--kubeconfig is missing")
     hook = webhook.Webhook()
     suite = Suite(api_client.Server.from_kubeconfig(options.kubeconfig), options.name,
-                  options.controllers, hook)
+                  options.controllers, hook, {"accounts"} if options.accounts else ())
     return report(suite, cases, options)
 
 

@@ -11,7 +11,7 @@
 #include <utility>
 
 #include "base/loop.h"
-#include "kube/curl_transport.h"
+#include "edge/kube/curl_transport.h"
 
 namespace berth::conformance {
 

@@ -29,7 +29,7 @@ def main():
                 sys.exit(f"the server did not start: {ready!r}, exit code {process.wait()}")
             if not command:
                 command = [sys.executable, os.path.join(HERE, "conformance.py"), "--name", "embedded",
-                           "--controllers"]
+                           "--controllers", "--accounts"]
             code = subprocess.run(command, env={**os.environ, "KUBECONFIG": kubeconfig}).returncode
             if process.poll() is not None:
                 sys.exit(f"the server ended under the suite with exit code {process.returncode}")

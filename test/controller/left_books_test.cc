@@ -302,5 +302,32 @@ TEST(LeftBooks, APodThatRunsCountsInTheQueueThatLetItIn) {
   }
 }
 
+// The next leader knows by what was written with it who let a pod in: whom it names as its owner
+// since has a workload, too, and that one holds nothing.
+TEST(LeftBooks, ANewOwnerWithAWorkloadFreesNoRoom) {
+  TenantRig rig;
+  rig.job("evil", "j", 1, 4);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.apply(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {schedulerName: berth, containers: [{name: c, "
+      "image: i, resources: {limits: {nvidia.com/gpu: 1}}}]}}");
+  rig.run(3 * kSecond);
+  const auto list = rig.get("/api/v1/namespaces/evil/pods");
+  for (const text::Value& pod : list.root().find("items")->items()) {
+    if (pod["spec"].find("nodeName") == nullptr) continue;
+    const auto answer = rig.world.merge(
+        "/api/v1/namespaces/evil/pods/" + std::string(pod["metadata"]["name"].string()),
+        R"({"metadata":{"ownerReferences":[{"apiVersion":"v1","kind":"Pod","name":"p","uid":")" +
+            rig.get("/api/v1/namespaces/evil/pods/p").at("metadata.uid") +
+            R"(","controller":true}]}})");
+    ASSERT_EQ(answer.status, 200) << answer.body;
+  }
+  rig.start();  // another leader
+  rig.owned_pod("x", "Job", "j", 4);
+  rig.run(30 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+}
+
 }  // namespace
 }  // namespace berth::control_test

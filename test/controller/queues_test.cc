@@ -87,7 +87,7 @@ TEST(ControllerQueues, TheLifeOfAQueuedJob) {
   EXPECT_EQ(first.at("spec.suspend"), "false");
   EXPECT_EQ(first.at("spec.template.spec.nodeSelector.tier"), "train");
   EXPECT_EQ(rig.get(rig.workload_of("first")).at("status.admission.clusterQueue"), "cq");
-  EXPECT_EQ(rig.get_job("second").at("spec.suspend"), "true");
+  ASSERT_TRUE(rig.until([&] { return rig.get_job("second").at("spec.suspend") == "true"; }));
   ASSERT_TRUE(
       rig.until([&] { return rig.workload_condition("second", "QuotaReserved") == "False"; }));
   EXPECT_EQ(rig.workload_condition("second", "QuotaReserved", "reason"), "WaitingForQuota");

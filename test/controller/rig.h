@@ -12,9 +12,9 @@
 #include <vector>
 
 #include "control/controller.h"
-#include "sim/api/world_for_test.h"
-#include "sim/nodes/nodes.h"
-#include "sim/workloads/work_controllers.h"
+#include "embedded/api/world_for_test.h"
+#include "embedded/nodes/nodes.h"
+#include "embedded/workloads/work_controllers.h"
 #include "text/yaml.h"
 
 namespace berth::control_test {
@@ -129,10 +129,14 @@ class Rig {
     return true;
   }
 
-  // No pod that is bound is ever uncounted: each that the API has had on a node for some time, and
-  // that has not ended, is in the controller's model with at least the GPUs of its spec.
+  // No queue is longer than its bound, and no pod that is bound is ever uncounted: each that the
+  // API has had on a node for some time, and that has not ended, is in the controller's model with
+  // at least the GPUs of its spec.
   void check_counted() {
     if (!brain || !brain->controller.summary().trouble.empty()) return;
+    for (const control::Level& level : brain->controller.levels()) {
+      ASSERT_LE(level.held, level.most) << level.what;
+    }
     const std::int64_t now = world.clock.ticks_ns();
     std::map<std::string, std::int64_t> seen;
     const auto counted = brain->controller.counted();

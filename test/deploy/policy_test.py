@@ -102,7 +102,7 @@ class Shipped(unittest.TestCase):
 
     def test_marks_are_those_of_the_program(self):
         """What berth holds a bound pod to is what nobody may change of it."""
-        with open(os.path.join(DEPLOY, "..", "src", "objects", "live_pod.cc"), encoding="utf-8") as f:
+        with open(os.path.join(DEPLOY, "..", "src", "kinds", "live_pod.cc"), encoding="utf-8") as f:
             body = re.search(r"(?s)bool is_mark\(.*?\n}\n", f.read()).group(0)
         fence = next(o for path, o in shipped() if path == os.path.join("rbac", "pod-fence.yaml") and
                      o["kind"] == "ValidatingAdmissionPolicy" and o["metadata"]["name"] == "berth-pod-owner")

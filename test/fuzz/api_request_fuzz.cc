@@ -8,8 +8,8 @@
 // Every request gets one answer, an error is a Status, and what a read finds does not change.
 #include <string>
 
+#include "embedded/api/world_for_test.h"
 #include "fuzz.h"
-#include "sim/api/world_for_test.h"
 
 namespace {
 

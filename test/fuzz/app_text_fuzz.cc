@@ -3,12 +3,12 @@
 #include <algorithm>
 #include <string>
 
-#include "account/history.h"
-#include "app/agent_loads.h"
-#include "app/gpu_loads.h"
 #include "app/host_port.h"
-#include "app/why_remote.h"
+#include "app/page/agent_loads.h"
+#include "app/views/gpu_loads.h"
+#include "app/why/why_remote.h"
 #include "fuzz.h"
+#include "plans/account/history.h"
 #include "text/json.h"
 
 namespace {
@@ -20,7 +20,7 @@ void check_page(std::string_view page) {
     fuzz::check(busy >= -1 && busy <= 100, "per cent");
   }
   fuzz::check(account::busy_of_metrics(page).size() <= account::kMostGpus, "GPUs are bounded");
-  explain::FleetNode node;
+  people::FleetNode node;
   for (int i = 0; i < 8; ++i) node.gpus.push_back({.index = i});
   app::take_loads(page, node);
   fuzz::check(node.gpus.size() == 8, "a page adds no GPUs");

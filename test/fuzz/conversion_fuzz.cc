@@ -3,8 +3,8 @@
 #include <string>
 
 #include "fuzz.h"
-#include "objects/kueue_convert.h"
-#include "objects/kueue_convert_review.h"
+#include "kinds/kueue_convert.h"
+#include "kinds/kueue_convert_review.h"
 #include "text/json.h"
 
 namespace {
@@ -13,16 +13,15 @@ using namespace berth;
 
 void check_converted(const text::Value& object) {
   if (!object.is_object()) return;
-  const auto turned = [](const text::Value& from, objects::KueueVersion to) {
-    auto read =
-        text::parse_json(objects::convert_kueue(from, to), {.limits = {.max_depth = 1'000}});
+  const auto turned = [](const text::Value& from, kinds::KueueVersion to) {
+    auto read = text::parse_json(kinds::convert_kueue(from, to), {.limits = {.max_depth = 1'000}});
     fuzz::check(read.ok(), "a converted object is JSON");
     return std::move(*read);
   };
-  const text::Document up = turned(object, objects::KueueVersion::kV1beta2);
-  const text::Document down = turned(up.root(), objects::KueueVersion::kV1beta1);
-  const text::Document again = turned(down.root(), objects::KueueVersion::kV1beta2);
-  const text::Document settled = turned(again.root(), objects::KueueVersion::kV1beta1);
+  const text::Document up = turned(object, kinds::KueueVersion::kV1beta2);
+  const text::Document down = turned(up.root(), kinds::KueueVersion::kV1beta1);
+  const text::Document again = turned(down.root(), kinds::KueueVersion::kV1beta2);
+  const text::Document settled = turned(again.root(), kinds::KueueVersion::kV1beta1);
   fuzz::check(text::equal(down.root(), settled.root()), "a second round changes nothing");
 }
 
@@ -30,7 +29,7 @@ void check_converted(const text::Value& object) {
 
 BERTH_FUZZ_TARGET(conversion) {
   const std::string_view body = fuzz::text_of(data, size);
-  const auto answer = objects::review_conversion(body);
+  const auto answer = kinds::review_conversion(body);
   if (!answer.ok()) return 0;
   const auto asked = text::parse_json(body, {.limits = {.max_depth = 1'000}});
   const auto told = text::parse_json(answer->body, {.limits = {.max_depth = 1'000}});

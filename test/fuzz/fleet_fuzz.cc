@@ -2,9 +2,9 @@
 #include <set>
 #include <string>
 
+#include "embedded/nodes/fleet.h"
+#include "embedded/workloads/index_set.h"
 #include "fuzz.h"
-#include "sim/nodes/fleet.h"
-#include "sim/workloads/index_set.h"
 
 namespace {
 

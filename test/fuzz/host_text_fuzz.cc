@@ -2,8 +2,8 @@
 #include <algorithm>
 #include <string>
 
+#include "edge/host/host_text.h"
 #include "fuzz.h"
-#include "host/host_text.h"
 
 namespace {
 

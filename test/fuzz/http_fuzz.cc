@@ -2,8 +2,8 @@
 // nonsense is refused may differ: before its end has come, or after.)
 #include <vector>
 
+#include "edge/serve/http_parse.h"
 #include "fuzz.h"
-#include "serve/http_parse.h"
 
 namespace {
 

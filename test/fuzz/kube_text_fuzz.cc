@@ -4,12 +4,12 @@
 #include <string>
 
 #include "base/utf8.h"
+#include "edge/kube/answer.h"
+#include "edge/kube/config.h"
+#include "edge/kube/credentials.h"
+#include "edge/kube/discovery.h"
+#include "edge/kube/watch_line.h"
 #include "fuzz.h"
-#include "kube/answer.h"
-#include "kube/config.h"
-#include "kube/credentials.h"
-#include "kube/discovery.h"
-#include "kube/watch_line.h"
 #include "text/escape.h"
 #include "text/json.h"
 

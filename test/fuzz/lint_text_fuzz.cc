@@ -4,7 +4,7 @@
 #include <string>
 
 #include "fuzz.h"
-#include "lint/lint.h"
+#include "people/lint/lint.h"
 
 BERTH_FUZZ_TARGET(lint_text) {
   using namespace berth;

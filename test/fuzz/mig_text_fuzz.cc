@@ -2,56 +2,56 @@
 #include <string>
 
 #include "base/utf8.h"
-#include "discover/mig_config.h"
-#include "discover/mig_words.h"
 #include "fuzz.h"
+#include "node/partition/mig_config.h"
+#include "node/partition/mig_words.h"
 
 namespace {
 
 using namespace berth;
 
 void check_request(std::string_view input) {
-  const auto request = discover::read_request(input);
+  const auto request = partition::read_request(input);
   if (!request.ok()) return;
-  const std::string text = discover::write_request(*request);
-  fuzz::check(text.size() <= discover::kMaxHelperRequest, "the helper takes it");
-  const auto again = discover::read_request(text);
+  const std::string text = partition::write_request(*request);
+  fuzz::check(text.size() <= partition::kMaxHelperRequest, "the helper takes it");
+  const auto again = partition::read_request(text);
   fuzz::check(again.ok() && *again == *request, "a request reads back");
 }
 
 void check_mig_answer(std::string_view input) {
-  const auto answer = discover::read_answer(input);
+  const auto answer = partition::read_answer(input);
   if (!answer.ok()) {
     fuzz::check(is_utf8(answer.error().to_string()), "an error can be written anywhere");
-    const auto again = discover::read_answer(discover::write_answer(answer));
+    const auto again = partition::read_answer(partition::write_answer(answer));
     fuzz::check(!again.ok(), "an error stays one");
     return;
   }
-  const auto again = discover::read_answer(discover::write_answer(answer));
+  const auto again = partition::read_answer(partition::write_answer(answer));
   fuzz::check(again.ok() && *again == *answer, "an answer reads back");
 }
 
-std::vector<discover::MigGpu> two_gpus() {
-  std::vector<discover::MigGpu> out;
+std::vector<partition::MigGpu> two_gpus() {
+  std::vector<partition::MigGpu> out;
   for (int i = 0; i < 2; ++i) {
-    discover::MigGpu gpu;
+    partition::MigGpu gpu;
     gpu.uuid = "GPU-" + std::to_string(i);
     gpu.index = i;
     gpu.pci_device = 0x233510DE;
     gpu.capable = true;
-    gpu.geometry = discover::usual_geometry(7, 143'771);
+    gpu.geometry = partition::usual_geometry(7, 143'771);
     out.push_back(gpu);
   }
   return out;
 }
 
-void check_wishes(const discover::MigLayout& layout) {
-  static const std::vector<discover::MigGpu> gpus = two_gpus();
-  const auto wishes = discover::wishes(layout, gpus);
+void check_wishes(const partition::MigLayout& layout) {
+  static const std::vector<partition::MigGpu> gpus = two_gpus();
+  const auto wishes = partition::wishes(layout, gpus);
   if (!wishes.ok()) return;
   fuzz::check(wishes->size() <= gpus.size(), "a wish is for a GPU that is there");
   for (const auto& [uuid, wish] : *wishes) {
-    fuzz::check(!discover::describe(wish).empty(), "a wish can be told");
+    fuzz::check(!partition::describe(wish).empty(), "a wish can be told");
     for (const auto& [profile, count] : wish.devices) {
       fuzz::check(!profile.empty() && count > 0, "so many of a profile");
     }
@@ -59,14 +59,14 @@ void check_wishes(const discover::MigLayout& layout) {
 }
 
 void check_mig_config(std::string_view input) {
-  if (const auto config = discover::read_mig_config(input); config.ok()) {
+  if (const auto config = partition::read_mig_config(input); config.ok()) {
     fuzz::check(input.size() <= 1 << 20 && config->size() <= 1'024, "a file is bounded");
     for (const auto& [name, layout] : *config) {
       fuzz::check(layout.size() <= 256, "a layout is bounded");
       check_wishes(layout);
     }
   }
-  const auto usual = discover::usual_layout(std::string(input), two_gpus());
+  const auto usual = partition::usual_layout(std::string(input), two_gpus());
   if (usual.ok()) check_wishes(*usual);
 }
 

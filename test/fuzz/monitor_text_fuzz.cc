@@ -4,9 +4,9 @@
 
 #include "base/utf8.h"
 #include "fuzz.h"
-#include "monitor/exporter.h"
-#include "monitor/health.h"
-#include "monitor/xid.h"
+#include "node/monitor/exporter.h"
+#include "node/monitor/health.h"
+#include "node/monitor/xid.h"
 
 BERTH_FUZZ_TARGET(monitor_text) {
   using namespace berth;

@@ -3,9 +3,9 @@
 #include <algorithm>
 #include <string>
 
-#include "advertise/resources.h"
-#include "allocate/journal.h"
 #include "fuzz.h"
+#include "node/advertise/resources.h"
+#include "node/allocate/journal.h"
 
 BERTH_FUZZ_TARGET(node_config) {
   using namespace berth;

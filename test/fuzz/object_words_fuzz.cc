@@ -3,11 +3,10 @@
 #include <algorithm>
 #include <string>
 
-#include "control/workload_bodies.h"
 #include "fuzz.h"
-#include "objects/gpu_demand.h"
-#include "objects/kueue_workload.h"
-#include "objects/pod_body.h"
+#include "kinds/gpu_demand.h"
+#include "kinds/kueue_workload_body.h"
+#include "kinds/pod_body.h"
 
 namespace {
 
@@ -16,16 +15,12 @@ using Seats = std::vector<model::WorkloadSpec::Seat>;
 
 void check_seats(std::string_view input) {
   Seats seats = {{"before", "n", {}}};
-  const std::string want = objects::seats_in(input, seats);
+  const std::string want = kinds::seats_in(input, seats);
   if (!want.empty()) return fuzz::check(seats.size() == 1, "a bad text adds nothing");
   seats.erase(seats.begin());
-  std::vector<control::KnownPlace> places;
-  for (const auto& seat : seats) {
-    fuzz::check(!seat.node.empty(), "a seat is on a node");
-    places.push_back({seat.pod_set, "", seat.node, seat.gpus});
-  }
+  for (const auto& seat : seats) fuzz::check(!seat.node.empty(), "a seat is on a node");
   Seats again;
-  fuzz::check(objects::seats_in(control::seats_text(places), again).empty(), "seats are written");
+  fuzz::check(kinds::seats_in(kinds::seats_text(seats), again).empty(), "seats are written");
   // Those of a pod set stay in order; the sets are sorted.
   std::stable_sort(seats.begin(), seats.end(),
                    [](const auto& a, const auto& b) { return a.pod_set < b.pod_set; });
@@ -39,9 +34,9 @@ BERTH_FUZZ_TARGET(object_words) {
   check_seats(input);
   int milli = 0;
   bool exact = false;
-  if (objects::parse_fraction(input, milli, exact)) fuzz::check(milli >= 0, "no negative part");
+  if (kinds::parse_fraction(input, milli, exact)) fuzz::check(milli >= 0, "no negative part");
   std::vector<int> indices;
-  if (objects::indices_of(input, indices)) {
+  if (kinds::indices_of(input, indices)) {
     fuzz::check(std::is_sorted(indices.begin(), indices.end()), "indices are sorted");
     fuzz::check(indices.empty() || indices.front() >= 0, "and none is negative");
   }

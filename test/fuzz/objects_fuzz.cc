@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "objects/manifest.h"
-#include "objects/names.h"
-#include "objects/readers.h"
+#include "kinds/manifest.h"
+#include "kinds/names.h"
+#include "kinds/readers.h"
 #include "text/path.h"
 #include "text/yaml.h"
 
@@ -16,8 +16,8 @@ namespace {
 
 using namespace berth;
 
-objects::Inputs read(const std::vector<text::Document>& documents, bool backwards) {
-  objects::ManifestReader reader({.max_job_pods = 100});
+kinds::Inputs read(const std::vector<text::Document>& documents, bool backwards) {
+  kinds::ManifestReader reader({.max_job_pods = 100});
   for (std::size_t i = 0; i < documents.size(); ++i) {
     const std::size_t at = backwards ? documents.size() - 1 - i : i;
     reader.add("f", static_cast<int>(at), documents[at]);
@@ -27,7 +27,7 @@ objects::Inputs read(const std::vector<text::Document>& documents, bool backward
 
 bool in_range(const model::Amounts& amounts) {
   return std::all_of(amounts.begin(), amounts.end(), [](const auto& entry) {
-    return entry.second >= 0 && entry.second <= objects::kMaxAmount;
+    return entry.second >= 0 && entry.second <= kinds::kMaxAmount;
   });
 }
 
@@ -119,7 +119,7 @@ void check_bound(const std::vector<text::Document>& documents, const std::set<st
     const text::Value* ns = find(v, "metadata.namespace");
     std::string key(ns == nullptr ? "default" : ns->string());
     const std::string_view name = text_at(v, "metadata.name");
-    if (!objects::is_dns_label(key) || !objects::is_dns_subdomain(name)) continue;
+    if (!kinds::is_dns_label(key) || !kinds::is_dns_subdomain(name)) continue;
     key.append("/").append(name);
     ++named[key];
     const std::string_view phase = text_at(v, "status.phase");
@@ -157,8 +157,8 @@ BERTH_FUZZ_TARGET(objects) {
   const text::YamlOptions options{.limits = {.max_nodes = 20'000}, .max_alias_nodes = 1'000};
   const auto documents = text::parse_yaml(fuzz::text_of(data, size), options);
   if (!documents.ok()) return 0;
-  const objects::Inputs in = read(*documents, false);
-  const objects::Inputs again = read(*documents, true);
+  const kinds::Inputs in = read(*documents, false);
+  const kinds::Inputs again = read(*documents, true);
   fuzz::check(in.nodes == again.nodes && in.pods == again.pods && in.gangs == again.gangs &&
                   in.budgets == again.budgets && in.invalid == again.invalid &&
                   in.warnings == again.warnings && in.ignored == again.ignored &&

@@ -5,7 +5,7 @@
 #include <string>
 
 #include "fuzz.h"
-#include "sim/schema/regex.h"
+#include "kinds/schema/regex.h"
 
 namespace {
 

@@ -1,6 +1,6 @@
 // Bodies in Kubernetes' protobuf form: whatever is taken becomes JSON that our own reader takes.
 #include "fuzz.h"
-#include "sim/schema/protobuf.h"
+#include "kinds/schema/protobuf.h"
 #include "text/json.h"
 
 BERTH_FUZZ_TARGET(protobuf) {

@@ -1,6 +1,6 @@
 // The reader of recordings: what it takes is written and read again as the same text.
+#include "edge/nvml/recording.h"
 #include "fuzz.h"
-#include "nvml/recording.h"
 
 BERTH_FUZZ_TARGET(recording) {
   using namespace berth;

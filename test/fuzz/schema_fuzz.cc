@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "fuzz.h"
-#include "sim/schema/schema.h"
+#include "kinds/schema/schema.h"
 #include "text/json.h"
 #include "text/yaml.h"
 

@@ -1,7 +1,7 @@
 // Changes to YAML: whatever the text and the change, the result is read again, a removal removes
 // and a value that was set is there; everything lint can correct is corrected without harm.
 #include "fuzz.h"
-#include "lint/lint.h"
+#include "people/lint/lint.h"
 #include "text/json.h"
 #include "text/yaml.h"
 #include "text/yaml_edit.h"

@@ -14,9 +14,9 @@
 
 #include "base/run_loop.h"
 #include "base/system_clock.h"
-#include "host/host.h"
-#include "nvml/nvml_source.h"
-#include "nvml/recorder.h"
+#include "edge/host/host.h"
+#include "edge/nvml/nvml_source.h"
+#include "edge/nvml/recorder.h"
 
 namespace berth {
 namespace {

@@ -5,7 +5,7 @@
 #include <cstdio>
 #include <type_traits>
 
-#include "nvml/nvml_api.h"
+#include "edge/nvml/nvml_api.h"
 
 using namespace berth;  // NOLINT
 

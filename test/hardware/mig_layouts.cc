@@ -11,12 +11,12 @@
 
 #include "agent/mig_helper.h"
 #include "agent/mig_keeper.h"
-#include "app/agent_helper.h"
+#include "app/agent/agent_helper.h"
 #include "base/crash_point.h"
 #include "base/run_loop.h"
 #include "base/system_clock.h"
-#include "host/host.h"
-#include "nvml/nvml_source.h"
+#include "edge/host/host.h"
+#include "edge/nvml/nvml_source.h"
 
 using namespace berth;  // NOLINT
 
@@ -45,9 +45,9 @@ class Keep {
         log_, metrics_);
     const auto text = host::read_text(layouts);
     auto config =
-        text.ok() ? discover::read_mig_config(*text) : Result<discover::MigConfig>(text.error());
+        text.ok() ? partition::read_mig_config(*text) : Result<partition::MigConfig>(text.error());
     if (config.ok()) {
-      keeper_->set_config(std::make_shared<const discover::MigConfig>(std::move(*config)));
+      keeper_->set_config(std::make_shared<const partition::MigConfig>(std::move(*config)));
     } else {
       keeper_->set_config_problem(config.error().to_string());
     }
@@ -88,7 +88,7 @@ class Keep {
   }
   void read() {
     source_.read([this](const std::vector<model::GpuReading>& readings) {
-      discover::MigUse use;
+      partition::MigUse use;
       for (const model::GpuReading& reading : readings) {
         for (const model::GpuProcess& one : reading.processes) {
           use[one.mig_uuid.empty() ? reading.uuid : one.mig_uuid].push_back(
@@ -112,7 +112,7 @@ class Keep {
     if (std::exchange(ending_, true)) return;
     for (const model::GpuDevice& gpu : inventory_->gpus) {
       std::cout << "  +" << (monotonic_.ticks_ns() - from_) / 1'000'000 << " ms offered: GPU "
-                << gpu.index << ' ' << describe(discover::wish_of(gpu)) << std::endl;
+                << gpu.index << ' ' << describe(partition::wish_of(gpu)) << std::endl;
     }
     loop_.post([this] { loop_.stop(); });
   }
@@ -127,7 +127,7 @@ class Keep {
   agent::MigHelper helper_;
   const std::int64_t from_;
   std::optional<model::GpuInventory> inventory_;
-  std::optional<discover::MigUse> use_;
+  std::optional<partition::MigUse> use_;
   agent::MigShown said_;
   bool ending_ = false;
   std::unique_ptr<agent::MigKeeper> keeper_;

@@ -7,10 +7,10 @@
 #include <map>
 
 #include "decide/decide.h"
+#include "decide/schedule/worth.h"
 #include "judge/generate.h"
 #include "judge/judge.h"
 #include "model/snapshot_builder.h"
-#include "schedule/worth.h"
 
 namespace berth::judging {
 namespace {

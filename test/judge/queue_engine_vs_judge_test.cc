@@ -10,7 +10,7 @@
 #include <set>
 #include <string>
 
-#include "admit/engine.h"
+#include "decide/admit/engine.h"
 #include "judge/queue_generate.h"
 #include "judge/queue_judge.h"
 

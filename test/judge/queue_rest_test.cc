@@ -6,7 +6,7 @@
 #include <map>
 #include <string>
 
-#include "admit/engine.h"
+#include "decide/admit/engine.h"
 #include "judge/queue_generate.h"
 
 namespace berth::judging {

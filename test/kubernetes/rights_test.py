@@ -68,7 +68,8 @@ class Rights(rig.Test):
 
     def test_the_whole_life_of_workloads(self):
         """A Job in a queue, a gang, a Deployment, a queued pod, a preemption: no refusal, and no spare right."""
-        with rig.Rig(self, rbac=True, audit="reads") as r:
+        crds = ("kueue", "coscheduling", "gpunodes", "jobset", "appwrapper")
+        with rig.Rig(self, crds=crds, rbac=True, audit="reads") as r:
             self.apply(r)
             r.nodes(3)
             r.namespace("team", **{"berth.dev/managed": "true"})
@@ -94,6 +95,7 @@ class Rights(rig.Test):
         return pod["spec"]["schedulerName"] == "berth"
 
     def workloads(self, r):
+        self.makers(r)
         r.job("team", "queued", pods=2, gpus=2, queue="q", seconds=1)  # first: with the others, there is no room for it
         r.wait("the queued Job finishes", lambda: rig.is_true(
             r.api.get("/apis/batch/v1/namespaces/team/jobs/queued"), "Complete"))
@@ -110,6 +112,30 @@ class Rights(rig.Test):
             "metadata": {"name": "alone", "labels": {rig.QUEUE: "q", "kueue.x-k8s.io/managed": "true"}}, "spec": gated})
         r.wait("the others run", lambda: len([p for p in r.bound("team") if p["status"]["phase"] == "Running"]) == 7)
         r.wait("the Workload is finished", lambda: any(rig.is_true(w, "Finished") for w in r.workloads("team")))
+
+    def makers(self, r):
+        """Kinds that wait as a whole: told to start with their place, and ended by whoever runs them."""
+        template = {"spec": rig.pod_spec(1)}
+        thing = {"apiVersion": "example.com/v1", "kind": "Thing", "metadata": {"name": "t"}, "pods": template}
+        made = [("jobset.x-k8s.io/v1alpha2", "JobSet", {"replicatedJobs": [
+                    {"name": "w", "replicas": 2, "template": {"spec": {"template": template}}}]}),
+                ("workload.codeflare.dev/v1beta2", "AppWrapper", {"components": [
+                    {"podSets": [{"path": "template.pods"}], "template": thing}]})]
+        paths = []
+        for version, kind, spec in made:
+            where = f"/apis/{version}/namespaces/team/{kind.lower()}s"
+            r.api.post(where, {"apiVersion": version, "kind": kind, "spec": spec,
+                               "metadata": {"name": "whole", "labels": {rig.QUEUE: "q"}}})
+            paths.append(f"{where}/whole")
+        for path in paths:
+            r.wait(f"{path} starts", lambda: r.api.get(path)["spec"].get("suspend") is False)
+        started = r.api.get(paths[0])["spec"]["replicatedJobs"][0]["template"]["spec"]["template"]
+        self.assertEqual(started["metadata"]["labels"]["kueue.x-k8s.io/podset"], "w")
+        told = r.api.get(paths[1])["spec"]["components"][0]["podSetInfos"]
+        self.assertEqual(told[0]["labels"]["kueue.x-k8s.io/podset"], "whole-0")
+        for path in paths:
+            r.api.delete(path)
+        r.wait("their Workloads are gone", lambda: not r.workloads("team"))
 
     def preemption(self, r):
         """24 GPUs, 21 taken: one with a higher priority needs a node of its own."""

@@ -7,7 +7,7 @@
 #include <fstream>
 #include <sstream>
 
-#include "sim/schema/manifest_check.h"
+#include "kinds/schema/manifest_check.h"
 
 namespace berth::lint_test {
 

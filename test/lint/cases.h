@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "lint/lint.h"
+#include "people/lint/lint.h"
 
 namespace berth::lint_test {
 

@@ -302,6 +302,9 @@ class PageWithAgents(unittest.TestCase):
         pod = {"metadata": {"name": "liar", "labels": {
             "app.kubernetes.io/name": "berth", "app.kubernetes.io/component": "agent"}}, "spec": {
                 "nodeName": "gpu-1", "serviceAccountName": "berth-agent", "containers": [{"name": "c", "image": "i"}]}}
+        account = {"metadata": {"name": "berth-agent"}}
+        status, _, text = cls.server.request("POST", "/api/v1/namespaces/default/serviceaccounts", json.dumps(account))
+        assert status == 201, text
         path = "/api/v1/namespaces/default/pods"
         status, _, text = cls.server.request("POST", path, json.dumps(pod))
         assert status == 201, text

@@ -20,6 +20,7 @@ import unittest
 
 LIMIT_SECONDS = 120
 MOST_RSS_MB, MOST_GROWTH_MB = 150, 62
+LITTLE_MB = 32
 ATTACK_BYTES, ATTACK_CONNECTIONS = 384 << 20, 300  # whichever comes first
 NAMES = {"metrics": "/metrics", "health": "/healthz", "page": "/", "webhook": "/mutate"}
 TLS = ssl.create_default_context()
@@ -221,11 +222,11 @@ class Ports(unittest.TestCase):
         for program in (self.up, self.controller, self.agent):
             with self.subTest(program=program.child.args[1]):
                 wait("a request came", lambda: "bug survived" in program.logged(), program.child)
-                self.assertRegex(program.logged(), r"bug survived.*serve/http_connection\.cc:\d+")
+                self.assertRegex(program.logged(), r"bug survived.*edge/serve/http_connection\.cc:\d+")
                 self.assertIsNone(program.child.poll())
                 if program.ports:
                     self.assertRegex(program.read("metrics"),
-                                     r'berth_bug_total\{site="serve/http_connection\.cc:\d+"\} 1\n')
+                                     r'berth_bug_total\{site="edge/serve/http_connection\.cc:\d+"\} 1\n')
 
     def test_unfinished_requests(self):
         """60 of them took a controller from 96 to 2,247 MB in 6 s."""
@@ -307,6 +308,25 @@ class Ports(unittest.TestCase):
             for _, s in silent:
                 s.close()
 
+    def test_little_memory(self):
+        """A controller that may have 32 MB more than it has at rest goes on under requests that want gigabytes."""
+        one = self.start_controller()
+        with open(f"/proc/{one.child.pid}/status", encoding="ascii") as f:
+            has = int(re.search(r"VmData:\s+(\d+) kB", f.read())[1]) << 10
+        most = has + (LITTLE_MB << 20)
+        resource.prlimit(one.child.pid, resource.RLIMIT_DATA, (most, most))
+        for name, path, size in (("webhook", "/mutate", 39 << 20), ("page", "/api/page", 7 << 20), ("metrics", "/metrics", 7 << 20)):
+            flood = Flood(one, name, path, announced=size)
+            try:
+                flood.run()
+                self.assertGreater(flood.opened, 60)
+                self.probed(one, f"with little memory, {name}")
+                self.assertEqual(one.ask("metrics"), 200)
+                self.assertEqual(one.ask(name), 200)
+            finally:
+                flood.close()
+        self.assertIsNone(one.child.poll())
+
     def test_few_descriptors(self):
         """A process that may have 128 files keeps enough of them for its work, for probes and for metrics."""
         one = self.start_controller(descriptors=128)
@@ -330,7 +350,7 @@ if __name__ == "__main__":
     BERTH = os.path.abspath(sys.argv.pop(1))
     if "--any-memory" in sys.argv:
         sys.argv.remove("--any-memory")
-        MOST_RSS_MB = MOST_GROWTH_MB = 1 << 20
+        MOST_RSS_MB = MOST_GROWTH_MB = LITTLE_MB = 1 << 20
     hard = resource.getrlimit(resource.RLIMIT_NOFILE)[1]
     resource.setrlimit(resource.RLIMIT_NOFILE, (min(hard, 8192), hard))
     unittest.main()

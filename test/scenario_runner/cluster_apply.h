@@ -4,7 +4,7 @@
 #include <string>
 #include <vector>
 
-#include "kube/client.h"
+#include "edge/kube/client.h"
 #include "scenario.h"
 
 namespace berth::scenario {

@@ -5,11 +5,11 @@
 #include <algorithm>
 #include <set>
 
-#include "app/cli.h"
-#include "app/user_crds.h"
+#include "app/cli/cli.h"
+#include "app/cluster/user_crds.h"
 #include "cluster_apply.h"
 #include "cluster_queues.h"
-#include "objects/manifest.h"
+#include "kinds/manifest.h"
 #include "text/json.h"
 #include "text/patch.h"
 #include "text/path.h"
@@ -290,8 +290,8 @@ struct ClusterEngine::State {
   }
 
   // ---- what is to be seen ----------------------------------------------------------------------
-  Result<objects::Inputs> read() {
-    objects::ManifestReader reader;
+  Result<kinds::Inputs> read() {
+    kinds::ManifestReader reader;
     int index = 0;
     cluster_queues.clear();
     for (const auto& [known, resource] : applied) {
@@ -318,7 +318,7 @@ struct ClusterEngine::State {
     return reader.finish();
   }
 
-  Observed observe(const objects::Inputs& inputs) {
+  Observed observe(const kinds::Inputs& inputs) {
     Observed out;
     std::map<std::string, std::string> bound_now;
     for (const model::PodSpec& pod : inputs.pods) {
@@ -457,7 +457,7 @@ Result<Observed> ClusterEngine::run(const Step& step) {
   s.controller->wake();
   s.pump.until([&] { return s.controller->summary().cycles > cycles; });
   s.pump.settle([&s] { return s.changes + s.decisions.lines; });
-  BERTH_TRY(const objects::Inputs inputs, s.read());
+  BERTH_TRY(const kinds::Inputs inputs, s.read());
   return s.observe(inputs);
 }
 

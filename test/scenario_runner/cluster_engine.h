@@ -15,10 +15,10 @@
 #include <vector>
 
 #include "control/controller.h"
+#include "edge/kube/client.h"
+#include "edge/kube/informer.h"
+#include "embedded/workloads/work_controllers.h"
 #include "engine.h"
-#include "kube/client.h"
-#include "kube/informer.h"
-#include "sim/workloads/work_controllers.h"
 
 namespace berth::scenario {
 

@@ -67,7 +67,7 @@ std::string ClusterQueues::shown(const model::WorkloadSpec& workload) const {
 }
 
 std::map<std::string, model::Outcome> ClusterQueues::renamed(
-    std::map<std::string, model::Outcome> outcomes, const objects::Inputs& inputs) const {
+    std::map<std::string, model::Outcome> outcomes, const kinds::Inputs& inputs) const {
   for (const model::WorkloadSpec& workload : inputs.queues.workloads) {
     auto node = outcomes.extract(workload.ns + '/' + workload.name);
     if (node.empty()) continue;
@@ -77,7 +77,7 @@ std::map<std::string, model::Outcome> ClusterQueues::renamed(
   return outcomes;
 }
 
-void ClusterQueues::observe(const objects::Inputs& inputs,
+void ClusterQueues::observe(const kinds::Inputs& inputs,
                             const std::vector<text::Document>& cluster_queues, Observed& out) {
   std::map<std::string, const model::WorkloadSpec*> workloads;
   for (const model::WorkloadSpec& workload : inputs.queues.workloads) {

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "engine.h"
-#include "objects/manifest.h"
+#include "kinds/manifest.h"
 #include "text/value.h"
 
 namespace berth::scenario {
@@ -25,11 +25,11 @@ class ClusterQueues {
   void wrote(const std::string& workload) { written_.insert(workload); }
 
   // What the log told since the last call, and how queues stand. cluster_queues: their objects.
-  void observe(const objects::Inputs& inputs, const std::vector<text::Document>& cluster_queues,
+  void observe(const kinds::Inputs& inputs, const std::vector<text::Document>& cluster_queues,
                Observed& out);
   // Outcomes under the names that scenarios use.
   std::map<std::string, model::Outcome> renamed(std::map<std::string, model::Outcome> outcomes,
-                                                const objects::Inputs& inputs) const;
+                                                const kinds::Inputs& inputs) const;
 
  private:
   std::string shown(const model::WorkloadSpec& workload) const;

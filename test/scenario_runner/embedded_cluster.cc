@@ -1,9 +1,9 @@
 #include <algorithm>
 
 #include "cluster_engine.h"
-#include "sim/api/api_server.h"
-#include "sim/api/local_transport.h"
-#include "store/memory_store.h"
+#include "edge/store/memory_store.h"
+#include "embedded/api/api_server.h"
+#include "embedded/api/local_transport.h"
 #include "text/json.h"
 #include "text/rfc3339.h"
 

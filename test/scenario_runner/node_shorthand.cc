@@ -2,9 +2,9 @@
 #include <map>
 #include <optional>
 
+#include "kinds/gpu_node.h"
+#include "kinds/products.h"
 #include "line_words.h"
-#include "objects/gpu_node.h"
-#include "objects/products.h"
 #include "shorthand.h"
 #include "text/json_writer.h"
 
@@ -150,13 +150,13 @@ Status read_node_item(const std::string& item, NodeWords& out) {
   return {};
 }
 
-objects::GpuNode agent_of(const NodeWords& n, const std::string& name) {
-  objects::GpuNode node;
+kinds::GpuNode agent_of(const NodeWords& n, const std::string& name) {
+  kinds::GpuNode node;
   node.name = name;
   node.reserved_gpus = n.reserved;
-  const objects::Product* product = objects::find_product(n.product);
+  const kinds::Product* product = kinds::find_product(n.product);
   for (int i = 0; i < n.gpus; ++i) {
-    objects::GpuNodeGpu g;
+    kinds::GpuNodeGpu g;
     g.gpu.index = i;
     g.gpu.uuid = "GPU-" + name + "-" + std::to_string(i);
     g.gpu.model = n.product;
@@ -296,7 +296,7 @@ Result<std::vector<Object>> read_nodes(const std::vector<std::string>& head,
     out.push_back({"Node", name, node_json(n, name)});
     if (!n.agent) continue;
     text::JsonWriter json;
-    objects::encode(agent_of(n, name), json);
+    kinds::encode(agent_of(n, name), json);
     out.push_back({"GpuNode", name, std::move(json).take()});
   }
   return out;

@@ -1,8 +1,8 @@
 #include <algorithm>
 
-#include "app/cli.h"
-#include "app/plan.h"
-#include "app/plan_table.h"
+#include "app/cli/cli.h"
+#include "app/plan/plan.h"
+#include "app/plan/plan_table.h"
 #include "engine.h"
 #include "queue_memory.h"
 #include "text/json.h"
@@ -18,7 +18,7 @@ class PlanEngine final : public Engine {
   Result<Observed> run(const Step& step) override {
     for (const Deletion& gone : step.remove) BERTH_CHECK(remove(gone));
     for (const Object& object : step.apply) apply(object);
-    BERTH_TRY(objects::Inputs inputs, read());
+    BERTH_TRY(kinds::Inputs inputs, read());
     carry_over(inputs);
     queues_.recall(inputs);
     app::PlanOptions options;
@@ -65,8 +65,8 @@ class PlanEngine final : public Engine {
         .context(scenario_.path + ":" + std::to_string(gone.line));
   }
 
-  Result<objects::Inputs> read() const {
-    objects::ManifestReader reader;
+  Result<kinds::Inputs> read() const {
+    kinds::ManifestReader reader;
     int index = 0;
     for (const Object& object : objects_) {
       auto document = text::parse_json(object.json);
@@ -80,7 +80,7 @@ class PlanEngine final : public Engine {
   }
 
   // What earlier steps placed or evicted.
-  void carry_over(objects::Inputs& inputs) const {
+  void carry_over(kinds::Inputs& inputs) const {
     for (model::PodSpec& pod : inputs.pods) {
       const auto it = held_.find(pod.ns + '/' + pod.name);
       if (it == held_.end()) continue;
@@ -90,7 +90,7 @@ class PlanEngine final : public Engine {
     }
   }
 
-  void remember(const app::PlanResult& plan, const objects::Inputs& inputs, std::int64_t now) {
+  void remember(const app::PlanResult& plan, const kinds::Inputs& inputs, std::int64_t now) {
     queues_.remember(plan.decision, inputs, now);
     for (const model::Preemption& victim : plan.decision.preemptions) held_[victim.pod] = {};
     std::set<std::string> left;  // workloads that queues evicted
@@ -107,8 +107,7 @@ class PlanEngine final : public Engine {
   }
 
   // Pods that run, those of the input and those that queues made.
-  void observe_pods(const app::PlanResult& plan, const objects::Inputs& inputs,
-                    Observed& out) const {
+  void observe_pods(const app::PlanResult& plan, const kinds::Inputs& inputs, Observed& out) const {
     for (const model::PodSpec& pod : inputs.pods) {
       const std::string name = pod.ns + '/' + pod.name;
       const auto held = held_.find(name);
@@ -136,7 +135,7 @@ class PlanEngine final : public Engine {
     }
   }
 
-  Observed observe(const app::PlanResult& plan, const objects::Inputs& inputs, std::int64_t now) {
+  Observed observe(const app::PlanResult& plan, const kinds::Inputs& inputs, std::int64_t now) {
     Observed out;
     for (const model::Preemption& victim : plan.decision.preemptions) {
       out.preempted.insert(victim.pod);

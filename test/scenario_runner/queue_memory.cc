@@ -29,7 +29,7 @@ bool QueueMemory::holds(const std::string& workload) const {
   return it != states_.end() && it->second.admission.has_value();
 }
 
-void QueueMemory::remember_eviction(const model::Eviction& eviction, const objects::Inputs& inputs,
+void QueueMemory::remember_eviction(const model::Eviction& eviction, const kinds::Inputs& inputs,
                                     std::int64_t now_ns) {
   State state;
   state.since_ns = now_ns;
@@ -57,7 +57,7 @@ void QueueMemory::remember_eviction(const model::Eviction& eviction, const objec
 }
 
 QueueMemory::State QueueMemory::state_before(const std::string& name,
-                                             const objects::Inputs& inputs) const {
+                                             const kinds::Inputs& inputs) const {
   const auto it = states_.find(name);
   if (it != states_.end()) return it->second;
   State state;
@@ -67,7 +67,7 @@ QueueMemory::State QueueMemory::state_before(const std::string& name,
   return state;
 }
 
-void QueueMemory::remember(const model::Decision& decision, const objects::Inputs& inputs,
+void QueueMemory::remember(const model::Decision& decision, const kinds::Inputs& inputs,
                            std::int64_t now_ns) {
   std::set<std::string> waiting;
   for (const model::Outcome& outcome : decision.outcomes) {
@@ -107,7 +107,7 @@ void QueueMemory::remember(const model::Decision& decision, const objects::Input
 }
 
 void QueueMemory::add_pods(const State& state, model::WorkloadSpec& workload,
-                           objects::Inputs& inputs) {
+                           kinds::Inputs& inputs) {
   for (const auto& [name, at] : state.pods) {
     const auto known =
         std::find_if(inputs.pods.begin(), inputs.pods.end(),
@@ -130,7 +130,7 @@ void QueueMemory::add_pods(const State& state, model::WorkloadSpec& workload,
   }
 }
 
-void QueueMemory::recall(objects::Inputs& inputs) const {
+void QueueMemory::recall(kinds::Inputs& inputs) const {
   std::erase_if(inputs.queues.workloads, [this](const model::WorkloadSpec& workload) {
     const auto it = states_.find(workload.ns + '/' + workload.name);
     return it != states_.end() && it->second.finished;

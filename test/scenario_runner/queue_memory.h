@@ -6,18 +6,17 @@
 #include <string>
 #include <vector>
 
-#include "app/plan.h"
-#include "objects/manifest.h"
+#include "app/plan/plan.h"
+#include "kinds/manifest.h"
 
 namespace berth::scenario {
 
 class QueueMemory {
  public:
   // After a step: the decision made for these inputs at now_ns.
-  void remember(const model::Decision& decision, const objects::Inputs& inputs,
-                std::int64_t now_ns);
+  void remember(const model::Decision& decision, const kinds::Inputs& inputs, std::int64_t now_ns);
   // Before the next one: workloads and the pods that were made for them.
-  void recall(objects::Inputs& inputs) const;
+  void recall(kinds::Inputs& inputs) const;
   // The object was written anew or deleted: it says itself how it stands.
   void forget(const std::string& name) { states_.erase(name); }
 
@@ -42,10 +41,10 @@ class QueueMemory {
     std::vector<std::int64_t> preemptions_ns;
   };
 
-  void remember_eviction(const model::Eviction& eviction, const objects::Inputs& inputs,
+  void remember_eviction(const model::Eviction& eviction, const kinds::Inputs& inputs,
                          std::int64_t now_ns);
-  State state_before(const std::string& name, const objects::Inputs& inputs) const;
-  static void add_pods(const State& state, model::WorkloadSpec& workload, objects::Inputs& inputs);
+  State state_before(const std::string& name, const kinds::Inputs& inputs) const;
+  static void add_pods(const State& state, model::WorkloadSpec& workload, kinds::Inputs& inputs);
 
   std::map<std::string, State> states_;
 };

@@ -1,8 +1,8 @@
 #include "base/run_loop.h"
 #include "base/system_clock.h"
 #include "cluster_engine.h"
-#include "kube/config.h"
-#include "kube/curl_transport.h"
+#include "edge/kube/config.h"
+#include "edge/kube/curl_transport.h"
 
 namespace berth::scenario {
 

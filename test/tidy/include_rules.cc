@@ -7,56 +7,69 @@
 namespace berth::tidy {
 namespace {
 
-using Folders = std::set<std::string, std::less<>>;
+using Rooms = std::set<std::string, std::less<>>;
+using Table = std::map<std::string, Rooms, std::less<>>;
 
-const Folders kStages = {"discover", "advertise", "admit",   "schedule", "decide",  "allocate",
-                         "monitor",  "react",     "account", "explain",  "operate", "lint"};
-const Folders kEdges = {"kube", "kubelet", "nvml", "host", "store", "serve"};
-
-// What is below the stages. The decision (admit, schedule, decide) works on the model alone: it
-// must not know how Kubernetes spells things, so that plan, controller and simulator share it. The
-// explanation names fields of manifests, and so knows objects/ too.
-const Folders kBelowDecision = {"base", "text", "model"};
-const Folders kBelowStages = {"base", "text", "model", "objects"};
-
-Folders joined(Folders a, const Folders& b) {
+Rooms joined(Rooms a, const Rooms& b) {
   a.insert(b.begin(), b.end());
   return a;
 }
 
-std::map<std::string, Folders, std::less<>> make_direction_table() {
-  std::map<std::string, Folders, std::less<>> table;
+// Which room may include which. A room is a folder below src/, with the folders in it that are not
+// rooms of their own.
+Table make_direction_table() {
+  const Rooms ground = {"base", "text", "model"};
+  const Rooms kinds = joined(ground, {"kinds", "kinds/schema"});
+  const Rooms decision = {"decide", "decide/admit", "decide/schedule"};
+  const Rooms stages = {"node/discover", "node/advertise", "node/partition", "node/allocate",
+                        "node/monitor"};
+  const Rooms plans = {"plans/react", "plans/account"};
+  const Rooms people = {"people/view", "people/why", "people/lint"};
+  const Rooms edges = {"edge/kube",    "edge/serve", "edge/store",
+                       "edge/kubelet", "edge/nvml",  "edge/host"};
+  const Rooms pure =
+      joined(joined(joined(kinds, decision), joined(stages, plans)), joined(people, {"rules"}));
+
+  Table table;
   table["base"] = {};
   table["text"] = {"base"};
   table["model"] = {"base", "text"};
-  table["objects"] = {"base", "text", "model"};
-  for (const auto& stage : kStages) table[stage] = kBelowStages;
-  table["admit"] = table["schedule"] = kBelowDecision;
-  table["decide"] = joined(kBelowDecision, {"admit", "schedule"});
-  table["explain"] = joined(kBelowStages, {"decide", "admit", "schedule"});
-  Folders below_edges = joined(kBelowStages, kStages);
-  for (const auto& edge : kEdges) table[edge] = below_edges;
+  table["kinds"] = ground;
+  table["kinds/schema"] = joined(ground, {"kinds"});
+  // What an API server refuses: asked by the embedded one, and by who explains.
+  table["rules"] = kinds;
+  // The decision works on the model alone: it does not know how Kubernetes spells things, so that
+  // plan, controller and simulator share it.
+  table["decide/admit"] = table["decide/schedule"] = ground;
+  table["decide"] = joined(ground, decision);
+  // Stages and plans exchange what stands in model/, and do not know each other.
+  for (const std::string& room : joined(stages, plans)) table[room] = kinds;
+  table["people/view"] = joined(kinds, decision);
+  table["people/why"] = joined(table["people/view"], {"people/view", "rules"});
+  table["people/lint"] = kinds;
+  for (const std::string& room : edges) table[room] = pure;
   // The control plane stands on the client alone, so that it cannot know what serves the API.
-  table["control"] = joined(below_edges, {"kube"});
+  table["control"] = joined(pure, {"edge/kube"});
   // The node's side is where its edges meet.
-  table["agent"] = joined(below_edges, {"kube", "kubelet", "nvml", "host"});
-  table["sim"] = joined(below_edges, kEdges);
-  table["app"] = joined(table["sim"], {"sim", "control", "agent"});
+  table["agent"] = joined(pure, {"edge/kube", "edge/kubelet", "edge/nvml", "edge/host"});
+  table["embedded"] = joined(pure, edges);
+  table["app"] = joined(table["embedded"], {"embedded", "control", "agent"});
   return table;
 }
 
-const auto& direction_table() {
-  static const auto table = make_direction_table();
+const Table& direction_table() {
+  static const Table table = make_direction_table();
   return table;
 }
 
-// Single headers that a folder may include against the table.
+// Single headers that a room may include against the table.
 struct HeaderException {
   std::string_view from;
   std::string_view header;
 };
 constexpr HeaderException kExceptions[] = {
-    {"admit", "schedule/placement.h"},  // trial placements: a quota without a place is no admission
+    // Trial placements: a quota without a place is no admission.
+    {"decide/admit", "decide/schedule/placement.h"},
 };
 
 // A header that costs seconds to include, and the .cc files that may pay for it.
@@ -67,12 +80,12 @@ struct HeavyHeader {
 };
 const std::vector<HeavyHeader>& heavy_header_table() {
   static const std::vector<HeavyHeader> table = {
-      {"boost/beast*", {"src/serve/*.cc"}, "serve/ is the HTTP server"},
-      {"boost/asio*", {"src/serve/*.cc"}, "serve/ is the HTTP server"},
-      {"grpc*", {"src/kubelet/*.cc"}, "kubelet/ speaks gRPC"},
-      {"curl/*", {"src/kube/*.cc"}, "kube/transport.h is the way out"},
-      {"openssl/*", {"src/serve/*.cc"}, "serve/certificate.h makes certificates"},
-      {"sqlite3.h", {"src/store/*.cc"}, "store/store.h keeps things"},
+      {"boost/beast*", {"src/edge/serve/*.cc"}, "edge/serve/ is the HTTP server"},
+      {"boost/asio*", {"src/edge/serve/*.cc"}, "edge/serve/ is the HTTP server"},
+      {"grpc*", {"src/edge/kubelet/*.cc"}, "edge/kubelet/ speaks gRPC"},
+      {"curl/*", {"src/edge/kube/*.cc"}, "edge/kube/transport.h is the way out"},
+      {"openssl/*", {"src/edge/serve/*.cc"}, "edge/serve/certificate.h makes certificates"},
+      {"sqlite3.h", {"src/edge/store/*.cc"}, "edge/store/store.h keeps things"},
       {"CLI/*", {"src/app/*.cc"}, "app/ reads the command line"},
       {"simdjson*", {"src/text/*.cc", "bench/*.cc"}, "text/json.h reads JSON"},
       {"yaml.h", {"src/text/*.cc"}, "text/yaml.h reads YAML"},
@@ -93,17 +106,29 @@ const std::vector<HeavyHeader>& heavy_header_table() {
 
 // The judge checks decisions from first principles; one that includes the code it judges would
 // repeat its mistakes.
-const Folders kJudgeMayInclude = {"judge", "base", "text", "model"};
+const Rooms kJudgeMayInclude = {"judge", "base", "text", "model"};
 
 bool in_src(const SourceText& source) { return source.path.starts_with("src/"); }
 
 }  // namespace
 
+std::string room_of(std::string_view path) {
+  for (std::size_t slash = path.rfind('/'); slash != path.npos; slash = path.rfind('/', slash)) {
+    path = path.substr(0, slash);
+    if (direction_table().contains(path)) return std::string(path);
+  }
+  return "";
+}
+
+std::string room_of(const SourceText& source) {
+  return in_src(source) ? room_of(std::string_view(source.path).substr(4)) : "";
+}
+
 Violations known_folder(const SourceText& source) {
   if (!source.is_cpp()) return {};
-  std::string folder = source.folder();
-  bool known =
-      in_src(source) ? direction_table().contains(folder) : folder == "test" || folder == "bench";
+  const std::string folder = source.folder();
+  const bool known =
+      in_src(source) ? !room_of(source).empty() : folder == "test" || folder == "bench";
   if (known) return {};
   return {{source.path, 1, "known-folder",
            "put it into a folder of src/README.md, or add the folder to the table in "
@@ -125,24 +150,25 @@ Violations judge_independence(const SourceText& source) {
 
 Violations direction(const SourceText& source) {
   if (!source.is_cpp() || !in_src(source)) return {};
-  auto row = direction_table().find(source.folder());
+  const std::string from = room_of(source);
+  const auto row = direction_table().find(from);
   if (row == direction_table().end()) return {};  // known_folder says so
   Violations found;
   for (const Include& include : includes_of(source)) {
-    std::string to = include.name.substr(0, include.name.find('/'));
     if (!include.quoted) continue;
     if (include.name.find('/') == std::string::npos) {
       found.push_back({source.path, include.line, "direction",
-                       "write the path from src/: \"" + row->first + "/" + include.name + "\""});
+                       "write the path from src/: \"" + from + "/" + include.name + "\""});
       continue;
     }
-    bool excepted = std::any_of(std::begin(kExceptions), std::end(kExceptions), [&](const auto& e) {
-      return e.from == row->first && e.header == include.name;
-    });
-    if (to == row->first || row->second.contains(to) || excepted) continue;
+    const std::string to = room_of(include.name);
+    const bool excepted =
+        std::any_of(std::begin(kExceptions), std::end(kExceptions),
+                    [&](const auto& e) { return e.from == from && e.header == include.name; });
+    if (to == from || row->second.contains(to) || excepted) continue;
     found.push_back({source.path, include.line, "direction",
-                     row->first + "/ may not include " + to +
-                         "/: move the shared type down into model/, or declare a port here and "
+                     from + "/ may not include " + (to.empty() ? include.name : to + "/") +
+                         ": move the shared type down into model/, or declare a port here and "
                          "implement it there (see src/README.md)"});
   }
   return found;

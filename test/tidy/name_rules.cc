@@ -78,11 +78,13 @@ std::vector<Function> hidden_functions(const SourceText& source) {
   return found;
 }
 
-// Sources that one compiler run may see together: those of a folder, its tests apart; of bench/,
-// where a program is a file or several that begin alike, those of a program.
+// Sources that one compiler run may see together: those of a library, its tests apart (a folder is
+// one, app/ is with all of its folders); of bench/, where a program is a file or several that begin
+// alike, those of a program.
 std::string seen_with(const SourceText& source) {
   const std::size_t slash = source.path.rfind('/');
-  const std::string folder = source.path.substr(0, slash);
+  const bool app = source.path.starts_with("src/app/");
+  const std::string folder = app ? "src/app" : source.path.substr(0, slash);
   if (folder == "bench") return source.path.substr(0, source.path.find_first_of("_.", slash));
   return source.path.ends_with("_test.cc") ? folder + " tests" : folder;
 }

@@ -16,11 +16,10 @@ constexpr std::string_view kPort = "declare a port here and implement it at an e
 constexpr std::string_view kLoop =
     "the loop in app/ owns threads; work on snapshots, or post to it";
 
-// Folders that compute and do nothing else: the same input gives the same output, on a laptop, in a
-// cluster and in the simulator.
-constexpr std::string_view kPureFolders[] = {
-    "base",   "text",     "model",   "objects", "discover", "advertise", "admit",  "schedule",
-    "decide", "allocate", "monitor", "react",   "account",  "explain",   "operate"};
+// Rooms, with all that is in them, that compute and do nothing else: the same input gives the same
+// output, on a laptop, in a cluster and in the simulator.
+constexpr std::string_view kPureRooms[] = {"base",   "text", "model", "kinds",
+                                           "decide", "node", "plans", "people"};
 
 // The few places whose task it is.
 constexpr std::string_view kImpureAllowed[] = {
@@ -77,8 +76,7 @@ const std::vector<Banned>& banned_everywhere() {
 bool is_pure(const SourceText& source) {
   if (!source.is_cpp() || source.is_test() || !source.path.starts_with("src/")) return false;
   std::string folder = source.folder();
-  return std::find(std::begin(kPureFolders), std::end(kPureFolders), folder) !=
-             std::end(kPureFolders) &&
+  return std::find(std::begin(kPureRooms), std::end(kPureRooms), folder) != std::end(kPureRooms) &&
          std::find(std::begin(kImpureAllowed), std::end(kImpureAllowed), source.path) ==
              std::end(kImpureAllowed);
 }
@@ -117,17 +115,16 @@ constexpr std::string_view kSmallNumbers[] = {
     "src/model/fit.cc",
     "src/model/inventory.cc",
     "src/model/device_choice.cc",
-    "src/schedule/scorer.cc",
-    "src/schedule/placer.cc",
-    "src/schedule/worth.cc",
+    "src/decide/schedule/scorer.cc",
+    "src/decide/schedule/placer.cc",
+    "src/decide/schedule/worth.cc",
 };
 
 }  // namespace
 
 Violations wide_numbers(const SourceText& source) {
   const std::string folder = source.folder();
-  const bool decides =
-      folder == "model" || folder == "schedule" || folder == "admit" || folder == "decide";
+  const bool decides = folder == "model" || folder == "decide";
   if (!source.is_cpp() || source.is_test() || !source.path.starts_with("src/") || !decides ||
       std::find(std::begin(kSmallNumbers), std::end(kSmallNumbers), source.path) !=
           std::end(kSmallNumbers)) {
@@ -155,8 +152,8 @@ Violations pure_stages(const SourceText& source) {
 // A function that hands on what stands under a key or a path: there is one, in text/.
 Violations one_reader(const SourceText& source) {
   // Paths that are made while the program runs: columns and subresources of definitions.
-  constexpr std::string_view kOfDefinitions[] = {"src/sim/schema/body.cc",
-                                                 "src/sim/schema/schema.h"};
+  constexpr std::string_view kOfDefinitions[] = {"src/kinds/schema/body.cc",
+                                                 "src/kinds/schema/schema.h"};
   if (!source.is_cpp() || source.folder() == "text" ||
       std::find(std::begin(kOfDefinitions), std::end(kOfDefinitions), source.path) !=
           std::end(kOfDefinitions)) {

@@ -8,6 +8,7 @@
 
 #include <cstddef>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "source_text.h"
@@ -26,6 +27,10 @@ struct Violation {
 using Violations = std::vector<Violation>;
 
 // include_rules.cc
+// The room of src/README.md that a source is in, or what is named as an #include names it; "":
+// none.
+std::string room_of(const SourceText& source);
+std::string room_of(std::string_view path);
 Violations known_folder(const SourceText& source);  // every source lives in a folder of the design
 Violations direction(const SourceText& source);     // who may include whom
 Violations judge_independence(const SourceText& source);  // test/judge does not use what it judges

@@ -4,7 +4,7 @@
 #include <set>
 #include <sstream>
 
-#include "app/cli.h"
+#include "app/cli/cli.h"
 #include "text/json.h"
 #include "text/path.h"
 

@@ -1,34 +1,33 @@
-// A cluster that is large is read again in part alone (explain/anew.h): on every case of the corpus
-// that says the same as reading it all.
+// A cluster that is large is read again in part alone (people/why/anew.h): on every case of the
+// corpus that says the same as reading it all.
 #include <gtest/gtest.h>
 
 #include <iostream>
 #include <sstream>
 
-#include "app/why_command.h"
+#include "app/why/why_command.h"
 #include "case_file.h"
-#include "explain/why.h"
+#include "people/why/why.h"
 
 namespace berth::why_corpus {
 namespace {
 
 // readings: of a part; null: everything is read each time.
-std::string ask_large(const app::ClusterView& view, const explain::Subject& subject,
-                      int* readings) {
+std::string ask_large(const app::ClusterView& view, const people::Subject& subject, int* readings) {
   const app::ViewObjects objects(view);
   app::ReadBudget budget(1);
-  explain::WhyOptions how = app::why_options(view, objects, budget);
+  people::WhyOptions how = app::why_options(view, objects, budget);
   how.model_first = true;
   how.reread_part = nullptr;
   if (readings != nullptr) {
-    how.reread_part = [&](const std::vector<explain::ObjectChange>& changes,
-                          const objects::Bound& also) {
+    how.reread_part = [&](const std::vector<people::ObjectChange>& changes,
+                          const kinds::Bound& also) {
       ++*readings;
       return app::inputs_with(view, changes, &also);
     };
   }
-  const auto answer = explain::Examiner(view.inputs, std::move(how)).why(subject);
-  return answer.ok() ? explain::why_json(*answer) : answer.error().to_string();
+  const auto answer = people::Examiner(view.inputs, std::move(how)).why(subject);
+  return answer.ok() ? people::why_json(*answer) : answer.error().to_string();
 }
 
 // How many readings of a part there were.
@@ -43,7 +42,7 @@ int check_in_part(const Case& one) {
   const Result<app::ClusterView> view = app::look(where, terminal);
   EXPECT_TRUE(view.ok()) << one.name;
   if (!view.ok()) return 0;
-  const explain::Subject subject{one.kind, one.ns, one.subject};
+  const people::Subject subject{one.kind, one.ns, one.subject};
   int readings = 0;
   const std::string in_part = ask_large(*view, subject, &readings);
   if (readings > 0) {

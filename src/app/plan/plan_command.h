@@ -1,0 +1,27 @@
+// berth plan: reads manifests, prints the plan.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "app/cli/cli.h"
+
+namespace berth::app {
+
+struct PlanArguments {
+  std::vector<std::string> paths;
+  std::string cycles = "until-stable";
+  std::string output = "table";
+  std::optional<std::string> explain;
+  std::string policy = "fragmentation";
+  std::string max_input = "256Mi";
+  std::string now;
+  bool no_preemption = false;
+  bool quota_only = false;
+  std::string queue_policy;
+};
+
+int plan_command(const PlanArguments& args, Terminal& terminal);
+
+}  // namespace berth::app
