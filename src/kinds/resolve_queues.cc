@@ -307,26 +307,26 @@ void Resolver::count_as_admitted(model::WorkloadSpec& spec) {
 
 namespace {
 
-// A slice has all that the old one holds, and more: one that asks for less would free what runs.
-bool asks_less(const model::WorkloadSpec& slice, const model::WorkloadSpec& old) {
-  if (!old.admission) return false;
-  model::Amounts asks, held;
-  const auto add = [](model::Amounts& to, const std::string& resource, std::int64_t amount) {
-    std::int64_t& sum = to[resource];
-    if (__builtin_add_overflow(sum, amount, &sum)) sum = kMaxAmount;
+// A slice is the old one with more of the same pods: those that run are its own. One that asks for
+// less would free what runs, and one of other pods would hold room beside it for the same quota.
+bool has_pods_of(const model::WorkloadSpec& slice, const model::WorkloadSpec& old) {
+  if (!old.admission) return true;
+  const auto find_set = [](const model::WorkloadSpec& of, const std::string& name) {
+    return std::find_if(of.pod_sets.begin(), of.pod_sets.end(),
+                        [&name](const model::PodSetSpec& set) { return set.name == name; });
   };
-  for (const model::PodSetSpec& set : slice.pod_sets) {
-    for (const auto& [resource, amount] : set.requests) {
-      const bool fits = set.count == 0 || amount <= kMaxAmount / set.count;
-      add(asks, resource, fits ? amount * set.count : kMaxAmount);
-    }
-  }
-  for (const model::PodSetAdmission& set : old.admission->pod_sets) {
-    for (const auto& [resource, amount] : set.usage) add(held, resource, amount);
-  }
-  return std::any_of(held.begin(), held.end(), [&](const auto& entry) {
-    const auto asked = asks.find(entry.first);
-    return entry.second > (asked == asks.end() ? 0 : asked->second);
+  const auto& held = old.admission->pod_sets;
+  return std::all_of(held.begin(), held.end(), [&](const model::PodSetAdmission& set) {
+    const auto asks = find_set(slice, set.name), asked = find_set(old, set.name);
+    if (asks == slice.pod_sets.end() || asked == old.pod_sets.end()) return false;
+    if (asks->count < set.count || asks->requests != asked->requests) return false;
+    // What it says may have changed since; what it holds has not.
+    return std::all_of(set.usage.begin(), set.usage.end(), [&](const auto& entry) {
+      const auto each = asks->requests.find(entry.first);
+      if (!model::is_device(entry.first) || each == asks->requests.end()) return true;
+      std::int64_t all = 0;
+      return !__builtin_mul_overflow(each->second, set.count, &all) && all == entry.second;
+    });
   });
 }
 
@@ -343,7 +343,7 @@ void Resolver::check_slices() {
     const auto old = by_name.find(spec.replaces);
     if (old == by_name.end()) continue;
     if (old->second->owner == spec.owner) {
-      if (options_.live && asks_less(spec, *old->second)) spec.replaces.clear();
+      if (options_.live && !has_pods_of(spec, *old->second)) spec.replaces.clear();
       continue;
     }
     in_.warnings.add(Gathered::note(

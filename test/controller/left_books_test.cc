@@ -242,6 +242,36 @@ TEST(LeftBooks, ASliceOfAnothersOwnerReplacesNothing) {
   EXPECT_EQ(rig.get(rig.job_path("evil", "j")).at("spec.suspend"), "false");
 }
 
+// What runs stands where a slice's pods stand only if they ask for the same.
+TEST(LeftBooks, ASliceOfOtherPodsReplacesNothing) {
+  TenantRig rig;
+  for (const char* team : {"evil", "good"}) {
+    rig.world.merge(
+        fmt::format("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-{}", team),
+        R"({"spec":{"resourceGroups":[{"coveredResources":["nvidia.com/gpu"],"flavors":)"
+        R"([{"name":"f","resources":[{"name":"nvidia.com/gpu","nominalQuota":8}]}]}]}})");
+  }
+  rig.apply(
+      "{apiVersion: v1, kind: Pod, metadata: {name: p, namespace: evil, labels: "
+      "{kueue.x-k8s.io/queue-name: lq}}, spec: {schedulerName: berth, containers: [{name: c, "
+      "image: i, resources: {limits: {nvidia.com/gpu: 4}}}]}}");
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+  const std::string name(
+      list.root().find("items")->items()[0].find("metadata")->find("name")->string());
+  rig.apply(fmt::format(
+      "{{apiVersion: kueue.x-k8s.io/v1beta2, kind: Workload, metadata: {{name: s, namespace: evil, "
+      "annotations: {{kueue.x-k8s.io/workload-slice-replacement-for: evil/{}}}, ownerReferences: "
+      "[{{apiVersion: v1, kind: Pod, name: p, uid: {}, controller: true}}]}}, spec: "
+      "{{queueName: lq, active: true, podSets: [{{name: main, count: 4, template: {{spec: "
+      "{{containers: [{{name: c, image: i, resources: {{limits: {{nvidia.com/gpu: 2}}}}}}]}}}}}}]"
+      "}}}}",
+      name, rig.get("/api/v1/namespaces/evil/pods/p").at("metadata.uid")));
+  rig.run(10 * kSecond);
+  rig.job("good", "g", 8, 1);
+  EXPECT_TRUE(rig.until([&] { return rig.held("good") == 8; }, 10 * kSecond));
+}
+
 // One queue of both, in which higher priorities preempt.
 TEST(LeftBooks, ThePriorityNumberOfATemplateIsNobodys) {
   TenantRig rig;
