@@ -15,6 +15,8 @@ namespace {
 
 constexpr std::string_view kOfClass = ".storageclass.storage.k8s.io/";
 constexpr std::string_view kDeviceClass = "deviceclass.resource.kubernetes.io/";
+constexpr std::string_view kResourceClaims = "resourceclaims.resource.k8s.io";
+constexpr std::string_view kDevicesOfClass = ".deviceclass.resource.k8s.io/devices";
 
 bool one_of(std::string_view text, std::initializer_list<std::string_view> list) {
   return std::find(list.begin(), list.end(), text) != list.end();
@@ -140,6 +142,35 @@ Sums claim_usage(const Value& claim) {
   return out;
 }
 
+// A request for all devices that fit takes the most that an allocation can have.
+std::int64_t devices_of(const Value& request) {
+  constexpr std::int64_t kMostOfAllocation = 32;
+  const std::string_view mode = text_at(request, "allocationMode");
+  if (mode == "All") return kMostOfAllocation;
+  return mode == "ExactCount" ? int_at(request, "count", 0) : 0;
+}
+
+// Devices by class; of alternatives, of each class the most that any of them takes.
+Sums device_usage(const Value& claim) {
+  Sums out;
+  for (const Value& request : at(claim, "spec.devices.requests").items()) {
+    std::map<std::string_view, std::int64_t> most;
+    const Value& alternatives = request["firstAvailable"];
+    const Value& exactly = request["exactly"];
+    for (const Value& each : alternatives.items()) {
+      std::int64_t& of_class = most[text_at(each, "deviceClassName")];
+      of_class = std::max(of_class, devices_of(each));
+    }
+    if (alternatives.size() == 0 && exactly.is_object()) {
+      most[text_at(exactly, "deviceClassName")] = devices_of(exactly);
+    }
+    for (const auto& [name, count] : most) {
+      out[std::string(name) + std::string(kDevicesOfClass)] += Quantity::from_units(count);
+    }
+  }
+  return out;
+}
+
 Sums service_usage(const Value& service) {
   const std::string_view type = text_at(service, "spec.type");
   const auto ports = at(service, "spec.ports").items();
@@ -185,7 +216,12 @@ bool counts_on(std::string_view line, std::string_view resource) {
   if (resource == "services") {
     return one_of(line, {"services", "services.nodeports", "services.loadbalancers"});
   }
+  if (resource == kResourceClaims) return line.ends_with(kDevicesOfClass);
   return has_old_name(resource) && line == resource;
+}
+
+bool takes_by_content(std::string_view resource) {
+  return one_of(resource, {"pods", "services", "persistentvolumeclaims", kResourceClaims});
 }
 
 bool is_counted(std::string_view resource) {
@@ -238,6 +274,7 @@ Sums usage_of(std::string_view resource, const Value& object, std::int64_t now_n
   Sums out;
   if (resource == "persistentvolumeclaims") out = claim_usage(object);
   if (resource == "services") out = service_usage(object);
+  if (resource == kResourceClaims) out = device_usage(object);
   if (has_old_name(resource)) out[std::string(resource)] = one();
   out["count/" + std::string(resource)] = one();
   return out;

@@ -17,6 +17,8 @@ namespace berth::rules {
 
 // Whether the line counts objects of that resource.
 bool counts_on(std::string_view line, std::string_view resource);
+// Whether what an object takes depends on what it holds; of others it is enough that there is one.
+bool takes_by_content(std::string_view resource);
 // Whether its objects are counted at all: events never are.
 bool is_counted(std::string_view resource);
 

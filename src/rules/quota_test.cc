@@ -98,6 +98,27 @@ TEST(Quota, WhatOthersTake) {
             "requests.storage=1536Mi");
 }
 
+TEST(Quota, WhatClaimsTakeOfDeviceClasses) {
+  EXPECT_EQ(usage("resourceclaims.resource.k8s.io", R"(
+spec:
+  devices:
+    requests:
+      - {exactly: {deviceClassName: a, allocationMode: ExactCount, count: 2}}
+      - {exactly: {deviceClassName: a, allocationMode: ExactCount, count: 1}}
+      - {exactly: {deviceClassName: all, allocationMode: All}}
+      - firstAvailable:
+          - {deviceClassName: b, allocationMode: ExactCount, count: 1}
+          - {deviceClassName: b, allocationMode: ExactCount, count: 4}
+          - {deviceClassName: c, allocationMode: ExactCount, count: 8}
+)"),
+            "a.deviceclass.resource.k8s.io/devices=3,all.deviceclass.resource.k8s.io/devices=32,"
+            "b.deviceclass.resource.k8s.io/devices=4,c.deviceclass.resource.k8s.io/devices=8,"
+            "count/resourceclaims.resource.k8s.io=1");
+  constexpr const char* kLine = "a.deviceclass.resource.k8s.io/devices";
+  EXPECT_TRUE(counts_on(kLine, "resourceclaims.resource.k8s.io"));
+  EXPECT_FALSE(counts_on(kLine, "pods"));
+}
+
 TEST(Quota, Scopes) {
   struct Case {
     const char* scopes;

@@ -16,11 +16,6 @@ constexpr std::string_view kQuotas = "resourcequotas";
 constexpr std::size_t kCountedAtOnce = 100;
 constexpr std::size_t kWrittenAtOnce = 100;
 
-// Of others it is enough to know that there is one.
-bool takes_by_content(std::string_view resource) {
-  return resource == "pods" || resource == "services" || resource == "persistentvolumeclaims";
-}
-
 std::string_view home_of(std::string_view key) { return key.substr(0, key.find('/')); }
 
 std::string place_of(const Shelf& shelf, std::string_view key) {
@@ -95,7 +90,7 @@ void QuotaBook::charge_all(const Shelf& shelf, const std::string& key, const Obj
   const auto home = homes_.find(home_of(key));
   if (home == homes_.end() || key.find('/') == key.npos) return;
   text::Document document;
-  if (latest && takes_by_content(shelf.name)) document = parsed(latest);
+  if (latest && rules::takes_by_content(shelf.name)) document = parsed(latest);
   for (const auto& [name, quota] : home->second) {
     if (charge(*quota, shelf, key, latest, document.root())) mark(home->first + "/" + name);
   }
@@ -166,7 +161,7 @@ void QuotaBook::count_slice(const std::string& key, const std::shared_ptr<Quota>
     left->pop_back();
     const ObjectPtr latest = one.shelf->latest(one.key);
     text::Document document;
-    if (latest && takes_by_content(one.shelf->name)) document = parsed(latest);
+    if (latest && rules::takes_by_content(one.shelf->name)) document = parsed(latest);
     charge(*quota, *one.shelf, one.key, latest, document.root());
     if (latest && latest->terminating && one.shelf->name == "pods") {
       await_end(*one.shelf, one.key, document.root());
