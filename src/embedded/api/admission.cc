@@ -75,6 +75,40 @@ MaybeError admit_priority_class(const Draft& draft) {
   return std::nullopt;
 }
 
+// Who asks stands in the request, whatever it says; a condition has its times.
+void admit_signing_request(Server& server, Draft& draft) {
+  text::Editor& edit = draft.edit;
+  if (draft.create()) {
+    Value spec = at(draft.object, "spec");
+    for (const std::string_view field : {"uid", "extra"}) spec = edit.without(spec, field);
+    const Value group = edit.string("system:masters");
+    spec = edit.with(spec, "username", edit.string(draft.request->user));
+    spec = edit.with(spec, "groups", edit.array({&group, 1}));
+    draft.object = edit.with(draft.object, "spec", spec);
+    return;
+  }
+  const Value now = edit.string(server.now_text());
+  std::vector<Value> conditions;
+  for (Value condition : at(draft.object, "status.conditions").items()) {
+    if (time_at(condition, "lastUpdateTime") == 0) {
+      condition = edit.with(condition, "lastUpdateTime", now);
+    }
+    if (time_at(condition, "lastTransitionTime") == 0) {
+      Value since = now;
+      for (const Value& old : at(draft.live_value, "status.conditions").items()) {
+        const bool same = text_at(old, "type") == text_at(condition, "type") &&
+                          text_at(old, "status") == text_at(condition, "status");
+        if (same && time_at(old, "lastTransitionTime") != 0) since = old["lastTransitionTime"];
+      }
+      condition = edit.with(condition, "lastTransitionTime", since);
+    }
+    conditions.push_back(condition);
+  }
+  if (!conditions.empty()) {
+    draft.object = edit.with_at(draft.object, "status.conditions", edit.array(conditions));
+  }
+}
+
 }  // namespace
 
 MaybeError Server::admit_builtin(Draft& draft) {
@@ -89,6 +123,9 @@ MaybeError Server::admit_builtin(Draft& draft) {
       return std::nullopt;
     case Role::kService:
       admit_service(*this, draft);
+      return std::nullopt;
+    case Role::kSigningRequest:
+      admit_signing_request(*this, draft);
       return std::nullopt;
     case Role::kPriorityClass:
       return admit_priority_class(draft);

@@ -37,6 +37,9 @@ std::vector<SubresourceForm> subresources_of(const Type& type) {
     out.push_back({"exec", "", "v1", "PodExecOptions", {"create", "get"}});
     out.push_back({"log", "", "v1", "Pod", {"get"}});
   }
+  if (type.role == Role::kSigningRequest) {
+    out.push_back({"approval", "", "", "", {"get", "patch", "update"}});
+  }
   if (type.role == Role::kNamespace) out.push_back({"finalize", "", "v1", "Namespace", {"update"}});
   std::sort(out.begin(), out.end(),
             [](const SubresourceForm& a, const SubresourceForm& b) { return a.name < b.name; });

@@ -25,6 +25,7 @@ constexpr SpecialRole kSpecialRoles[] = {
     {"validatingwebhookconfigurations.admissionregistration.k8s.io", Role::kValidatingHook},
     {"services", Role::kService},
     {"storageclasses.storage.k8s.io", Role::kStorageClass},
+    {"certificatesigningrequests.certificates.k8s.io", Role::kSigningRequest},
 };
 
 Role role_of(const Kind& kind) {

@@ -31,6 +31,7 @@ enum class Role : std::uint8_t {
   kValidatingHook,
   kService,
   kStorageClass,
+  kSigningRequest,
   kReview,  // answered, never stored
 };
 

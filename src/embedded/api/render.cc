@@ -1,5 +1,6 @@
 #include "embedded/api/render.h"
 
+#include "embedded/api/autoscaler_forms.h"
 #include "embedded/api/event_forms.h"
 #include "embedded/api/yaml_answer.h"
 #include "kinds/kueue_convert.h"
@@ -11,16 +12,19 @@ namespace berth::sim::api {
 
 namespace {
 
-// The version that the object becomes when it becomes one of that kind; nothing: only its name.
-std::optional<kinds::KueueVersion> converts_to(const Kind& kind) {
-  if (!kind.custom || !kinds::kueue_versions_differ(kind.kind)) return std::nullopt;
-  return kinds::kueue_version(kind.api_version());
+// Whether objects that become one of that kind differ in more than apiVersion.
+bool is_converted(const Kind& kind) {
+  if (!kind.custom) return kind.kind == "HorizontalPodAutoscaler";
+  return kinds::kueue_versions_differ(kind.kind) && kinds::kueue_version(kind.api_version());
 }
 
 Value in_version_of(const Kind& kind, text::Editor& edit, const Value& object) {
-  if (const auto to = converts_to(kind)) {
-    const auto read = edit.parse(kinds::convert_kueue(object, *to));
+  if (is_converted(kind) && kind.custom) {
+    const auto read =
+        edit.parse(kinds::convert_kueue(object, *kinds::kueue_version(kind.api_version())));
     if (read.ok()) return read.value();
+  } else if (is_converted(kind)) {
+    return kind.version == "v1" ? autoscaler_to_v1(edit, object) : autoscaler_to_v2(edit, object);
   }
   return edit.with(object, "apiVersion", edit.string(kind.api_version()));
 }
@@ -28,18 +32,19 @@ Value in_version_of(const Kind& kind, text::Editor& edit, const Value& object) {
 }  // namespace
 
 OtherVersions other_versions(const Registry& registry, const Type& type) {
-  if (!converts_to(*type.kind)) return {};
+  if (!is_converted(*type.kind)) return {};
   return [&registry, group = type.kind->group, plural = type.kind->plural](
              std::string_view api_version, const Value& object) -> std::optional<OtherVersion> {
     const std::size_t slash = api_version.find('/');
     const TypePtr other = registry.find(
         group, slash == std::string_view::npos ? api_version : api_version.substr(slash + 1),
         plural);
-    const auto to = other ? converts_to(*other->kind) : std::nullopt;
-    if (!to || other->kind->api_version() != api_version) return std::nullopt;
-    auto read = text::parse_json(kinds::convert_kueue(object, *to));
-    if (!read.ok()) return std::nullopt;
-    return OtherVersion{other->kind, std::move(*read)};
+    if (!other || !is_converted(*other->kind) || other->kind->api_version() != api_version) {
+      return std::nullopt;
+    }
+    text::Editor edit;
+    return OtherVersion{other->kind,
+                        text::Editor::finish(in_version_of(*other->kind, edit, object))};
   };
 }
 

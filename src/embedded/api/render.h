@@ -12,7 +12,8 @@
 namespace berth::sim::api {
 
 // The object in the version of the type, as a value. Stored versions pass through unchanged; those
-// of Kueue's kinds are converted (kinds/kueue_convert.h), of others only apiVersion differs.
+// of Kueue's kinds (kinds/kueue_convert.h) and of autoscalers (autoscaler_forms.h) are converted,
+// of others only apiVersion differs.
 Value to_served(const Type& type, text::Editor& edit, const Value& stored);
 Value to_stored(const Type& type, text::Editor& edit, const Value& served);
 // For managers whose fields are those of another version of the type; empty where all are alike.

@@ -347,7 +347,8 @@ void Server::route_subresource(const RequestPtr& request) {
               sub == "proxy")) {
     return refuse_stream(request);
   }
-  if (pod && (sub == "ephemeralcontainers" || sub == "resize")) {
+  const bool verdict = request->type->role == Role::kSigningRequest && sub == "approval";
+  if ((pod && (sub == "ephemeralcontainers" || sub == "resize")) || verdict) {
     if (method == "GET") return get(request);
     if (method == "PUT") return update(request);
     if (method == "PATCH") return patch(request);

@@ -133,7 +133,7 @@ void drop_step(FieldSet& set, std::string_view step) {
 // Fields that the endpoint resets are nobody's concern there.
 void drop_reset_fields(const Kind& kind, std::string_view subresource, FieldSet& set) {
   if (subresource.empty() && kind.status) drop_step(set, "f:status");
-  if (subresource == "status") drop_step(set, "f:spec");
+  if (subresource == "status" || subresource == "approval") drop_step(set, "f:spec");
   if (subresource == "status" && kind.custom) drop_step(set, "f:metadata");
 }
 

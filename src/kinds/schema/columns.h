@@ -16,4 +16,7 @@ std::string or_none(std::string_view text);
 bool special_cells(const Kind& kind, const text::Value& object, std::int64_t now_ns,
                    text::JsonWriter& out);
 
+void signing_request_cells(const text::Value& object, const std::string& age,
+                           text::JsonWriter& out);
+
 }  // namespace berth::sim

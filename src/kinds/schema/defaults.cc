@@ -159,7 +159,8 @@ void volume_defaults(Fields& fields, const Schema& schema, text::Editor& edit) {
   fields.set("emptyDir", edit.object({}));
 }
 
-void autoscaler_defaults(Fields& fields, text::Editor& edit) {
+void autoscaler_defaults(Fields& fields, const Schema& schema, text::Editor& edit) {
+  if (schema.find("metrics") == nullptr) return;  // v1: its conversion says what there is
   const Value* metrics = fields.get("metrics");
   if (metrics != nullptr && metrics->size() > 0) return;
   const Member target[] = {{"type", edit.string("Utilization")},
@@ -281,7 +282,7 @@ void hook_defaults(const Schema& schema, Fields& fields, const Place& place, tex
     case Hook::kVolume:
       return volume_defaults(fields, schema, edit);
     case Hook::kAutoscalerSpec:
-      return autoscaler_defaults(fields, edit);
+      return autoscaler_defaults(fields, schema, edit);
     case Hook::kSubject:
       if (fields.text("kind") == "User" || fields.text("kind") == "Group") {
         if (fields.text("apiGroup").empty()) {

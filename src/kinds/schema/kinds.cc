@@ -12,7 +12,8 @@ struct KindRow {
   std::string_view group;  // of the API
   std::string_view plural;
   std::string_view shorts;  // "po,pods2"
-  // N namespaced, S status, F finalize, A in the category all, X in api-extensions, s scale
+  // N namespaced, S status, F finalize, A in the category all, X in api-extensions, s scale, o
+  // another version is stored
   std::string_view flags;
   std::string_view subresources;
   std::string_view fields;   // selectable
@@ -80,12 +81,18 @@ constexpr KindRow kRows[] = {
 
     {"autoscaling.v2.HorizontalPodAutoscaler", "autoscaling", "horizontalpodautoscalers", "hpa",
      "NSA", "", "", "Name Reference Targets MinPods MaxPods Replicas Age"},
+    {"autoscaling.v1.HorizontalPodAutoscaler", "autoscaling", "horizontalpodautoscalers", "hpa",
+     "NSAo", "", "", "Name Reference Targets MinPods MaxPods Replicas Age"},
 
     {"batch.v1.CronJob", "batch", "cronjobs", "cj", "NSA", "", "",
      "Name Schedule Timezone Suspend:boolean Active:integer Last_Schedule Age Containers* Images* "
      "Selector*"},
     {"batch.v1.Job", "batch", "jobs", "", "NSA", "", "status.successful",
      "Name Status Completions Duration Age Containers* Images* Selector*"},
+
+    {"certificates.v1.CertificateSigningRequest", "certificates.k8s.io",
+     "certificatesigningrequests", "csr", "S", "approval", "spec.signerName",
+     "Name Age SignerName Requestor RequestedDuration Condition"},
 
     {"networking.v1.IngressClass", "networking.k8s.io", "ingressclasses", "", "", "", "",
      "Name Controller Parameters Age"},
@@ -199,6 +206,7 @@ KindPtr make_kind(const KindRow& row) {
   kind->namespaced = contains(row.flags, 'N');
   kind->status = contains(row.flags, 'S');
   kind->finalize = contains(row.flags, 'F');
+  kind->storage = !contains(row.flags, 'o');
   if (contains(row.flags, 's')) {
     kind->scale = {".spec.replicas", ".status.replicas", ".spec.selector"};
   }

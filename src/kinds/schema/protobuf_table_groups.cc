@@ -237,6 +237,14 @@ NetworkDeviceData 1:interfaceName:s 2:ips:[s] 3:hardwareAddress:s
 RuntimeClass 1:metadata:meta.ObjectMeta 2:handler:s! 3:overhead:Overhead 4:scheduling:Scheduling
 Overhead 1:podFixed:{q}
 Scheduling 1:nodeSelector:{s} 2:tolerations:[core.Toleration]
+#certificates certificates.k8s.io/v1
+CertificateSigningRequest 1:metadata:meta.ObjectMeta 2:spec:CertificateSigningRequestSpec
+ 3:status:CertificateSigningRequestStatus
+CertificateSigningRequestSpec 1:request:y 2:username:s 3:uid:s 4:groups:[s] 5:usages:[s] 6:extra:{e}
+ 7:signerName:s! 8:expirationSeconds:i!
+CertificateSigningRequestStatus 1:conditions:[CertificateSigningRequestCondition] 2:certificate:y
+CertificateSigningRequestCondition 1:type:s! 2:reason:s 3:message:s 4:lastUpdateTime:t
+ 5:lastTransitionTime:t 6:status:s!
 #autoscaling autoscaling/v1
 CrossVersionObjectReference 1:kind:s! 2:name:s! 3:apiVersion:s
 HorizontalPodAutoscalerSpec 1:scaleTargetRef:CrossVersionObjectReference 2:minReplicas:i!

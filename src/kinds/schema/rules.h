@@ -5,6 +5,7 @@
 #include <string>
 
 #include "kinds/schema/node.h"
+#include "text/editor.h"
 
 namespace berth::sim {
 
@@ -47,5 +48,12 @@ void validate_template(const text::Value& pod_template, Path& path, Causes& out)
 void check_immutable(const text::Value& live, const text::Value& object, std::string_view key,
                      Path& path, Causes& out);
 void validate_resource_list(const text::Value& list, Path& path, Causes& out);
+void rules_of_autoscaler(const text::Value& spec, Path& path, Causes& out);  // path: of spec
+void rules_of_signing_request(const text::Value& object, Path& path, Causes& out);
+void signing_request_update(const text::Value& live, const text::Value& object,
+                            std::string_view subresource, Causes& out);
+// What the endpoint lets an update change.
+text::Value signing_request_for_update(const text::Value& live, const text::Value& object,
+                                       std::string_view subresource, text::Editor& edit);
 
 }  // namespace berth::sim

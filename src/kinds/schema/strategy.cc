@@ -1,6 +1,6 @@
 // What the server itself changes in an object before it is created or updated.
 #include "kinds/schema/fields.h"
-#include "kinds/schema/node.h"
+#include "kinds/schema/rules.h"
 #include "text/editor.h"
 #include "text/members.h"
 #include "text/path.h"
@@ -245,6 +245,11 @@ text::Document for_create(const Kind& kind, const Value& object) {
 text::Document for_update(const Kind& kind, const Value& live, const Value& object,
                           std::string_view subresource) {
   text::Editor edit;
+  const bool signing = !kind.custom && kind.kind == "CertificateSigningRequest";
+  if (subresource == "approval") {
+    const Value out = fixed_metadata(live, object, edit);
+    return text::Editor::finish(signing_request_for_update(live, out, subresource, edit));
+  }
   if (subresource == "status") {
     Value out = live;
     const Value* status = object.find("status");
@@ -260,9 +265,11 @@ text::Document for_update(const Kind& kind, const Value& live, const Value& obje
       out = given != nullptr ? edit.with_at(out, "metadata", field, *given)
                              : edit.without_at(out, "metadata", field);
     }
+    if (signing) out = signing_request_for_update(live, out, subresource, edit);
     return text::Editor::finish(out);
   }
   Value out = fixed_metadata(live, object, edit);
+  if (signing) out = signing_request_for_update(live, out, subresource, edit);
   if (kind.status) {
     const Value* status = live.find("status");
     out = status != nullptr ? edit.with(out, "status", *status) : edit.without(out, "status");

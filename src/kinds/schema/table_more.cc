@@ -24,6 +24,14 @@ ValidatingWebhook: admissionReviewVersions!:[s]* clientConfig!:WebhookClientConf
 ValidatingWebhookConfiguration: apiVersion:s? kind:s? metadata:ObjectMeta*
  webhooks:[ValidatingWebhook]@name%name
 WebhookClientConfig: caBundle:y service:ServiceReference url:s
+#io.k8s.api.certificates.v1
+CertificateSigningRequest: apiVersion:s? kind:s? metadata:ObjectMeta*
+ spec!:CertificateSigningRequestSpec* status:CertificateSigningRequestStatus*
+CertificateSigningRequestCondition: lastTransitionTime:t lastUpdateTime:t message:s? reason:s?
+ status!:s* type!:s*
+CertificateSigningRequestSpec: expirationSeconds:i extra:{[s]} groups:[s] request!:y* signerName!:s*
+ uid:s? usages:[s] username:s?
+CertificateSigningRequestStatus: certificate:y conditions:[CertificateSigningRequestCondition]@type
 #io.k8s.api.coordination.v1
 Lease: apiVersion:s? kind:s? metadata:ObjectMeta* spec:LeaseSpec*
 LeaseSpec: acquireTime:u holderIdentity:s leaseDurationSeconds:i leaseTransitions:i

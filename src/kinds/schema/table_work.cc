@@ -49,6 +49,13 @@ StatefulSetStatus: availableReplicas:i* collisionCount:i
  observedGeneration:l? readyReplicas:i? replicas!:i* updateRevision:s? updatedReplicas:i?
 StatefulSetUpdateStrategy: rollingUpdate:RollingUpdateStatefulSetStrategy type:s?="RollingUpdate"
 #io.k8s.api.autoscaling.v1
+CrossVersionObjectReference&: apiVersion:s? kind!:s* name!:s*
+HorizontalPodAutoscaler: apiVersion:s? kind:s? metadata:ObjectMeta*
+ spec!:HorizontalPodAutoscalerSpec* status:HorizontalPodAutoscalerStatus*
+HorizontalPodAutoscalerSpec: maxReplicas!:i* minReplicas:i=1
+ scaleTargetRef!:CrossVersionObjectReference* targetCPUUtilizationPercentage:i
+HorizontalPodAutoscalerStatus: currentCPUUtilizationPercentage:i currentReplicas!:i*
+ desiredReplicas!:i* lastScaleTime:t observedGeneration:l
 Scale: apiVersion:s kind:s metadata:ObjectMeta spec:ScaleSpec status:ScaleStatus
 ScaleSpec: replicas:i
 ScaleStatus: replicas!:i selector:s

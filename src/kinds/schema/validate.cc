@@ -370,7 +370,9 @@ class SchemaWalk {
 };
 
 std::string check_name(const Kind& kind, std::string_view name) {
-  if (kind.group == "rbac.authorization.k8s.io") return check_path_segment(name);
+  if (kind.group == "rbac.authorization.k8s.io" || kind.group == "certificates.k8s.io") {
+    return check_path_segment(name);
+  }
   if (kind.group.empty()) {
     if (kind.kind == "Namespace") return check_dns1123_label(name);
     if (kind.kind == "Service") return check_dns1123_label(name);

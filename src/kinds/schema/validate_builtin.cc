@@ -484,6 +484,10 @@ void validate_builtin(const Kind& kind, const Value& object, Causes& out) {
     rules_of_job(spec, true, path, out);
   } else if (kind.group == "batch") {
     rules_of_cron_job(spec, path, out);
+  } else if (kind.kind == "HorizontalPodAutoscaler") {
+    rules_of_autoscaler(spec, path, out);
+  } else if (kind.kind == "CertificateSigningRequest") {
+    rules_of_signing_request(object, path, out);
   } else if (kind.group == "policy") {
     rules_of_budget(spec, path, out);
   } else if (kind.kind == "PriorityClass") {

@@ -274,6 +274,9 @@ std::vector<Cause> validate_update(const Kind& kind, const Value& live, const Va
     for (Cause& cause : validate(kind, object)) out.add(std::move(cause));
   }
   immutable_meta(live, object, out);
+  if (!kind.custom && kind.kind == "CertificateSigningRequest") {
+    signing_request_update(live, object, subresource, out);
+  }
   if (subresource.empty() && !kind.custom) validate_builtin_update(kind, live, object, out);
   return std::move(out.list());
 }
