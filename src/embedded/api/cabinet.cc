@@ -9,6 +9,11 @@ ObjectPtr Shelf::latest(std::string_view key) const {
   return found == entries.end() ? nullptr : found->second.latest;
 }
 
+bool Shelf::has_any(const std::string& ns) const {
+  const auto entry = entries.lower_bound(ns + "/");
+  return entry != entries.end() && entry->first.starts_with(ns + "/");
+}
+
 ObjectPtr Shelf::committed(std::string_view key) const {
   const auto found = entries.find(key);
   return found == entries.end() ? nullptr : found->second.committed;

@@ -51,6 +51,7 @@ struct Shelf {
 
   ObjectPtr latest(std::string_view key) const;
   ObjectPtr committed(std::string_view key) const;
+  bool has_any(const std::string& ns) const;  // entries, whatever is on its way
 };
 
 class Cabinet {

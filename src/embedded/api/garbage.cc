@@ -1,4 +1,5 @@
-// What follows when objects go: dependents of owners, contents of namespaces, old events.
+// What follows when objects go: dependents of owners, old events; contents of namespaces are
+// emptied in namespace_end.cc.
 //
 // Nothing is kept beyond the indices: after a restart the same checks find the same work.
 #include <utility>
@@ -112,7 +113,8 @@ void Server::collect(Shelf& shelf, const Change& change) {
       if (!waits || (others != dependents.end() && others->second.held_back(waits->ns))) continue;
       later([this, place = found->second] { release_owner(*place.first, place.second); });
     }
-    if (home_goes && in_namespace.count(now.ns) == 0) settle_namespace(now.ns);
+    const bool last_pod = shelf.name == "pods" && !shelf.has_any(now.ns);
+    if (home_goes && (last_pod || in_namespace.count(now.ns) == 0)) settle_namespace(now.ns);
     // The last object of a definition that waits for it.
     const TypePtr type = registry.of_shelf(shelf);
     if (type && !type->crd.empty() && shelf.entries.empty()) {
@@ -235,73 +237,6 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
               return !owner_of(*object, std::string(text_at(owner, "uid")));
             });
           });
-}
-
-// Empties a terminating namespace, and lets it go when it is empty. Its objects are looked for when
-// it begins to go, when one comes that was on its way, and when the last is gone.
-void Server::settle_namespace(const std::string& name) {
-  if (const auto [at, fresh] = settling.emplace(name, false); !fresh) {
-    at->second = true;
-    return;
-  }
-  later([this, name] {
-    struct Found {
-      TypePtr type;
-      std::string key;
-    };
-    std::vector<Found> all;
-    Shelf* namespaces = cabinet.find_shelf("namespaces");
-    const ObjectPtr home = namespaces ? namespaces->latest(name) : nullptr;
-    if (!home || !home->terminating) {
-      settling.erase(name);
-      return;
-    }
-    const std::string prefix = name + "/";
-    for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
-      if (!shelf->kind || !shelf->kind->namespaced) continue;
-      const TypePtr type = registry.of_shelf(*shelf);
-      for (auto entry = shelf->entries.lower_bound(prefix);
-           entry != shelf->entries.end() && entry->first.starts_with(prefix); ++entry) {
-        if (type && entry->second.latest && !entry->second.latest->terminating) {
-          all.push_back({type, entry->first});
-        }
-      }
-    }
-    in_slices<Found>(
-        std::move(all),
-        [this](const Found& one) {
-          DeleteWish wish;
-          wish.propagation = "Background";
-          delete_object(one.type, one.key, wish, [](const MaybeError&, const Deleted&) {});
-        },
-        [this, name] {
-          const bool again = settling[name];
-          settling.erase(name);
-          if (again) return settle_namespace(name);
-          release_namespace(name);
-        });
-  });
-}
-
-void Server::release_namespace(const std::string& name) {
-  const std::string prefix = name + "/";
-  for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
-    if (!shelf->kind || !shelf->kind->namespaced) continue;
-    const auto entry = shelf->entries.lower_bound(prefix);
-    if (entry != shelf->entries.end() && entry->first.starts_with(prefix)) return;
-  }
-  Shelf* namespaces = cabinet.find_shelf("namespaces");
-  rewrite(*namespaces, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
-    std::vector<Value> kept;
-    const Value* list = find(root, "spec.finalizers");
-    if (list == nullptr || list->size() == 0) return std::nullopt;
-    for (const Value& item : list->items()) {
-      if (item.string() != "kubernetes") kept.push_back(item);
-    }
-    if (kept.size() == list->size()) return std::nullopt;
-    return kept.empty() ? edit.with(root, "spec", edit.object({}))
-                        : edit.with_at(root, "spec.finalizers", edit.array(kept));
-  });
 }
 
 void Server::expire_events() {

@@ -148,8 +148,6 @@ class Server {
   // garbage.cc
   void collect(Shelf& shelf, const Change& change);
   void settle_all();  // what may be left over: after a start, and after the disk was full
-  void settle_namespace(const std::string& name);
-  void release_namespace(const std::string& name);
   void settle_owner(Shelf& shelf, const std::string& key);
   void release_owner(Shelf& shelf, const std::string& key);
   void check_owners(Shelf& shelf, const std::string& key);
@@ -161,6 +159,10 @@ class Server {
   template <class One>
   void in_slices(std::vector<One> all, std::function<void(const One&)> each,
                  std::function<void()> done = {});
+
+  // namespace_end.cc
+  void settle_namespace(const std::string& name);
+  void release_namespace(const std::string& name);
 
   // namespace_basics.cc
   void furnish_namespace(const std::string& name);
