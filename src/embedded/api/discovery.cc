@@ -2,7 +2,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/sha256.h"
 #include "embedded/api/server.h"
+#include "text/base64.h"
 #include "text/json_writer.h"
 
 namespace berth::sim::api {
@@ -44,6 +46,21 @@ std::vector<SubresourceForm> subresources_of(const Type& type) {
   std::sort(out.begin(), out.end(),
             [](const SubresourceForm& a, const SubresourceForm& b) { return a.name < b.name; });
   return out;
+}
+
+// Which version of the kind is stored, as kube-apiserver says it; "": none is.
+std::string storage_hash(const Type& type) {
+  if (type.shelf == nullptr || !type.shelf->kind || type.kind->plural == "bindings") return {};
+  const Kind& stored = *type.shelf->kind;
+  const std::string hex = sha256_hex(stored.group + "/" + stored.version + "/" + stored.kind);
+  std::string bytes;
+  const auto digit = [&](std::size_t i) {
+    return hex[i] <= '9' ? hex[i] - '0' : hex[i] - 'a' + 10;
+  };
+  for (std::size_t i = 0; i < 16; i += 2) {
+    bytes.push_back(static_cast<char>(digit(i) * 16 + digit(i + 1)));
+  }
+  return text::base64_encode(bytes);
 }
 
 void write_strings(text::JsonWriter& out, std::string_view key, const auto& list) {
@@ -210,6 +227,9 @@ std::string resource_list(const Registry& registry, std::string_view group,
           write_strings(out, "verbs", verbs_of(*type));
           if (!kind.short_names.empty()) write_strings(out, "shortNames", kind.short_names);
           if (!kind.categories.empty()) write_strings(out, "categories", kind.categories);
+          if (const std::string hash = storage_hash(*type); !hash.empty()) {
+            out.field("storageVersionHash", hash);
+          }
         });
         for (const SubresourceForm& sub : subresources_of(*type)) {
           out.object([&] {

@@ -4,6 +4,7 @@
 
 #include "base/crash_point.h"
 #include "embedded/api/yaml_answer.h"
+#include "text/rfc3339.h"
 
 namespace berth::sim::api {
 
@@ -112,6 +113,7 @@ std::optional<ApiError> read_accept(Request& request) {
       request.yaml = media == "application/yaml";
       return std::nullopt;
     }
+    if (request.type && request.type->role == Role::kReview) continue;  // has no metadata
     if (group != "meta.k8s.io" || (version != "v1" && version != "v1beta1")) continue;
     if (as == "Table") {
       request.shape = Shape::kTable;
@@ -127,6 +129,14 @@ std::optional<ApiError> read_accept(Request& request) {
   ApiError error = not_acceptable(kAccepted);
   if (!known) error.message = "406: Not Acceptable; " + error.message;
   return error;
+}
+
+std::optional<ApiError> check_timeout(const Request& request) {
+  const std::string_view timeout = request.query("timeout");
+  if (timeout.empty() || request.query_true("watch")) return std::nullopt;
+  if (text::parse_go_duration(timeout).ok()) return std::nullopt;
+  return bad_request("invalid timeout specified in the request URL - time: invalid duration " +
+                     quoted(timeout));
 }
 
 std::optional<ApiError> read_write_options(Request& request) {

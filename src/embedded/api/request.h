@@ -67,6 +67,8 @@ using RequestPtr = std::shared_ptr<Request>;
 // What the Accept header allows of an answer; 406 when nothing of it can be made.
 std::optional<ApiError> read_accept(Request& request);
 // fieldValidation, dryRun, fieldManager: the options that all writes have.
+// How long the client will wait: looked at, and kept by nobody; what a request may cost is bounded.
+std::optional<ApiError> check_timeout(const Request& request);
 std::optional<ApiError> read_write_options(Request& request);
 
 // "application/json" of "application/json; charset=utf-8".

@@ -254,6 +254,7 @@ void Server::dispatch(const RequestPtr& request) {
   if (!target.ok()) return request->fail(bad_request(target.error().to_string()));
   request->target = std::move(target).value();
   if (cabinet.broken()) return request->fail(internal_error("the store failed"));
+  if (auto error = check_timeout(*request)) return request->fail(*error);
   const std::vector<std::string>& path = request->target.path;
   const std::string_view first = path.empty() ? std::string_view{} : path[0];
   if (request->http.body.size() > options.max_body_bytes) {
