@@ -193,8 +193,11 @@ class Causes {
 
 // A value against its schema: types, required fields, enums, bounds, list types.
 // strict_types: as for CRDs; otherwise types were checked by normalize().
+// old: what stood there before an update; what is unchanged in it is let be, however wrong. A
+// member is told by its key, an item by the keys of its list; items of other lists go with their
+// list.
 void validate_schema(const Schema& schema, const text::Value& value, Path& path, bool custom,
-                     Causes& out);
+                     Causes& out, const text::Value* old = nullptr);
 // metadata of an object.
 void validate_metadata(const Kind& kind, const text::Value& object, Causes& out);
 void validate_labels(const text::Value& labels, Path& path, Causes& out);

@@ -1,8 +1,10 @@
 // A value against its schema, and what every object's metadata must be.
 #include <algorithm>
 #include <cmath>
+#include <map>
 #include <optional>
 #include <set>
+#include <utility>
 
 #include "kinds/schema/node.h"
 #include "text/base64.h"
@@ -114,6 +116,11 @@ class SchemaWalk {
   SchemaWalk(Path& path, bool custom, std::int64_t& work, Causes& out)
       : path_(path), custom_(custom), work_(work), out_(out) {}
 
+  // What is as it was in old, and can be told to be the same, is let be whatever it is.
+  void update(const Schema& schema, const Value& value, const Value& old) {
+    beside(&old, value, [&] { this->value(schema, value); });
+  }
+
   void value(const Schema& schema, const Value& value) {
     if (out_.full()) return;
     if (value.is_null()) {
@@ -132,15 +139,42 @@ class SchemaWalk {
   std::string in_body(std::string_view rest) const {
     return path_.text() + " in body " + std::string(rest);
   }
+  // A value and the one that stood in its place, where that can be told; the items of a list
+  // without keys have that of their list.
+  struct Pair {
+    const Value* now = nullptr;
+    const Value* old = nullptr;
+    std::optional<bool> same = std::nullopt;  // once it was asked for
+    int depth = 0;
+  };
+
+  template <class Walk>
+  void beside(const Value* old, const Value& now, const Walk& walk) {
+    constexpr int kDeepest = 16;  // each is compared as a whole: below, their parent's counts
+    const bool known = pair_.same.value_or(false);
+    if (known || pair_.depth >= kDeepest) return walk();
+    const Pair outer = std::exchange(pair_, Pair{&now, old, std::nullopt, pair_.depth + 1});
+    walk();
+    pair_ = outer;
+  }
+  bool unchanged() {
+    if (pair_.old == nullptr) return false;
+    if (!pair_.same) pair_.same = text::equal(*pair_.now, *pair_.old);
+    return *pair_.same;
+  }
+  void say(Cause cause) {
+    if (!unchanged()) out_.add(std::move(cause));
+  }
+
   void bad(const Value& value, std::string_view rest) {
-    out_.add(invalid_value(path_.text(), value, in_body(rest)));
+    say(invalid_value(path_.text(), value, in_body(rest)));
   }
 
   void wrong_type(const Schema& schema, const Value& value) {
     const std::string found(found_type(value));
     const std::string want = "must be of type " + std::string(type_name(schema.type));
-    out_.add({"FieldValueTypeInvalid", path_.text(),
-              "Invalid value: " + go_quote(found) + ": " + in_body(want) + ": " + go_quote(found)});
+    say({"FieldValueTypeInvalid", path_.text(),
+         "Invalid value: " + go_quote(found) + ": " + in_body(want) + ": " + go_quote(found)});
   }
 
   void object(const Schema& schema, const Value& value) {
@@ -150,10 +184,12 @@ class SchemaWalk {
       if (!index) index.emplace(value);
       const Value* member = index->find(property.name);
       if (custom_ ? member == nullptr : empty(member, property)) {
-        out_.add(required_value(path_.with(property.name),
-                                custom_ ? std::string_view() : what_is_wanted(property.name)));
+        say(required_value(path_.with(property.name),
+                           custom_ ? std::string_view() : what_is_wanted(property.name)));
       }
     }
+    std::optional<text::MemberIndex> before;
+    if (pair_.old != nullptr && pair_.now == &value) before.emplace(*pair_.old);
     for (const Member& member : value.members()) {
       const Schema::Property* property = schema.find(member.key);
       const Schema* inner = property != nullptr ? property->schema : schema.additional;
@@ -163,7 +199,11 @@ class SchemaWalk {
         continue;
       const Path::Mark mark = path_.mark();
       path_.child(member.key);
-      this->value(*inner, member.value);
+      if (before) {
+        update_at(*inner, member.value, before->find(member.key));
+      } else {
+        this->value(*inner, member.value);
+      }
       path_.back(mark);
     }
   }
@@ -191,19 +231,34 @@ class SchemaWalk {
     if (schema.list == Schema::List::kSet) set_items(value);
     if (schema.list == Schema::List::kMap) map_items(schema, value);
     if (schema.items == nullptr) return;
+    std::map<std::string, const Value*> before;
+    const bool keyed =
+        schema.list == Schema::List::kMap && pair_.old != nullptr && pair_.now == &value;
+    if (keyed) {
+      for (const Value& item : pair_.old->items()) before.emplace(item_key(schema, item), &item);
+    }
     for (std::size_t i = 0; const Value& item : value.items()) {
       const Path::Mark mark = path_.mark();
       path_.index(i++);
-      this->value(*schema.items, item);
+      if (keyed) {
+        const auto old = before.find(item_key(schema, item));
+        update_at(*schema.items, item, old == before.end() ? nullptr : old->second);
+      } else {
+        this->value(*schema.items, item);
+      }
       path_.back(mark);
     }
+  }
+
+  void update_at(const Schema& schema, const Value& value, const Value* old) {
+    beside(old, value, [&] { this->value(schema, value); });
   }
 
   void set_items(const Value& value) {
     std::set<std::string> seen;
     for (std::size_t i = 0; const Value& item : value.items()) {
       if (!seen.insert(text::to_json(item)).second) {
-        out_.add(duplicate_value(path_.text() + "[" + std::to_string(i) + "]", item));
+        say(duplicate_value(path_.text() + "[" + std::to_string(i) + "]", item));
       }
       ++i;
     }
@@ -215,8 +270,8 @@ class SchemaWalk {
     for (std::size_t i = 0; const Value& item : value.items()) {
       const std::string key = item_key(schema, item);
       if (!seen.insert(key).second) {
-        out_.add({"FieldValueDuplicate", path_.text() + "[" + std::to_string(i) + "]",
-                  "Duplicate value: " + key});
+        say({"FieldValueDuplicate", path_.text() + "[" + std::to_string(i) + "]",
+             "Duplicate value: " + key});
       }
       ++i;
     }
@@ -229,7 +284,7 @@ class SchemaWalk {
     const auto size = static_cast<std::int64_t>(value.size());
     if (value.is_array()) {
       if (rules.max_items && size > *rules.max_items) {
-        out_.add(too_many(path_.text(), value.size(), *rules.max_items));
+        say(too_many(path_.text(), value.size(), *rules.max_items));
       }
       if (rules.min_items && size < *rules.min_items) {
         bad_count(size, "should have at least " + std::to_string(*rules.min_items) + " items");
@@ -237,7 +292,7 @@ class SchemaWalk {
     }
     if (value.is_object()) {
       if (rules.max_properties && size > *rules.max_properties) {
-        out_.add(too_many(path_.text(), value.size(), *rules.max_properties));
+        say(too_many(path_.text(), value.size(), *rules.max_properties));
       }
       if (rules.min_properties && size < *rules.min_properties) {
         bad_count(size,
@@ -248,8 +303,8 @@ class SchemaWalk {
   }
 
   void bad_count(std::int64_t count, std::string_view rest) {
-    out_.add({"FieldValueInvalid", path_.text(),
-              "Invalid value: " + std::to_string(count) + ": " + in_body(rest)});
+    say({"FieldValueInvalid", path_.text(),
+         "Invalid value: " + std::to_string(count) + ": " + in_body(rest)});
   }
 
   void enums(const Rules& rules, const Value& value) {
@@ -261,12 +316,12 @@ class SchemaWalk {
     for (const Value& one : rules.enums) {
       allowed.push_back(one.is_string() ? std::string(one.string()) : text::to_json(one));
     }
-    out_.add(not_supported(path_.text(), value, allowed));
+    say(not_supported(path_.text(), value, allowed));
   }
 
   void strings(const Rules& rules, const Value& value) {
     if (rules.max_length && count_runes(value.string()) > *rules.max_length) {
-      out_.add(too_long(path_.text(), *rules.max_length));
+      say(too_long(path_.text(), *rules.max_length));
     }
     if (rules.min_length && count_runes(value.string()) < *rules.min_length) {
       bad(value, "should be at least " + std::to_string(*rules.min_length) + " chars long");
@@ -306,8 +361,7 @@ class SchemaWalk {
 
   void combined(const Schema&, const Rules& rules, const Value& value) {
     const auto must = [&](std::string_view rest) {
-      out_.add(
-          {"FieldValueInvalid", path_.text(),
+      say({"FieldValueInvalid", path_.text(),
            "Invalid value: " + show_value(value.is_string() ? value : Value::make_string("", 0)) +
                ": " + go_quote(path_.text()) + " must " + std::string(rest)});
     };
@@ -349,10 +403,10 @@ class SchemaWalk {
         break;
     }
     if (good) return;
-    out_.add({"FieldValueInvalid", path_.text(),
-              "Invalid value: " + go_quote(text) + ": " +
-                  in_body("must be of type " + std::string(schema.format_name)) + ": " +
-                  go_quote(text)});
+    say({"FieldValueInvalid", path_.text(),
+         "Invalid value: " + go_quote(text) + ": " +
+             in_body("must be of type " + std::string(schema.format_name)) + ": " +
+             go_quote(text)});
   }
 
   void integer_format(const Schema& schema, const Value& value) {
@@ -367,6 +421,7 @@ class SchemaWalk {
   bool custom_;
   std::int64_t& work_;
   Causes& out_;
+  Pair pair_;
 };
 
 std::string check_name(const Kind& kind, std::string_view name) {
@@ -433,9 +488,14 @@ void validate_annotations(const Value& annotations, Causes& out) {
 }  // namespace
 
 void validate_schema(const Schema& schema, const text::Value& value, Path& path, bool custom,
-                     Causes& out) {
+                     Causes& out, const text::Value* old) {
   std::int64_t work = Regex::kMatchWork;
-  SchemaWalk(path, custom, work, out).value(schema, value);
+  SchemaWalk walk(path, custom, work, out);
+  if (old == nullptr) {
+    walk.value(schema, value);
+  } else {
+    walk.update(schema, value, *old);
+  }
   // Also where it was a rule inside "not": nothing is taken that was not looked at to its end.
   if (work < 0) out.add(forbidden_value(path.text(), "its texts are too long for their patterns"));
 }

@@ -271,7 +271,15 @@ std::vector<Cause> validate_update(const Kind& kind, const Value& live, const Va
   if (status) {
     validate_metadata(kind, object, out);
   } else {
-    for (Cause& cause : validate(kind, object)) out.add(std::move(cause));
+    std::vector<Cause> causes = validate(kind, object);
+    if (kind.custom && !causes.empty()) {  // a definition may have become stricter meanwhile
+      Causes fresh;
+      Path path;
+      validate_metadata(kind, object, fresh);
+      validate_schema(*kind.schema, object, path, true, fresh, &live);
+      causes = std::move(fresh.list());
+    }
+    for (Cause& cause : causes) out.add(std::move(cause));
   }
   immutable_meta(live, object, out);
   if (!kind.custom && kind.kind == "CertificateSigningRequest") {
