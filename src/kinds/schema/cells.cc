@@ -665,6 +665,7 @@ bool special_cells(const Kind& kind, const Value& object, std::int64_t now_ns,
   if (name == "HorizontalPodAutoscaler") return autoscaler_cells(object, age, out), true;
   if (name == "APIService") return api_service_cells(object, age, out), true;
   if (name == "CertificateSigningRequest") return signing_request_cells(object, age, out), true;
+  if (kind.group == "flowcontrol.apiserver.k8s.io") return flow_cells(kind, object, age, out), true;
   if (name == "PodGroup") return pod_group_cells(object, age, out), true;
   if (name == "ReplicaSet" || name == "ReplicationController") {
     return replica_cells(object, age, out), true;

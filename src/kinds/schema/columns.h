@@ -18,5 +18,7 @@ bool special_cells(const Kind& kind, const text::Value& object, std::int64_t now
 
 void signing_request_cells(const text::Value& object, const std::string& age,
                            text::JsonWriter& out);
+void flow_cells(const Kind& kind, const text::Value& object, const std::string& age,
+                text::JsonWriter& out);
 
 }  // namespace berth::sim

@@ -284,6 +284,7 @@ void hook_defaults(const Schema& schema, Fields& fields, const Place& place, tex
     case Hook::kAutoscalerSpec:
       return autoscaler_defaults(fields, schema, edit);
     case Hook::kSubject:
+      if (schema.find("apiGroup") == nullptr) return;  // flowcontrol's
       if (fields.text("kind") == "User" || fields.text("kind") == "Group") {
         if (fields.text("apiGroup").empty()) {
           fields.set("apiGroup", edit.string("rbac.authorization.k8s.io"));

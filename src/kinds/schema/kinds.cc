@@ -143,6 +143,12 @@ constexpr KindRow kRows[] = {
     {"discovery.v1.EndpointSlice", "discovery.k8s.io", "endpointslices", "", "N", "", "",
      "Name AddressType Ports Endpoints Age"},
 
+    {"flowcontrol.v1.FlowSchema", "flowcontrol.apiserver.k8s.io", "flowschemas", "", "S", "", "",
+     "Name PriorityLevel MatchingPrecedence DistinguisherMethod Age MissingPL"},
+    {"flowcontrol.v1.PriorityLevelConfiguration", "flowcontrol.apiserver.k8s.io",
+     "prioritylevelconfigurations", "", "S", "", "",
+     "Name Type NominalConcurrencyShares Queues HandSize QueueLengthLimit Age"},
+
     {"resource.v1.DeviceClass", "resource.k8s.io", "deviceclasses", "", "", "", "", "Name Age"},
     {"resource.v1.ResourceClaim", "resource.k8s.io", "resourceclaims", "", "NS", "", "",
      "Name State Age"},

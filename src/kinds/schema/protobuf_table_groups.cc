@@ -245,6 +245,34 @@ CertificateSigningRequestSpec 1:request:y 2:username:s 3:uid:s 4:groups:[s] 5:us
 CertificateSigningRequestStatus 1:conditions:[CertificateSigningRequestCondition] 2:certificate:y
 CertificateSigningRequestCondition 1:type:s! 2:reason:s 3:message:s 4:lastUpdateTime:t
  5:lastTransitionTime:t 6:status:s!
+#flowcontrol flowcontrol.apiserver.k8s.io/v1
+FlowSchema 1:metadata:meta.ObjectMeta 2:spec:FlowSchemaSpec 3:status:FlowSchemaStatus
+FlowSchemaSpec 1:priorityLevelConfiguration:PriorityLevelConfigurationReference
+ 2:matchingPrecedence:i! 3:distinguisherMethod:FlowDistinguisherMethod
+ 4:rules:[PolicyRulesWithSubjects]
+FlowDistinguisherMethod 1:type:s!
+PriorityLevelConfigurationReference 1:name:s!
+PolicyRulesWithSubjects 1:subjects:[Subject] 2:resourceRules:[ResourcePolicyRule]
+ 3:nonResourceRules:[NonResourcePolicyRule]
+Subject 1:kind:s! 2:user:UserSubject 3:group:GroupSubject 4:serviceAccount:ServiceAccountSubject
+UserSubject 1:name:s!
+GroupSubject 1:name:s!
+ServiceAccountSubject 1:namespace:s! 2:name:s!
+ResourcePolicyRule 1:verbs:[s] 2:apiGroups:[s] 3:resources:[s] 4:clusterScope:b 5:namespaces:[s]
+NonResourcePolicyRule 1:verbs:[s] 6:nonResourceURLs:[s]
+FlowSchemaStatus 1:conditions:[FlowSchemaCondition]
+FlowSchemaCondition 1:type:s 2:status:s 3:lastTransitionTime:t 4:reason:s 5:message:s
+PriorityLevelConfiguration 1:metadata:meta.ObjectMeta 2:spec:PriorityLevelConfigurationSpec
+ 3:status:PriorityLevelConfigurationStatus
+PriorityLevelConfigurationSpec 1:type:s! 2:limited:LimitedPriorityLevelConfiguration
+ 3:exempt:ExemptPriorityLevelConfiguration
+LimitedPriorityLevelConfiguration 1:nominalConcurrencyShares:i! 2:limitResponse:LimitResponse
+ 3:lendablePercent:i! 4:borrowingLimitPercent:i!
+ExemptPriorityLevelConfiguration 1:nominalConcurrencyShares:i! 2:lendablePercent:i!
+LimitResponse 1:type:s! 2:queuing:QueuingConfiguration
+QueuingConfiguration 1:queues:i! 2:handSize:i! 3:queueLengthLimit:i!
+PriorityLevelConfigurationStatus 1:conditions:[PriorityLevelConfigurationCondition]
+PriorityLevelConfigurationCondition 1:type:s 2:status:s 3:lastTransitionTime:t 4:reason:s 5:message:s
 #autoscaling autoscaling/v1
 CrossVersionObjectReference 1:kind:s! 2:name:s! 3:apiVersion:s
 HorizontalPodAutoscalerSpec 1:scaleTargetRef:CrossVersionObjectReference 2:minReplicas:i!

@@ -49,6 +49,7 @@ void check_immutable(const text::Value& live, const text::Value& object, std::st
                      Path& path, Causes& out);
 void validate_resource_list(const text::Value& list, Path& path, Causes& out);
 void rules_of_autoscaler(const text::Value& spec, Path& path, Causes& out);  // path: of spec
+void rules_of_flow(const Kind& kind, const text::Value& object, Path& path, Causes& out);
 void rules_of_signing_request(const text::Value& object, Path& path, Causes& out);
 void signing_request_update(const text::Value& live, const text::Value& object,
                             std::string_view subresource, Causes& out);

@@ -69,8 +69,9 @@ bool has_generation(const Kind& kind) {
     if (kind.group == group) return true;
   }
   if (kind.group.empty()) return kind.kind == "Pod" || kind.kind == "ReplicationController";
-  return kind.group == "autoscaling" || kind.kind == "ResourceSlice" || kind.kind == "PodGroup" ||
-         kind.kind == "PriorityClass" || kind.kind == "DeviceClass";
+  return kind.group == "autoscaling" || kind.group == "flowcontrol.apiserver.k8s.io" ||
+         kind.kind == "ResourceSlice" || kind.kind == "PodGroup" || kind.kind == "PriorityClass" ||
+         kind.kind == "DeviceClass";
 }
 
 struct QosSums {

@@ -55,6 +55,33 @@ Event: action:s? apiVersion:s? deprecatedCount:i? deprecatedFirstTimestamp:t
  note:s? reason:s? regarding:ObjectReference* related:ObjectReference reportingController:s?
  reportingInstance:s? series:EventSeries type:s?
 EventSeries: count!:i* lastObservedTime!:u
+#io.k8s.api.flowcontrol.v1
+ExemptPriorityLevelConfiguration: lendablePercent:i=0 nominalConcurrencyShares:i=0
+FlowDistinguisherMethod: type!:s*
+FlowSchema: apiVersion:s? kind:s? metadata:ObjectMeta* spec:FlowSchemaSpec* status:FlowSchemaStatus*
+FlowSchemaCondition: lastTransitionTime:t message:s? reason:s? status:s? type:s?
+FlowSchemaSpec: distinguisherMethod:FlowDistinguisherMethod matchingPrecedence:i*=1000
+ priorityLevelConfiguration!:PriorityLevelConfigurationReference* rules:[PolicyRulesWithSubjects]
+FlowSchemaStatus: conditions:[FlowSchemaCondition]@type%type
+GroupSubject: name!:s*
+LimitResponse: queuing:QueuingConfiguration type!:s*
+LimitedPriorityLevelConfiguration: borrowingLimitPercent:i lendablePercent:i=0
+ limitResponse:LimitResponse* nominalConcurrencyShares:i=30
+NonResourcePolicyRule: nonResourceURLs!:[s]^* verbs!:[s]^*
+PolicyRulesWithSubjects: nonResourceRules:[NonResourcePolicyRule] resourceRules:[ResourcePolicyRule]
+ subjects!:[Subject]*
+PriorityLevelConfiguration: apiVersion:s? kind:s? metadata:ObjectMeta*
+ spec:PriorityLevelConfigurationSpec* status:PriorityLevelConfigurationStatus*
+PriorityLevelConfigurationCondition: lastTransitionTime:t message:s? reason:s? status:s? type:s?
+PriorityLevelConfigurationReference: name!:s*
+PriorityLevelConfigurationSpec: exempt:ExemptPriorityLevelConfiguration
+ limited:LimitedPriorityLevelConfiguration type!:s*
+PriorityLevelConfigurationStatus: conditions:[PriorityLevelConfigurationCondition]@type%type
+QueuingConfiguration: handSize:i*=8 queueLengthLimit:i*=50 queues:i*=64
+ResourcePolicyRule: apiGroups!:[s]^* clusterScope:b? namespaces:[s]^* resources!:[s]^* verbs!:[s]^*
+ServiceAccountSubject: name!:s* namespace!:s*
+Subject: group:GroupSubject kind!:s* serviceAccount:ServiceAccountSubject user:UserSubject
+UserSubject: name!:s*
 #io.k8s.api.networking.v1
 HTTPIngressPath: backend!:IngressBackend* path:s? pathType!:s|Exact|ImplementationSpecific|Prefix
 HTTPIngressRuleValue: paths!:[HTTPIngressPath]*

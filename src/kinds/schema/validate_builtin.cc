@@ -486,6 +486,8 @@ void validate_builtin(const Kind& kind, const Value& object, Causes& out) {
     rules_of_cron_job(spec, path, out);
   } else if (kind.kind == "HorizontalPodAutoscaler") {
     rules_of_autoscaler(spec, path, out);
+  } else if (kind.group == "flowcontrol.apiserver.k8s.io") {
+    rules_of_flow(kind, object, path, out);
   } else if (kind.kind == "CertificateSigningRequest") {
     rules_of_signing_request(object, path, out);
   } else if (kind.group == "policy") {
