@@ -272,7 +272,8 @@ ExemptPriorityLevelConfiguration 1:nominalConcurrencyShares:i! 2:lendablePercent
 LimitResponse 1:type:s! 2:queuing:QueuingConfiguration
 QueuingConfiguration 1:queues:i! 2:handSize:i! 3:queueLengthLimit:i!
 PriorityLevelConfigurationStatus 1:conditions:[PriorityLevelConfigurationCondition]
-PriorityLevelConfigurationCondition 1:type:s 2:status:s 3:lastTransitionTime:t 4:reason:s 5:message:s
+PriorityLevelConfigurationCondition 1:type:s 2:status:s 3:lastTransitionTime:t 4:reason:s
+ 5:message:s
 #autoscaling autoscaling/v1
 CrossVersionObjectReference 1:kind:s! 2:name:s! 3:apiVersion:s
 HorizontalPodAutoscalerSpec 1:scaleTargetRef:CrossVersionObjectReference 2:minReplicas:i!
