@@ -12,20 +12,22 @@
 #include <map>
 #include <string>
 
-#include "base/log.h"
-#include "base/loop.h"
-#include "control/notices.h"
-#include "control/world.h"
-#include "control/writer.h"
+#include "control/part.h"
 #include "edge/kube/informer.h"
 
 namespace berth::control {
 
-class Binder {
+class Binder final : public Part {
  public:
-  Binder(Loop& loop, World& world, Writer& writer, Notices& notices, kube::Informer& pods,
-         const Logger& log, MetricsRegistry& metrics, std::function<void()> want_cycle);
+  Binder(const Common& common, kube::Informer& pods, std::int64_t bind_timeout_ns,
+         std::function<void()> want_cycle);
 
+  bool changed(const Change& change) override;
+  bool tick(std::int64_t now) override;  // doubts, and what waits for too long
+  void clear() override;
+
+  // What is decided of pods of no queue.
+  void carry_out(const model::Decision& decision);
   // Believed at once, written when its node is clear.
   void place(const std::string& pod, Assumed where);
   // Writes what waited and need not any more.
@@ -34,9 +36,6 @@ class Binder {
   bool send_away(const std::string& pod, std::string_view reason, const std::string& message);
   // The pod did not get where we sent it: it, or its whole gang, waits longer each time.
   void back_off(const std::string& name);
-  // Doubts, and what waits for too long.
-  void tick(std::int64_t bind_timeout_ns);
-  void clear();
 
   std::uint64_t bound() const { return bound_; }
   std::uint64_t evicted() const { return evicted_; }
@@ -61,12 +60,10 @@ class Binder {
   void refused(const std::string& pod, const std::string& uid, const kube::Answer& answer);
   void stays(const std::string& pod);
 
-  Loop& loop_;
+  const Common& common_;
   World& world_;
-  Writer& writer_;
-  Notices& notices_;
   kube::Informer& pods_;
-  const Logger& log_;
+  const std::int64_t bind_timeout_ns_;
   std::function<void()> want_cycle_;
   Counter bound_metric_, evicted_metric_, lost_metric_, refused_metric_;
   std::map<std::string, Trouble> troubles_;  // by gang or pod

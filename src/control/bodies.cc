@@ -12,6 +12,11 @@ using text::JsonWriter;
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
 
+Regarding of_gang(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  return {"v1", "PodGroup", name.substr(0, slash), name.substr(slash + 1), ""};
+}
+
 std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
                        std::string_view reason, std::string_view action, std::string_view note,
                        std::int64_t now_ns) {

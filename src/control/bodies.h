@@ -15,6 +15,7 @@ namespace berth::control {
 struct Regarding {
   std::string version, kind, ns, name, uid;
 };
+Regarding of_gang(const std::string& name);  // "ns/name"
 // An Event of events.k8s.io/v1.
 std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
                        std::string_view reason, std::string_view action, std::string_view note,

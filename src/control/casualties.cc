@@ -62,76 +62,78 @@ bool serves(std::string_view owner) {
 
 }  // namespace
 
-Casualties::Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-                       MetricsRegistry& metrics, Policy policy, SendAway send_away,
-                       std::function<bool()> queues_are_ours)
-    : loop_(loop),
-      world_(world),
-      notices_(notices),
-      log_(log),
+Casualties::Casualties(const Common& common, Binder& binder, Policy policy)
+    : common_(common),
+      binder_(binder),
       react_(policy.gpus),
       heed_notices_(policy.heed_notices),
-      send_away_(std::move(send_away)),
-      queues_are_ours_(std::move(queues_are_ours)),
       ended_metric_(
-          metrics
+          common.metrics
               .counter({.name = "berth_controller_gpu_failures_total",
                         .help = "Workloads that were ended because a GPU of theirs broke."})
               .get()),
       reclaimed_metric_(
-          metrics
+          common.metrics
               .counter(
                   {.name = "berth_controller_reclaimed_total",
                    .help = "Workloads that were ended because a node of theirs is taken back."})
               .get()),
-      affected_metric_(metrics
+      affected_metric_(common.metrics
                            .gauge({.name = "berth_controller_pods_on_broken_gpus",
                                    .help = "Pods of ours that run on a GPU that broke."})
                            .get()) {}
 
-void Casualties::agent_changed(const std::string& node, const Value* gpu_node) {
-  if (gpu_node == nullptr) return react_.node_gone(node);
-  react_.told(node, sick_gpus_of(*gpu_node), loop_.monotonic().ticks_ns());
-}
-
-bool Casualties::node_changed(const std::string& node, const Value* object) {
-  if (!heed_notices_) return false;
-  std::optional<model::Taint> notice = object == nullptr ? std::nullopt : notice_of(*object);
-  if (!notice) {
-    leaving_.erase(node);
+bool Casualties::changed(const Change& change) {
+  const std::string& node = change.key.name;
+  if (change.is("GpuNode")) {
+    if (change.object == nullptr) {
+      react_.node_gone(node);
+    } else {
+      react_.told(node, sick_gpus_of(*change.object), common_.now());
+    }
     return false;
   }
-  return leaving_.insert_or_assign(node, *std::move(notice)).second;
+  return change.is("Node") && is_new_notice(change) && common_.acting() && tick(common_.now());
 }
 
-void Casualties::clear() { react_.keep({}); }
+bool Casualties::is_new_notice(const Change& node) {
+  if (!heed_notices_) return false;
+  std::optional<model::Taint> notice =
+      node.object == nullptr ? std::nullopt : notice_of(*node.object);
+  if (!notice) {
+    leaving_.erase(node.key.name);
+    return false;
+  }
+  return leaving_.insert_or_assign(node.key.name, *std::move(notice)).second;
+}
 
-bool Casualties::tick() {
+bool Casualties::tick(std::int64_t) {
   std::vector<Victim> victims = on_broken_gpus();
   affected_metric_.set(static_cast<double>(victims.size()));
   add_on_leaving_nodes(victims);
   std::set<std::string> wanted;
   std::map<std::string, model::Loss> of_queues;
   for (const Victim& victim : victims) {
-    const kinds::LivePod* live = world_.objects().pod(victim.pod);
-    if (live == nullptr || live->terminating || world_.is_leaving(victim.pod)) continue;
+    const kinds::LivePod* live = common_.world.objects().pod(victim.pod);
+    if (live == nullptr || live->terminating || common_.world.is_leaving(victim.pod)) continue;
     if (ends(victim, *live, wanted)) of_queues.emplace(victim.pod, victim.why);
   }
   react_.keep(wanted);
-  return world_.fail(of_queues);
+  return common_.world.fail(of_queues);
 }
 
 std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
   std::map<std::string, react::Casualty> by_uid;
   std::set<std::string> nodes;
-  for (react::Casualty& one : react_.due(loop_.monotonic().ticks_ns())) {
+  for (react::Casualty& one : react_.due(common_.now())) {
     nodes.insert(one.node);
     std::string uid = one.uid;
     by_uid.emplace(std::move(uid), std::move(one));
   }
   std::vector<Victim> out;
   for (const std::string& node : nodes) {
-    world_.objects().for_each_pod_on(node, [&](const std::string& key, const kinds::LivePod& pod) {
+    common_.world.objects().for_each_pod_on(node, [&](const std::string& key,
+                                                      const kinds::LivePod& pod) {
       const auto it = by_uid.find(pod.uid);
       if (it == by_uid.end() || pod.finished() || pod.foreign) return;
       const std::string* wish = pod.body->object.meta.annotation(kOnGpuFailure);
@@ -149,20 +151,21 @@ std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
 
 void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
   for (const auto& [node, notice] : leaving_) {
-    world_.objects().for_each_pod_on(node, [&](const std::string& key, const kinds::LivePod& pod) {
-      if (pod.finished() || pod.foreign) return;
-      if (serves(pod.owner()) && world_.gang_of(key).empty()) return;
-      const auto& tolerations = pod.body->object.spec.tolerations;
-      if (std::any_of(tolerations.begin(), tolerations.end(),
-                      [&](const auto& one) { return model::tolerates(one, notice); })) {
-        return;
-      }
-      out.push_back({key,
-                     {"NodeReclaimed", fmt::format("node {} of its pod {} is taken back ({})", node,
-                                                   pod.name, notice.key)},
-                     "NodeReclaimed",
-                     false});
-    });
+    common_.world.objects().for_each_pod_on(
+        node, [&](const std::string& key, const kinds::LivePod& pod) {
+          if (pod.finished() || pod.foreign) return;
+          if (serves(pod.owner()) && common_.world.gang_of(key).empty()) return;
+          const auto& tolerations = pod.body->object.spec.tolerations;
+          if (std::any_of(tolerations.begin(), tolerations.end(),
+                          [&](const auto& one) { return model::tolerates(one, notice); })) {
+            return;
+          }
+          out.push_back({key,
+                         {"NodeReclaimed", fmt::format("node {} of its pod {} is taken back ({})",
+                                                       node, pod.name, notice.key)},
+                         "NodeReclaimed",
+                         false});
+        });
   }
 }
 
@@ -170,43 +173,44 @@ void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
 bool Casualties::ends(const Victim& victim, const kinds::LivePod& live,
                       std::set<std::string>& wanted) {
   const std::string& pod = victim.pod;
-  std::string gang = world_.gang_of(pod);
+  std::string gang = common_.world.gang_of(pod);
   const bool whole = victim.bounded || !gang.empty() || !live.owner().starts_with("Job/");
-  const bool queued = whole && world_.objects().in_queue(pod) && queues_are_ours_();
+  const bool queued = whole && common_.world.objects().in_queue(pod) && common_.queues_are_ours();
   if (queued) gang.clear();
   if (live.owner().empty()) {
-    notices_.event({"v1", "Pod", live.ns, live.name, live.uid}, "Warning", victim.event, "Evicting",
-                   victim.why.message +
-                       ", and nobody would make this pod again: delete it and create it anew");
+    common_.notices.event(
+        {"v1", "Pod", live.ns, live.name, live.uid}, "Warning", victim.event, "Evicting",
+        victim.why.message +
+            ", and nobody would make this pod again: delete it and create it anew");
     return false;
   }
   std::string unit = gang.empty() ? live.ns + '/' + live.owner() : "gang " + gang;
   if (gang.empty() && !queued) unit = "pod " + pod;
   const bool fresh = wanted.insert(unit).second;
-  if (victim.bounded && !react_.may_end(unit, loop_.monotonic().ticks_ns())) return false;
-  if (!fresh || world_.is_failed(pod)) return queued;  // told already
+  if (victim.bounded && !react_.may_end(unit, common_.now())) return false;
+  if (!fresh || common_.world.is_failed(pod)) return queued;  // told already
   bool told = queued;
-  if (!queued && gang.empty()) told = send_away_(pod, victim.why.reason, victim.why.message);
+  if (!queued && gang.empty()) told = binder_.send_away(pod, victim.why.reason, victim.why.message);
   if (!queued && !gang.empty()) told = end_gang(gang, victim.why);
   if (!told) return queued;  // the server refuses it for now
-  log_.warn("a workload loses what it runs on and starts over",
-            {{"pod", pod}, {"gang", gang}, {"why", victim.why.message}});
+  common_.log.warn("a workload loses what it runs on and starts over",
+                   {{"pod", pod}, {"gang", gang}, {"why", victim.why.message}});
   (victim.bounded ? ended_metric_ : reclaimed_metric_).add();
   return queued;
 }
 
 bool Casualties::end_gang(const std::string& gang, const model::Loss& why) {
-  const auto index = world_.builder().find_gang(gang);
+  const auto index = common_.world.builder().find_gang(gang);
   if (!index) return false;
   std::vector<std::string> members;
-  const model::ClusterState& state = world_.builder().state();
+  const model::ClusterState& state = common_.world.builder().state();
   state.for_each_in_gang(*index, [&](model::PodId id) {
     const std::string& name = state.pod(id).info->name;
-    const kinds::LivePod* live = world_.objects().pod(name);
+    const kinds::LivePod* live = common_.world.objects().pod(name);
     if (live != nullptr && !live->node.empty() && !live->owner().empty()) members.push_back(name);
   });
   bool any = false;
-  for (const std::string& pod : members) any |= send_away_(pod, why.reason, why.message);
+  for (const std::string& pod : members) any |= binder_.send_away(pod, why.reason, why.message);
   return any;
 }
 

@@ -18,43 +18,31 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <map>
 #include <set>
 #include <string>
 #include <vector>
 
-#include "base/log.h"
-#include "base/loop.h"
-#include "base/metrics.h"
-#include "control/notices.h"
-#include "control/world.h"
+#include "control/binder.h"
+#include "control/part.h"
 #include "plans/react/sick_gpus.h"
-#include "text/value.h"
 
 namespace berth::control {
 
 inline constexpr std::string_view kOnGpuFailure = "berth.dev/on-gpu-failure";
 
-class Casualties {
+class Casualties final : public Part {
  public:
-  using SendAway = std::function<bool(const std::string& pod, std::string_view reason,
-                                      const std::string& message)>;
   struct Policy {
     react::SickGpuPolicy gpus;
     bool heed_notices = true;
   };
 
-  Casualties(Loop& loop, World& world, Notices& notices, const Logger& log,
-             MetricsRegistry& metrics, Policy policy, SendAway send_away,
-             std::function<bool()> queues_are_ours);
+  Casualties(const Common& common, Binder& binder, Policy policy);
 
-  void agent_changed(const std::string& node, const text::Value* gpu_node);  // null: it is gone
-  // True: a notice came, and is due at once.
-  bool node_changed(const std::string& node, const text::Value* object);
-  // Acts on what is due. True: queues have something to decide.
-  bool tick();
-  void clear();  // the lead is lost
+  bool changed(const Change& change) override;  // a notice is acted on at once
+  bool tick(std::int64_t now) override;
+  void clear() override { react_.keep({}); }
 
  private:
   struct Victim {
@@ -63,20 +51,17 @@ class Casualties {
     std::string event;  // its reason, for a pod that nobody would make again
     bool bounded;       // counts against what may be ended in a minute
   };
+  bool is_new_notice(const Change& node);
   std::vector<Victim> on_broken_gpus();
   void add_on_leaving_nodes(std::vector<Victim>& out) const;
   bool ends(const Victim& victim, const kinds::LivePod& live, std::set<std::string>& wanted);
   bool end_gang(const std::string& gang, const model::Loss& why);  // false: nobody was told
 
-  Loop& loop_;
-  World& world_;
-  Notices& notices_;
-  const Logger& log_;
+  const Common& common_;
+  Binder& binder_;
   react::SickGpus react_;
   bool heed_notices_;
   std::map<std::string, model::Taint> leaving_;  // nodes with a notice
-  SendAway send_away_;
-  std::function<bool()> queues_are_ours_;
   Counter ended_metric_, reclaimed_metric_;
   Gauge affected_metric_;
 };

@@ -45,42 +45,30 @@ std::string release_patch(const std::string& uid) {
 
 }  // namespace
 
-void Finalizers::pod_changed(const kube::Key& key, const Value& pod) {
-  if (!is_held(pod) || !is_over(pod)) {
-    due_.erase(key.to_string());
-    return;
+bool Finalizers::changed(const Change& change) {
+  if (!change.is("Pod")) return false;
+  if (change.object == nullptr || !is_held(*change.object) || !is_over(*change.object)) {
+    due_.erase(change.name());
+    return false;
   }
-  const Value* uid = find(pod, "metadata.uid");
-  Due& due = due_[key.to_string()];
-  due.key = key;
-  due.uid = uid == nullptr ? std::string() : std::string(uid->string());
+  due_[change.name()] = {change.key, std::string(text_at(*change.object, "metadata.uid"))};
+  return false;
 }
 
-void Finalizers::clear() {
-  for (auto& [name, due] : due_) due.writing = false;
-}
-
-void Finalizers::tick() {
-  const std::int64_t now = loop_.monotonic().ticks_ns();
-  for (auto& [name, due] : due_) {
-    if (due.writing || now < due.not_before) continue;
-    due.writing = true;
-    writer_.add(
-        WriteClass::kAct, due.key.ns,
-        [key = due.key, patch = release_patch(due.uid)](kube::Client& client,
-                                                        kube::Client::Done done) {
-          return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, patch, {},
-                              std::move(done));
-        },
-        [this, pod = name](const kube::Answer& answer) {
-          const auto it = due_.find(pod);
-          if (it == due_.end()) return;
-          it->second.writing = false;
-          // The watch will say that it is off; asked again in case it says something else.
-          it->second.not_before = loop_.monotonic().ticks_ns() + kTryAgain;
-          if (answer.not_found()) due_.erase(it);
-        });
+bool Finalizers::tick(std::int64_t) {
+  if (!common_.queues_are_ours()) return false;
+  for (const auto& [name, due] : due_) {
+    Write write = write_patch(kube::resources::pods(), due.key, kube::PatchType::kStrategic,
+                              release_patch(due.uid));
+    write.key = "finalizer|" + name;
+    write.done = [this, pod = name](const kube::Answer& answer) {
+      if (answer.not_found()) due_.erase(pod);
+      // The watch will say that it is off; asked again in case it says something else.
+      common_.writer.hold("finalizer|" + pod, common_.now() + kTryAgain);
+    };
+    common_.writer.add(std::move(write));
   }
+  return false;
 }
 
 }  // namespace berth::control

@@ -11,31 +11,24 @@
 #include <map>
 #include <string>
 
-#include "base/loop.h"
-#include "control/writer.h"
-#include "text/value.h"
+#include "control/part.h"
 
 namespace berth::control {
 
-class Finalizers {
+class Finalizers final : public Part {
  public:
-  Finalizers(Loop& loop, Writer& writer) : loop_(loop), writer_(writer) {}
+  explicit Finalizers(const Common& common) : common_(common) {}
 
-  void pod_changed(const kube::Key& key, const text::Value& pod);
-  void pod_gone(const kube::Key& key) { due_.erase(key.to_string()); }
-  void tick();   // this controller leads and manages the queues: writes what is due
-  void clear();  // the lead is lost: writes under way are not heard of again
+  bool changed(const Change& change) override;
+  bool tick(std::int64_t now) override;  // writes what is due, where the queues are ours
 
  private:
   struct Due {
     kube::Key key;
     std::string uid;
-    std::int64_t not_before = 0;
-    bool writing = false;
   };
 
-  Loop& loop_;
-  Writer& writer_;
+  const Common& common_;
   std::map<std::string, Due> due_;  // by pod
 };
 

@@ -32,11 +32,9 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
   std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
   std::string body = event_body(about, name, type, reason, action, note, loop_.wall().now_ns());
   const std::string ns = about.ns.empty() ? "default" : about.ns;
-  writer_.add(WriteClass::kTell, ns,
-              [ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
-                return client.create(kube::resources::events(), ns, body, {}, std::move(done));
-              },
-              {});
+  Write write = write_create(kube::resources::events(), ns, std::move(body));
+  write.kind = WriteClass::kTell;
+  writer_.add(std::move(write));
 }
 
 void Notices::waits(const std::string& pod, const std::string& uid, const Wait& why) {
@@ -57,15 +55,13 @@ void Notices::waits(const std::string& pod, const std::string& uid, const Wait& 
                                                 loop_.wall().now_ns());
   const std::size_t slash = pod.find('/');
   const kube::Key key{pod.substr(0, slash), pod.substr(slash + 1)};
-  writer_.add(
-      WriteClass::kTell, key.ns,
-      [key, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::pods(), key, kube::PatchType::kStrategic, body,
-                            {.subresource = "status"}, std::move(done));
-      },
-      [this, pod](kube::Answer answer) {
-        if (!answer.ok()) told_.erase(pod);  // the next cycle tries again
-      });
+  Write write = write_patch(kube::resources::pods(), key, kube::PatchType::kStrategic,
+                            std::move(body), "status");
+  write.kind = WriteClass::kTell;
+  write.done = [this, pod](const kube::Answer& answer) {
+    if (!answer.ok()) told_.erase(pod);  // the next cycle tries again
+  };
+  writer_.add(std::move(write));
   event({"v1", "Pod", key.ns, key.name, uid}, "Warning", "FailedScheduling", "Scheduling", said);
 }
 

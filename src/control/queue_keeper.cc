@@ -33,18 +33,10 @@ bool is_of_another(const std::string& uid, const kube::ObjectPtr& workload) {
 
 }  // namespace
 
-QueueKeeper::QueueKeeper(Loop& loop, World& world, Writer& writer, Notices& notices, Views views,
-                         SendAway send_away)
-    : loop_(loop),
-      world_(world),
-      writer_(writer),
-      notices_(notices),
-      views_(views),
-      send_away_(std::move(send_away)) {}
+QueueKeeper::QueueKeeper(const Common& common, Binder& binder, Views views)
+    : common_(common), world_(common.world), binder_(binder), views_(std::move(views)) {}
 
 void QueueKeeper::clear() {
-  busy_.clear();
-  not_before_.clear();
   told_at_.clear();
   turns_.clear();
   waits_.clear();
@@ -108,13 +100,13 @@ std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
       for (const model::Placement* p : s.placements) direct.push_back(*p);
       if (s.eviction != nullptr) {
         for (const auto& [pod, node] : s.eviction->pods) {
-          send_away_(pod, s.eviction->reason, s.eviction->message);
+          binder_.send_away(pod, s.eviction->reason, s.eviction->message);
         }
       }
     }
     if (s.maker && spec.queue.empty() && s.outcome != nullptr) {
-      notices_.event(s.about_maker(), "Warning", model::name(s.outcome->reason), "Admitting",
-                     s.outcome->message);
+      common_.notices.event(s.about_maker(), "Warning", model::name(s.outcome->reason), "Admitting",
+                            s.outcome->message);
     }
     // A slice that waits says nothing of the Job that another one runs.
     const bool other_runs = !spec.admission && holding.contains(spec.ns + '/' + spec.owner);
@@ -134,10 +126,9 @@ void QueueKeeper::forget_old() {
     const std::size_t slash = entry.first.find('/');
     return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
   });
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   std::erase_if(turns_,
                 [now](const auto& entry) { return now - entry.second.last > 90 * kKeeperSecond; });
-  std::erase_if(not_before_, [now](const auto& entry) { return entry.second <= now; });
   if (retry_at_ <= now) retry_at_ = INT64_MAX;
 }
 
@@ -158,36 +149,20 @@ bool QueueKeeper::of_kueue(const Subject& s) const {
   return false;
 }
 
-// Soon where what we know was old, which watches mend; later where somebody says no.
-bool QueueKeeper::back_off(const std::string& key, const kube::Answer& answer) {
-  const bool soon = answer.conflict() || answer.not_found();
-  const std::int64_t until = loop_.monotonic().ticks_ns() + (soon ? 1 : 5) * kKeeperSecond;
-  std::int64_t& wait = not_before_[key];
-  wait = std::max(wait, until);
-  if (soon) retry_at_ = std::min(retry_at_, until);
-  return true;
-}
-
 // ---- the object ----
 
 void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& name, std::string body,
                          const Regarding& about) {
-  const std::string key = "make|" + spec.ns + '/' + name;
-  writer_.add(
-      WriteClass::kAct, spec.ns,
-      [ns = spec.ns, body = std::move(body)](kube::Client& client, kube::Client::Done done) {
-        return client.create(kube::resources::workloads(), ns, body, {}, std::move(done));
-      },
-      [this, key, about](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) {
-          views_.workloads.absorb(std::move(answer.body));
-        } else {
-          back_off(key, answer);
-          notices_.event(about, "Warning", "WorkloadNotMade", "Admitting",
-                         "its Workload cannot be made: " + answer.message);
-        }
-      });
+  const std::string key = make_key(spec.ns, name);
+  Write write = write_create(kube::resources::workloads(), spec.ns, std::move(body));
+  write.copy = &views_.workloads;
+  write.done = [this, key, about](const kube::Answer& answer) {
+    if (answer.ok()) return common_.writer.release(key);
+    common_.writer.failed(key, answer);
+    common_.notices.event(about, "Warning", "WorkloadNotMade", "Admitting",
+                          "its Workload cannot be made: " + answer.message);
+  };
+  common_.writer.add(std::move(write));
 }
 
 void QueueKeeper::make_object(const Subject& s) {
@@ -209,10 +184,8 @@ void QueueKeeper::make_object(const Subject& s) {
                              : fmt::format("{}|{}|{}", s.maker->uid, spec.replaces,
                                            int_at(maker, "metadata.generation"));
   const std::string name = kinds::workload_name(s.row->kind, s.maker->key.name, of);
-  const std::string key = "make|" + spec.ns + '/' + name;
-  const auto wait = not_before_.find(key);
-  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
-  if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
+  if (views_.workloads.find({spec.ns, name})) return;
+  if (!common_.writer.claim(make_key(spec.ns, name))) return;
   const std::string priority_class =
       std::string(at(maker, "metadata.labels")[kPriorityLabel].string());
   const kinds::Owner owner{.api_version = s.row->api_version(),
@@ -230,16 +203,14 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
   if (!spec.incomplete.empty()) return;
   const bool single = spec.owner.starts_with("Pod/");
   const std::string name = single ? kinds::workload_name("Pod", spec.name, spec.uid) : spec.name;
-  const std::string key = "make|" + spec.ns + '/' + name;
-  const auto wait = not_before_.find(key);
-  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
-  if (views_.workloads.find({spec.ns, name}) || !busy_.insert(key).second) return;
+  const std::string key = make_key(spec.ns, name);
+  if (views_.workloads.find({spec.ns, name}) || !common_.writer.claim(key)) return;
   struct Gathering {
     model::WorkloadSpec spec;
     std::vector<kinds::Owner> owners;
     std::vector<text::Document> pods;
     std::size_t answered = 0;
-    bool failed = false;
+    std::optional<kube::Answer> failure;
   };
   auto g = std::make_shared<Gathering>();
   g->spec = spec;
@@ -258,30 +229,26 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
   for (std::size_t i = 0; i < spec.pod_sets.size(); ++i) {
     const std::string& first = spec.pod_sets[i].pods.front();
     const kube::Key pod{spec.ns, first.substr(first.find('/') + 1)};
-    writer_.add(
-        WriteClass::kAct, pod.ns,
-        [pod](kube::Client& client, kube::Client::Done done) {
-          return client.get(kube::resources::pods(), pod, std::move(done));
-        },
-        [this, g, i, name, key](kube::Answer answer) {
-          if (!answer.ok()) g->failed = back_off(key, answer);
-          g->pods[i] = std::move(answer.body);
-          if (++g->answered < g->pods.size()) return;
-          if (g->failed || g->owners.empty()) {
-            busy_.erase(key);
-            return;
-          }
-          std::vector<kinds::PodSetTemplate> templates;
-          for (const text::Document& document : g->pods) {
-            templates.push_back({&document.root(), true});
-          }
-          const std::string priority_class =
-              std::string(at(g->pods.front().root(), "metadata.labels")[kPriorityLabel].string());
-          const kinds::Owner& of = g->owners.front();
-          create(g->spec, name,
-                 kinds::workload_body(g->spec, name, g->owners, templates, priority_class),
-                 {"v1", "Pod", g->spec.ns, of.name, of.uid});
-        });
+    Write write = write_get(kube::resources::pods(), pod);
+    write.done = [this, g, i, name, key](kube::Answer answer) {
+      if (answer.ok()) {
+        g->pods[i] = std::move(answer.body);
+      } else {
+        g->failure = std::move(answer);
+      }
+      if (++g->answered < g->pods.size()) return;
+      if (g->failure) return common_.writer.failed(key, *g->failure);
+      if (g->owners.empty()) return common_.writer.release(key);
+      std::vector<kinds::PodSetTemplate> templates;
+      for (const text::Document& document : g->pods) templates.push_back({&document.root(), true});
+      const std::string priority_class =
+          std::string(at(g->pods.front().root(), "metadata.labels")[kPriorityLabel].string());
+      const kinds::Owner& of = g->owners.front();
+      create(g->spec, name,
+             kinds::workload_body(g->spec, name, g->owners, templates, priority_class),
+             {"v1", "Pod", g->spec.ns, of.name, of.uid});
+    };
+    common_.writer.add(std::move(write));
   }
 }
 
@@ -296,51 +263,35 @@ bool deactivates(const model::Eviction& eviction) {
 
 void QueueKeeper::write_status(const kube::Key& at, std::string patch,
                                std::function<void(bool)> then, WriteClass kind) {
-  const std::string key = "status|" + at.to_string();
-  busy_.insert(key);
-  writer_.add(
-      kind, at.ns,
-      [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch,
-                            {.subresource = "status"}, std::move(done));
-      },
-      [this, key, then = std::move(then)](kube::Answer answer) {
-        busy_.erase(key);
-        const bool ok = answer.ok();
-        if (ok) {
-          views_.workloads.absorb(std::move(answer.body));
-        } else {
-          back_off(key, answer);
-        }
-        if (then) then(ok);
-      });
+  Write write = write_patch(kube::resources::workloads(), at, kube::PatchType::kMerge,
+                            std::move(patch), "status");
+  write.kind = kind;
+  write.key = status_key(at);
+  write.copy = &views_.workloads;
+  if (then) write.done = [then = std::move(then)](const kube::Answer& a) { then(a.ok()); };
+  common_.writer.add(std::move(write));
 }
 
 void QueueKeeper::keep_status(Subject& s) {
-  const std::string key = "status|" + s.name;
-  if (busy_.contains(key)) return;
-  if (const auto it = not_before_.find(key); it != not_before_.end()) {
-    if (loop_.monotonic().ticks_ns() < it->second) return;
-    not_before_.erase(it);
-  }
-  kinds::WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  if (!common_.writer.is_free(status_key(s.object->key))) return;
+  kinds::WorkloadStatus status(s.object->root(), common_.loop.wall().now_ns());
   if (status.is_true("Finished")) return;
   if (s.spec.stale) {
     status.set("Finished", true, "OutOfSync", s.spec.incomplete);
-    return write_status(s.object->key, status.patch(), {});
+    return write_status(s.object->key, status.patch());
   }
   if (replaced_.contains(s.name)) {
     status.set("Finished", true, "WorkloadSliceReplaced",
                "Replaced by a larger slice: " + replaced_[s.name]);
     world_.end_reservation(s.name);
-    return write_status(s.object->key, status.patch(), {});
+    return write_status(s.object->key, status.patch());
   }
   if (s.ended != kinds::Ended::kNo) {
     const bool good = s.ended == kinds::Ended::kSucceeded;
     status.set("Finished", true, good ? "Succeeded" : "Failed",
                std::string(s.row->kind) + (good ? " finished successfully" : " failed"));
     world_.end_reservation(s.name);
-    return write_status(s.object->key, status.patch(), {});
+    return write_status(s.object->key, status.patch());
   }
   if (s.eviction != nullptr) return evict(s, status);
   if (s.spec.admission && status.is_true("Evicted")) return release(s, status);
@@ -361,19 +312,19 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
     std::int64_t wait = config.backoff_base_s;
     for (int i = 0; i < s.spec.requeues && wait < config.backoff_max_s; ++i) wait *= 2;
     wait = std::min<std::int64_t>(wait, config.backoff_max_s);
-    status.requeue_at(s.spec.requeues + 1, loop_.wall().now_ns() + wait * kKeeperSecond);
+    status.requeue_at(s.spec.requeues + 1, common_.loop.wall().now_ns() + wait * kKeeperSecond);
   }
   if (e.reason == "AdmissionCheck" && s.spec.retry_after_s > 0) {
     status.requeue_at(s.spec.requeues,
-                      loop_.wall().now_ns() + s.spec.retry_after_s * kKeeperSecond);
+                      common_.loop.wall().now_ns() + s.spec.retry_after_s * kKeeperSecond);
   }
   if (all_gone(s)) give_back(status);  // nobody to wait for
   world_.end_reservation(s.name);
-  notices_.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
-                 "Evicting", e.message);
+  common_.notices.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
+                        "Evicting", e.message);
   if (preempted && world_.queue_policy().max_evictions_per_hour > 0) {
     status.set(kinds::kPreemptionsCondition, true, "Preempted",
-               kinds::preemption_times(s.spec.preemptions_ns, loop_.wall().now_ns()));
+               kinds::preemption_times(s.spec.preemptions_ns, common_.loop.wall().now_ns()));
   }
   const std::string mark = deactivates(e) ? R"({"spec":{"active":false}})" : "";
   write_status(s.object->key, status.patch(), [this, at = s.object->key, mark](bool ok) {
@@ -382,24 +333,11 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
 }
 
 void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
-  const std::string key = "status|" + at.to_string();
-  const auto wait = not_before_.find(key);
-  if (wait != not_before_.end() && loop_.monotonic().ticks_ns() < wait->second) return;
-  if (!busy_.insert(key).second) return;
-  writer_.add(
-      WriteClass::kAct, at.ns,
-      [at, patch = std::move(patch)](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
-                            std::move(done));
-      },
-      [this, key](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) {
-          views_.workloads.absorb(std::move(answer.body));
-        } else {
-          back_off(key, answer);
-        }
-      });
+  Write write =
+      write_patch(kube::resources::workloads(), at, kube::PatchType::kMerge, std::move(patch));
+  write.key = status_key(at);
+  write.copy = &views_.workloads;
+  common_.writer.add(std::move(write));
 }
 
 bool QueueKeeper::all_gone(const Subject& s) const {
@@ -429,7 +367,7 @@ bool QueueKeeper::all_gone(const Subject& s) const {
 void QueueKeeper::release(Subject& s, kinds::WorkloadStatus& status) {
   if (!all_gone(s)) return;
   give_back(status);
-  write_status(s.object->key, status.patch(), {});
+  write_status(s.object->key, status.patch());
 }
 
 void QueueKeeper::give_back(kinds::WorkloadStatus& status) {
@@ -483,11 +421,12 @@ void QueueKeeper::admit(Subject& s, kinds::WorkloadStatus& status) {
   const bool wait = inputs_->queues.config.wait_for_pods_ready;
   std::string seats;
   if (a.replaced_node.empty() && !s.placements.empty()) {
-    world_.reserve(s.spec, s.placements, loop_.monotonic().ticks_ns());
+    world_.reserve(s.spec, s.placements, common_.now());
     seats = seats_to_write(s);
   }
-  notices_.event(s.about(), "Normal", a.checks.empty() ? "Admitted" : "QuotaReserved", "Admitting",
-                 (a.checks.empty() ? "Admitted by " : "Quota reserved in ClusterQueue ") + a.queue);
+  common_.notices.event(
+      s.about(), "Normal", a.checks.empty() ? "Admitted" : "QuotaReserved", "Admitting",
+      (a.checks.empty() ? "Admitted by " : "Quota reserved in ClusterQueue ") + a.queue);
   world_.admitting(s.name, a);
   const auto then = [this, name = s.name](bool ok) {
     world_.admitted(name);
@@ -498,26 +437,18 @@ void QueueKeeper::admit(Subject& s, kinds::WorkloadStatus& status) {
     return write_status(s.object->key, status.patch(), then);
   }
   // More than a status can carry goes first: without its places a restart would give them away.
-  busy_.insert("status|" + s.name);
-  writer_.add(
-      WriteClass::kAct, s.object->key.ns,
-      [at = s.object->key, patch = kinds::annotation_patch(kinds::kSeatsAnnotation, seats)](
-          kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::workloads(), at, kube::PatchType::kMerge, patch, {},
-                            std::move(done));
-      },
-      [this, at = s.object->key, a, wait, then,
-       digest = kinds::seats_digest(seats)](kube::Answer answer) {
-        busy_.erase("status|" + at.to_string());
-        if (!answer.ok()) {
-          back_off("status|" + at.to_string(), answer);
-          return then(false);
-        }
-        kinds::WorkloadStatus fresh(answer.body.root(), loop_.wall().now_ns());
-        say_admitted(a, wait, digest, fresh);
-        views_.workloads.absorb(std::move(answer.body));
-        write_status(at, fresh.patch(), then);
-      });
+  Write write = write_patch(kube::resources::workloads(), s.object->key, kube::PatchType::kMerge,
+                            kinds::annotation_patch(kinds::kSeatsAnnotation, seats));
+  write.key = status_key(s.object->key);
+  write.done = [this, at = s.object->key, a, wait, then,
+                digest = kinds::seats_digest(seats)](kube::Answer answer) {
+    if (!answer.ok()) return then(false);
+    kinds::WorkloadStatus fresh(answer.body.root(), common_.loop.wall().now_ns());
+    say_admitted(a, wait, digest, fresh);
+    views_.workloads.absorb(std::move(answer.body));
+    write_status(at, fresh.patch(), then);
+  };
+  common_.writer.add(std::move(write));
 }
 
 // "" where all of its pods are there: they can be bound at once.
@@ -553,11 +484,11 @@ bool QueueKeeper::end_orphan(Subject& s, kinds::WorkloadStatus& status) {
     orphan_since_.erase(s.name);
     return false;
   }
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   if (now - orphan_since_.emplace(s.name, now).first->second < kOrphanFor) return false;
   orphan_since_.erase(s.name);
   status.set("Finished", true, "OwnerNotFound", "What it was made for is gone");
-  write_status(s.object->key, status.patch(), {});
+  write_status(s.object->key, status.patch());
   return true;
 }
 
@@ -566,9 +497,9 @@ void QueueKeeper::keep_holder(Subject& s, kinds::WorkloadStatus& status) {
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
     start(status, inputs_->queues.config.wait_for_pods_ready);
-    notices_.event(s.about(), "Normal", "Admitted", "Admitting",
-                   "Admitted by " + s.spec.admission->queue);
-    return write_status(s.object->key, status.patch(), {});
+    common_.notices.event(s.about(), "Normal", "Admitted", "Admitting",
+                          "Admitted by " + s.spec.admission->queue);
+    return write_status(s.object->key, status.patch());
   }
   int wanted = 0, ready = 0;
   bool pods = false;
@@ -597,7 +528,7 @@ void QueueKeeper::keep_holder(Subject& s, kinds::WorkloadStatus& status) {
   } else if (status.has("PodsReady") && status.reason("PodsReady") != "WaitForRecovery") {
     status.set("PodsReady", false, "WaitForStart", "Not all pods are ready or succeeded");
   }
-  if (status.changed()) write_status(s.object->key, status.patch(), {});
+  if (status.changed()) write_status(s.object->key, status.patch());
 }
 
 // Its Job shrank. Where its pods are is said by domains: with those it keeps what it has.
@@ -610,7 +541,7 @@ bool QueueKeeper::give_back_rest(Subject& s, kinds::WorkloadStatus& status) {
   }
   set.count = *s.spec.keeps;
   status.admit({.workload = s.name, .queue = held.queue, .pod_sets = {std::move(set)}});
-  write_status(s.object->key, status.patch(), {});
+  write_status(s.object->key, status.patch());
   return true;
 }
 
@@ -637,8 +568,8 @@ void QueueKeeper::keep_waiting(Subject& s, kinds::WorkloadStatus& status) {
   if (!tells_wait(s, same)) return;
   status.set("QuotaReserved", false, reason, s.outcome->message);
   if (!status.changed()) return;
-  const std::int64_t now = loop_.monotonic().ticks_ns();
-  if (!wait_statuses_.take(now, writer_.answer_ns())) {
+  const std::int64_t now = common_.now();
+  if (!wait_statuses_.take(now, common_.writer.answer_ns())) {
     withheld_until_ = std::min(withheld_until_, now + kKeeperSecond);
     return;
   }
@@ -649,7 +580,7 @@ void QueueKeeper::keep_waiting(Subject& s, kinds::WorkloadStatus& status) {
 // Most waits are short, and most of what is said of them is the same with other numbers: only a
 // wait that lasts is told, and one that will not end by itself at once.
 bool QueueKeeper::tells_wait(const Subject& s, bool same) {
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   Wait& wait = waits_.try_emplace(s.name, Wait{.since = now}).first->second;
   wait.round = round_;
   if (same) return wait.told_at == 0 || now - wait.told_at >= 60 * kKeeperSecond;

@@ -16,19 +16,16 @@
 #include <string>
 #include <vector>
 
-#include "base/loop.h"
-#include "control/notices.h"
+#include "control/binder.h"
 #include "control/pace.h"
-#include "control/world.h"
-#include "control/writer.h"
-#include "edge/kube/informer.h"
+#include "control/part.h"
 #include "kinds/kind_table.h"
 #include "kinds/kueue_queue_status.h"
 #include "kinds/kueue_workload_status.h"
 
 namespace berth::control {
 
-class QueueKeeper {
+class QueueKeeper final : public Part {
  public:
   struct Views {
     std::function<kube::Informer&(const kinds::KindRow&)> makers;  // of what is queued as a whole
@@ -37,11 +34,8 @@ class QueueKeeper {
     kube::Informer& local_queues;
     kube::Informer& pods;
   };
-  using SendAway = std::function<void(const std::string& pod, const std::string& reason,
-                                      const std::string& message)>;
 
-  QueueKeeper(Loop& loop, World& world, Writer& writer, Notices& notices, Views views,
-              SendAway send_away);
+  QueueKeeper(const Common& common, Binder& binder, Views views);
 
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
   std::vector<model::Placement> keep(const kinds::Inputs& inputs, const model::Decision& decision);
@@ -49,10 +43,11 @@ class QueueKeeper {
   void restore_places(const kinds::Inputs& inputs);
   // Pods that came for a reserved place, and where it is.
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
-  void clear();  // the lead is lost
+  void clear() override;
   std::size_t pending() const { return pending_; }
-  // Something waits for its time: a write that failed, a status of a queue of which another was
-  // written just before, pods that a Job's controller is to end. keep() is due again then.
+  // Something waits for its time: a status of a queue of which another was written just before, a
+  // maker that others change back, pods that a Job's controller is to end. keep() is due again
+  // then.
   bool due(std::int64_t ticks) const { return ticks >= std::min(withheld_until_, retry_at_); }
 
  private:
@@ -96,7 +91,8 @@ class QueueKeeper {
   void keep_pods(Subject& s);
   void adopt_pods(const Subject& s);
   void finish_pods(Subject& s);
-  void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then,
+  // then: true where it was written. At most one write of a Workload at a time.
+  void write_status(const kube::Key& at, std::string patch, std::function<void(bool)> then = {},
                     WriteClass kind = WriteClass::kAct);
   void forget_start(const Subject& s);
   void end_left(const Subject& s);
@@ -112,15 +108,12 @@ class QueueKeeper {
                                         bool cluster_queue, const std::string& inactive);
   void write_queues(std::vector<QueueWrite> writes);
   void forget_old();
-  bool back_off(const std::string& key, const kube::Answer& answer);  // true
   std::vector<const model::FlavorSpec*> flavors_of(const model::PodSetAdmission& set) const;
 
-  Loop& loop_;
+  const Common& common_;
   World& world_;
-  Writer& writer_;
-  Notices& notices_;
+  Binder& binder_;
   Views views_;
-  SendAway send_away_;
   const kinds::Inputs* inputs_ = nullptr;  // of the running keep()
   struct Leaving {
     std::int64_t since = 0;
@@ -128,8 +121,6 @@ class QueueKeeper {
   };
   std::map<std::string, Leaving> leaving_since_;      // workloads of Jobs that are told to leave
   std::map<std::string, std::int64_t> orphan_since_;  // holders that nothing seems to come for
-  std::set<std::string> busy_;                        // writes under way, by kind and key
-  std::map<std::string, std::int64_t> not_before_;    // by the same: back-off
   struct Turns {
     std::int64_t last = 0;
     int count = 0;
@@ -143,7 +134,7 @@ class QueueKeeper {
   std::size_t pending_ = 0;
   bool restored_ = false;  // places that were written down before we started
   std::int64_t withheld_until_ = INT64_MAX;
-  std::int64_t retry_at_ = INT64_MAX;  // of a write that met something newer
+  std::int64_t retry_at_ = INT64_MAX;  // of a maker that others change back
 };
 
 }  // namespace berth::control

@@ -40,7 +40,7 @@ void QueueKeeper::restore_places(const kinds::Inputs& inputs) {
     if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
     std::erase_if(
         places, [this](const KnownPlace& place) { return !world_.objects().has_node(place.node); });
-    if (!places.empty()) world_.restore(spec, places, loop_.monotonic().ticks_ns());
+    if (!places.empty()) world_.restore(spec, places, common_.now());
   }
 }
 
@@ -96,7 +96,7 @@ Chosen choose_place(const Reservation& reservation, const std::string& key,
 
 std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64_t expire_ns) {
   std::vector<std::pair<std::string, Assumed>> out;
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   std::vector<std::string> over;
   for (const auto& [name, known] : world_.reservations()) {
     Reservation& reservation = *world_.reservation(name);
@@ -114,7 +114,9 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
     if (!status.is_true("Admitted") || status.is_true("Evicted")) {
       // While its admission is being written, the status still tells of the eviction before it.
       const bool ended = status.is_true("Evicted") || !status.is_true("QuotaReserved");
-      if (ended && !busy_.contains("status|" + name)) over.push_back(name);
+      const bool writing =
+          common_.writer.is_under_way(status_key({name.substr(0, slash), name.substr(slash + 1)}));
+      if (ended && !writing) over.push_back(name);
       reservation.since = now;  // checks are to come
       continue;
     }

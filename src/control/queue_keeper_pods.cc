@@ -65,50 +65,29 @@ std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
 }
 
 void QueueKeeper::forget_start(const Subject& s) {
-  const std::string key = s.maker_key();
-  if (!busy_.insert(key).second) return;
-  writer_.add(
-      WriteClass::kAct, s.maker->key.ns,
-      [at = s.maker->key, row = s.row,
-       patch = kinds::never_started_patch(*s.row->maker, s.maker->root())](
-          kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resource_of(*row), at, kube::PatchType::kMerge, patch,
-                            {.subresource = "status"}, std::move(done));
-      },
-      [this, key, row = s.row](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) views_.makers(*row).absorb(std::move(answer.body));
-      });
+  Write write = write_patch(kube::resource_of(*s.row), s.maker->key, kube::PatchType::kMerge,
+                            kinds::never_started_patch(*s.row->maker, s.maker->root()), "status");
+  write.key = s.maker_key();
+  write.copy = &views_.makers(*s.row);
+  common_.writer.add(std::move(write));
 }
 
 void QueueKeeper::patch_maker(const Subject& s, std::string patch, std::string_view event,
                               const std::string& note) {
   const std::string key = s.maker_key();
-  if (const auto it = not_before_.find(key); it != not_before_.end()) {
-    if (loop_.monotonic().ticks_ns() < it->second) return;
-    not_before_.erase(it);
-  }
-  if (patch.empty() || busy_.contains(key) || waits_its_turn(s)) return;
-  busy_.insert(key);
-  writer_.add(
-      WriteClass::kAct, s.maker->key.ns,
-      [at = s.maker->key, row = s.row, patch = std::move(patch)](kube::Client& client,
-                                                                 kube::Client::Done done) {
-        return client.patch(kube::resource_of(*row), at, kube::PatchType::kJson, patch, {},
-                            std::move(done));
-      },
-      [this, key, row = s.row, about = s.about_maker(), event = std::string(event),
-       note](kube::Answer answer) {
-        busy_.erase(key);
-        if (answer.ok()) {
-          notices_.event(about, "Normal", event, "Admitting", note);
-          return views_.makers(*row).absorb(std::move(answer.body));
-        }
-        back_off(key, answer);
-        if (answer.conflict()) return;
-        notices_.event(about, "Warning", "Not" + event, "Admitting",
-                       "the API server refuses the change: " + answer.message);
-      });
+  if (patch.empty() || !common_.writer.is_free(key) || waits_its_turn(s)) return;
+  Write write = write_patch(kube::resource_of(*s.row), s.maker->key, kube::PatchType::kJson,
+                            std::move(patch));
+  write.key = key;
+  write.copy = &views_.makers(*s.row);
+  write.done = [this, about = s.about_maker(), event = std::string(event),
+                note](const kube::Answer& answer) {
+    if (answer.ok()) return common_.notices.event(about, "Normal", event, "Admitting", note);
+    if (answer.conflict()) return;
+    common_.notices.event(about, "Warning", "Not" + event, "Admitting",
+                          "the API server refuses the change: " + answer.message);
+  };
+  common_.writer.add(std::move(write));
 }
 
 // Somebody else starts what is to rest, or the other way round: each turn within a minute of the
@@ -116,7 +95,7 @@ void QueueKeeper::patch_maker(const Subject& s, std::string patch, std::string_v
 // told again within a second, however often its author had it start before.
 bool QueueKeeper::waits_its_turn(const Subject& s) {
   constexpr int kFree = 3, kMostDoublings = 6;
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   Turns& turns = turns_[s.maker_key()];
   const bool leaves = s.spec.admission && !s.runs;
   const int doublings = leaves ? 0 : std::clamp(turns.count - kFree, 0, kMostDoublings);
@@ -162,7 +141,7 @@ void QueueKeeper::start_maker(const Subject& s) {
 // Of a Job that is told to leave its controller ends the pods, but for those that it no longer
 // knows. It may itself be leaving, or not be Kubernetes' own: then nobody does, and we end them.
 void QueueKeeper::end_left(const Subject& s) {
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   Leaving& leaving = leaving_since_.try_emplace(s.name, Leaving{now, 0}).first->second;
   leaving.round = round_;
   const std::int64_t until = leaving.since + kLeaveFor;
@@ -171,8 +150,8 @@ void QueueKeeper::end_left(const Subject& s) {
     for (const std::string& name : set.pods) {
       const kinds::LivePod* live = world_.objects().pod(name);
       if (live == nullptr || live->finished() || (!live->strayed && now < until)) continue;
-      send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
-                 "its workload " + s.name + " was evicted");
+      binder_.send_away(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
+                        "its workload " + s.name + " was evicted");
     }
   }
 }
@@ -188,8 +167,8 @@ void QueueKeeper::keep_pods(Subject& s) {
       const kinds::LivePod* live = world_.objects().pod(name);
       if (live == nullptr) continue;
       if (leaves && !live->finished()) {
-        send_away_(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
-                   "its workload " + s.name + " was evicted");
+        binder_.send_away(name, s.spec.evicted.empty() ? "Preempted" : s.spec.evicted,
+                          "its workload " + s.name + " was evicted");
         continue;
       }
       if (!s.runs || !live->body->object.spec.gated || live->body->object.other_gates) continue;
@@ -197,20 +176,13 @@ void QueueKeeper::keep_pods(Subject& s) {
       for (const auto& one : s.spec.admission->pod_sets) {
         if (one.name == set.name) admitted = &one;
       }
-      const std::string key = "gate|" + name;
-      if (admitted == nullptr || !busy_.insert(key).second) continue;
-      writer_.add(
-          WriteClass::kAct, live->ns,
-          [at = kube::Key{live->ns, live->name},
-           patch = kinds::pod_start_patch(flavors_of(*admitted))](kube::Client& client,
-                                                                  kube::Client::Done done) {
-            return client.patch(kube::resources::pods(), at, kube::PatchType::kStrategic, patch, {},
-                                std::move(done));
-          },
-          [this, key](kube::Answer answer) {
-            busy_.erase(key);
-            if (answer.ok()) views_.pods.absorb(std::move(answer.body));
-          });
+      if (admitted == nullptr) continue;
+      Write write =
+          write_patch(kube::resources::pods(), {live->ns, live->name}, kube::PatchType::kStrategic,
+                      kinds::pod_start_patch(flavors_of(*admitted)));
+      write.key = "gate|" + name;
+      write.copy = &views_.pods;
+      common_.writer.add(std::move(write));
     }
   }
   if (!leaves) adopt_pods(s);
@@ -221,7 +193,9 @@ void QueueKeeper::keep_pods(Subject& s) {
 // as they do.
 void QueueKeeper::adopt_pods(const Subject& s) {
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
-  if (owners == nullptr || owners->size() == 0 || busy_.contains("status|" + s.name)) return;
+  if (owners == nullptr || owners->size() == 0 ||
+      common_.writer.is_under_way(status_key(s.object->key)))
+    return;
   std::vector<kinds::Owner> all;
   std::set<std::string> known;
   for (const Value& owner : owners->items()) {
@@ -248,7 +222,7 @@ void QueueKeeper::adopt_pods(const Subject& s) {
 // Its pods are those that own the object; ended ones are no part of the input any more.
 void QueueKeeper::finish_pods(Subject& s) {
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
-  if (owners == nullptr || busy_.contains("status|" + s.name)) return;
+  if (owners == nullptr || common_.writer.is_under_way(status_key(s.object->key))) return;
   int ended = 0, failed = 0;
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     if (!set.pods.empty()) return;  // one runs, or is to
@@ -262,11 +236,11 @@ void QueueKeeper::finish_pods(Subject& s) {
     ++ended;
     failed += live->phase == "Failed" ? 1 : 0;
   }
-  kinds::WorkloadStatus status(s.object->root(), loop_.wall().now_ns());
+  kinds::WorkloadStatus status(s.object->root(), common_.loop.wall().now_ns());
   if (ended == 0 || status.is_true("Finished")) return;
   status.set("Finished", true, failed > 0 ? "Failed" : "Succeeded",
              failed > 0 ? fmt::format("{} of its pods failed", failed) : "Pods succeeded");
-  write_status(s.object->key, status.patch(), {});
+  write_status(s.object->key, status.patch());
 }
 
 }  // namespace berth::control

@@ -23,12 +23,12 @@ std::optional<QueueKeeper::QueueWrite> QueueKeeper::queue_write(
     const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
     const std::string& inactive) {
   std::string patch = kinds::queue_status_patch(object->root(), counts, groups, cluster_queue,
-                                                inactive, loop_.wall().now_ns());
+                                                inactive, common_.loop.wall().now_ns());
   if (patch.empty()) return std::nullopt;
   const std::string key = (cluster_queue ? "cluster|" : "local|") + object->key.to_string();
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   const std::int64_t told = told_at_[key];
-  if (busy_.contains(key) || (told != 0 && now - told < kQueueStatusGap)) {
+  if (!common_.writer.is_free(key) || (told != 0 && now - told < kQueueStatusGap)) {
     withheld_until_ = std::min(withheld_until_, std::max(told, now) + kQueueStatusGap);
     return std::nullopt;
   }
@@ -37,30 +37,22 @@ std::optional<QueueKeeper::QueueWrite> QueueKeeper::queue_write(
 
 // Those that were told longest ago first: where the server is slow, not all get their turn.
 void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
-  const std::int64_t now = loop_.monotonic().ticks_ns();
+  const std::int64_t now = common_.now();
   std::stable_sort(writes.begin(), writes.end(),
                    [](const QueueWrite& x, const QueueWrite& y) { return x.told < y.told; });
   for (QueueWrite& write : writes) {
-    if (!queue_statuses_.take(now, writer_.answer_ns())) {
+    if (!queue_statuses_.take(now, common_.writer.answer_ns())) {
       withheld_until_ = std::min(withheld_until_, now + kQueueStatusGap);
       return;
     }
     told_at_[write.key] = now;
-    busy_.insert(write.key);
-    kube::Informer& informer = write.cluster_queue ? views_.cluster_queues : views_.local_queues;
-    const kube::Resource& resource =
-        write.cluster_queue ? kube::resources::cluster_queues() : kube::resources::local_queues();
-    writer_.add(
-        WriteClass::kStatus, write.at.ns,
-        [&resource, at = write.at, patch = std::move(write.patch)](kube::Client& client,
-                                                                   kube::Client::Done done) {
-          return client.patch(resource, at, kube::PatchType::kMerge, patch,
-                              {.subresource = "status"}, std::move(done));
-        },
-        [this, key = write.key, &informer](kube::Answer answer) {
-          busy_.erase(key);
-          if (answer.ok()) informer.absorb(std::move(answer.body));
-        });
+    Write out = write_patch(
+        write.cluster_queue ? kube::resources::cluster_queues() : kube::resources::local_queues(),
+        write.at, kube::PatchType::kMerge, std::move(write.patch), "status");
+    out.kind = WriteClass::kStatus;
+    out.key = write.key;
+    out.copy = write.cluster_queue ? &views_.cluster_queues : &views_.local_queues;
+    common_.writer.add(std::move(out));
   }
 }
 

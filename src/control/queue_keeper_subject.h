@@ -15,6 +15,14 @@ using text::Value;
 
 inline constexpr std::int64_t kKeeperSecond = 1'000'000'000;
 
+// Keys of writes: whatever is written to one object has one.
+inline std::string status_key(const kube::Key& workload) {
+  return "workload|" + workload.to_string();
+}
+inline std::string make_key(const std::string& ns, const std::string& name) {
+  return "make|" + ns + '/' + name;
+}
+
 struct QueueKeeper::Subject {
   const model::WorkloadSpec& spec;
   std::string name;  // ns/name

@@ -79,6 +79,11 @@ const Value* rejecting_taint(const Value& node) {
   return nullptr;
 }
 
+// Whether a pod that waited has a node now.
+bool got_node(const std::string& uid, const Value& pod) {
+  return text_at(pod, "metadata.uid") == uid && !text_at(pod, "spec.nodeName").empty();
+}
+
 std::int64_t age_of(std::string_view time, std::int64_t wall_now) {
   const auto at = text::parse_rfc3339(time);
   return at.ok() ? std::max<std::int64_t>(0, wall_now - *at) : 0;
@@ -91,27 +96,23 @@ bool refused_by_node(const Value& pod) {
          react::rejection_reason(text_at(pod, "status.reason"));
 }
 
-Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notices,
-                       const Logger& log, MetricsRegistry& metrics)
-    : loop_(loop),
-      world_(world),
-      writer_(writer),
-      notices_(notices),
-      log_(log),
-      deleted_metric_(metrics
+Rejections::Rejections(const Common& common, Binder& binder)
+    : common_(common),
+      binder_(binder),
+      deleted_metric_(common.metrics
                           .counter({.name = "berth_controller_rejected_deleted_total",
                                     .help = "Refused pods that were deleted."})
                           .get()),
-      avoided_metric_(metrics
+      avoided_metric_(common.metrics
                           .counter({.name = "berth_controller_nodes_avoided_total",
                                     .help = "Times that a node was tainted for refusing pods."})
                           .get()),
-      kept_metric_(metrics
+      kept_metric_(common.metrics
                        .gauge({.name = "berth_controller_rejected_pods",
                                .help = "Pods of ours that a kubelet refused and that are there."})
                        .get()),
       spared_metric_(
-          metrics
+          common.metrics
               .gauge({.name = "berth_controller_nodes_spared",
                       .help = "Nodes that keep refusing pods and are not tainted, because so large "
                               "a share of the fleet is."})
@@ -119,23 +120,50 @@ Rejections::Rejections(Loop& loop, World& world, Writer& writer, Notices& notice
 
 // ---- what the API shows ----
 
+bool Rejections::changed(const Change& change) {
+  if (change.is("Pod")) return pod_changed(change);
+  if (change.is("Node")) node_changed(change.key.name, change.object);
+  if (change.is("GpuNode") && change.object != nullptr) {
+    react_.facts(change.key.name, react::RejectedPods::Source::kAgent, agent_facts(*change.object));
+  }
+  return false;
+}
+
+bool Rejections::pod_changed(const Change& change) {
+  const std::string name = change.name();
+  if (change.object == nullptr) {
+    placed_.erase(name);
+    react_.gone(name);
+    return false;
+  }
+  const Change::PodBefore& before = change.before;
+  if (before.ours && !before.bound && before.wants_gpus && got_node(before.uid, *change.object)) {
+    pod_placed(name, *change.object);
+  }
+  const kinds::LivePod* live = common_.world.objects().pod(name);
+  bool news = false;
+  if (change.ours && refused_by_node(*change.object)) {
+    pod_refused(name, *change.object, before.ours);
+    news = believe();
+  }
+  if (!before.running && live != nullptr && live->phase == "Running" && placed_.contains(name)) {
+    react_.started(live->node, common_.now());
+  }
+  return news;
+}
+
 void Rejections::pod_placed(const std::string& name, const Value& pod) {
   // Without GPUs that were chosen for it a pod says nothing about the node's.
   if (at(pod, "metadata.annotations")[kinds::kGpusAnnotation].string().empty()) return;
   placed_.insert_or_assign(name, std::string(text_at(pod, "metadata.uid")));
 }
 
-void Rejections::pod_gone(const std::string& name) {
-  placed_.erase(name);
-  react_.gone(name);
-}
-
-std::string Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
+void Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
   react::RejectedPod out{.name = name,
                          .uid = std::string(text_at(pod, "metadata.uid")),
                          .node = std::string(text_at(pod, "spec.nodeName")),
                          .reason = std::string(text_at(pod, "status.reason")),
-                         .at = now()};
+                         .at = common_.now()};
   const std::string ns = name.substr(0, name.find('/'));
   if (const Value* owners = find(pod, "metadata.ownerReferences")) {
     for (const Value& owner : owners->items()) {
@@ -151,23 +179,20 @@ std::string Rejections::pod_refused(const std::string& name, const Value& pod, b
     }
   }
   // The clock of a node is trusted only for what happened before we looked.
-  if (!seen) out.at -= age_of(text_at(pod, "status.startTime"), loop_.wall().now_ns());
+  if (!seen) out.at -= age_of(text_at(pod, "status.startTime"), common_.loop.wall().now_ns());
   if (seen) {
     const std::string again =
         out.owner.empty() ? std::string("nobody makes it again: delete it and create it anew")
                           : out.owner.substr(ns.size() + 1) + " makes another";
-    notices_.event({"v1", "Pod", ns, name.substr(ns.size() + 1), out.uid}, "Warning", "Refused",
-                   "Scheduling",
-                   fmt::format("node {} refused it ({}): {}", out.node, out.reason, again));
+    common_.notices.event({"v1", "Pod", ns, name.substr(ns.size() + 1), out.uid}, "Warning",
+                          "Refused", "Scheduling",
+                          fmt::format("node {} refused it ({}): {}", out.node, out.reason, again));
   }
   const auto placed = placed_.find(name);
   out.placed = placed != placed_.end() && placed->second == out.uid;
-  react_.rejected(out, now());
-  return out.placed && react_.wanders(out.owner) ? out.owner : std::string();
-}
-
-void Rejections::pod_started(const std::string& name, const std::string& node) {
-  if (placed_.contains(name)) react_.started(node, now());
+  react_.rejected(out, common_.now());
+  // Refused wherever they go, they have to wait.
+  if (out.placed && react_.wanders(out.owner)) binder_.back_off(out.owner);
 }
 
 void Rejections::node_changed(const std::string& name, const Value* node) {
@@ -180,60 +205,57 @@ void Rejections::node_changed(const std::string& name, const Value* node) {
     std::int64_t level = 0;
     if (!kinds::parse_int(text_at(*taint, "value"), level)) level = 0;
     mark = {static_cast<int>(std::clamp<std::int64_t>(level, 0, 99)),
-            age_of(text_at(*taint, "timeAdded"), loop_.wall().now_ns())};
+            age_of(text_at(*taint, "timeAdded"), common_.loop.wall().now_ns())};
   }
-  react_.marked(name, mark, now());
-}
-
-void Rejections::agent_changed(const std::string& name, const Value* gpu_node) {
-  if (gpu_node == nullptr) return;
-  react_.facts(name, react::RejectedPods::Source::kAgent, agent_facts(*gpu_node));
+  react_.marked(name, mark, common_.now());
 }
 
 void Rejections::clear() {
-  busy_.clear();
   react_.none_deleted();
-  world_.avoid({});
+  common_.world.avoid({});
 }
 
 // ---- what is done ----
 
-bool Rejections::believe() { return world_.avoid(react_.avoided()); }
+bool Rejections::believe() { return common_.world.avoid(react_.avoided()); }
 
-bool Rejections::tick() {
-  const react::Reaction what = react_.due(now());
+bool Rejections::tick(std::int64_t now) {
+  const react::Reaction what = react_.due(now);
   for (const react::PodToDelete& pod : what.deletes) remove(pod);
   for (const react::NodeToAvoid& one : what.avoid) {
-    if (!busy_.insert(one.node).second) continue;
+    if (!common_.writer.claim("node|" + one.node)) continue;
     avoided_metric_.add();
     const std::string note = fmt::format(
         "it refused {} pods, the last for {}: it gets no new ones for {} s, or until "
         "something of it changes",
         one.refused, one.reason, one.for_ns / 1'000'000'000);
-    log_.warn("a node keeps refusing pods", {{"node", one.node}, {"reason", one.reason}});
-    notices_.event({"v1", "Node", "", one.node, one.node}, "Warning", "RefusesPods", "Avoiding",
-                   note);
+    common_.log.warn("a node keeps refusing pods", {{"node", one.node}, {"reason", one.reason}});
+    common_.notices.event({"v1", "Node", "", one.node, one.node}, "Warning", "RefusesPods",
+                          "Avoiding", note);
     taint(one.node, true, one.level);
   }
   for (const react::NodeToRelease& one : what.release) {
-    if (!busy_.insert(one.node).second) continue;
-    notices_.event({"v1", "Node", "", one.node, one.node}, "Normal", "TriedAgain", "Releasing",
-                   one.changed ? "something of it changed: it is tried again"
-                               : "its time is over: it is tried again");
+    if (!common_.writer.claim("node|" + one.node)) continue;
+    common_.notices.event({"v1", "Node", "", one.node, one.node}, "Normal", "TriedAgain",
+                          "Releasing",
+                          one.changed ? "something of it changed: it is tried again"
+                                      : "its time is over: it is tried again");
     taint(one.node, false, 0);
   }
   spared_metric_.set(static_cast<double>(what.spared.size()));
   if (what.spared.empty()) {
     said_spared_ = false;
   } else if (!std::exchange(said_spared_, true)) {
-    log_.warn("nodes keep refusing pods, and too many are tainted for it already: they are not",
-              {{"nodes", what.spared.size()},
-               {"first", what.spared.front()},
-               {"most", react_.most_avoided()}});
+    common_.log.warn(
+        "nodes keep refusing pods, and too many are tainted for it already: they are not",
+        {{"nodes", what.spared.size()},
+         {"first", what.spared.front()},
+         {"most", react_.most_avoided()}});
   }
   for (const std::string& node : what.spared) {
-    notices_.event({"v1", "Node", "", node, node}, "Warning", "RefusesPods", "Sparing",
-                   "it keeps refusing pods and is not tainted: that many nodes of the fleet are");
+    common_.notices.event(
+        {"v1", "Node", "", node, node}, "Warning", "RefusesPods", "Sparing",
+        "it keeps refusing pods and is not tainted: that many nodes of the fleet are");
   }
   kept_metric_.set(static_cast<double>(react_.kept()));
   return believe();
@@ -241,34 +263,25 @@ bool Rejections::tick() {
 
 void Rejections::remove(const react::PodToDelete& pod) {
   const std::size_t slash = pod.name.find('/');
-  const kube::Key key{pod.name.substr(0, slash), pod.name.substr(slash + 1)};
-  writer_.add(
-      WriteClass::kAct, key.ns,
-      [key, uid = pod.uid](kube::Client& client, kube::Client::Done done) {
-        return client.remove(kube::resources::pods(), key, {.uid = uid}, std::move(done));
-      },
-      [this, name = pod.name](const kube::Answer& answer) {
-        if (answer.ok()) {
-          deleted_metric_.add();
-        } else if (!answer.not_found() && !answer.conflict()) {
-          react_.not_deleted(name);
-        }
-      });
+  Write write = write_remove(kube::resources::pods(),
+                             {pod.name.substr(0, slash), pod.name.substr(slash + 1)}, pod.uid);
+  write.done = [this, name = pod.name](const kube::Answer& answer) {
+    if (answer.ok()) {
+      deleted_metric_.add();
+    } else if (!answer.not_found() && !answer.conflict()) {
+      react_.not_deleted(name);
+    }
+  };
+  common_.writer.add(std::move(write));
 }
 
 void Rejections::taint(const std::string& node, bool on, int level) {
-  writer_.add(
-      WriteClass::kAct, "",
-      [node](kube::Client& client, kube::Client::Done done) {
-        return client.get(kube::resources::nodes(), {"", node}, std::move(done));
-      },
-      [this, node, on, level](const kube::Answer& answer) {
-        if (!answer.ok()) {
-          busy_.erase(node);  // due() says it again
-          return;
-        }
-        write_taints(node, answer.body.root(), on, level);
-      });
+  Write write = write_get(kube::resources::nodes(), {"", node});
+  write.done = [this, node, on, level](const kube::Answer& answer) {
+    if (!answer.ok()) return common_.writer.release("node|" + node);  // due() says it again
+    write_taints(node, answer.body.root(), on, level);
+  };
+  common_.writer.add(std::move(write));
 }
 
 // The list of taints is replaced as a whole, so the write carries the version that was read.
@@ -289,22 +302,19 @@ void Rejections::write_taints(const std::string& node, const Value& object, bool
             out.field("key", react::kRejectingTaint);
             out.field("value", std::to_string(level));
             out.field("effect", "NoSchedule");
-            out.field("timeAdded", text::format_whole_second(loop_.wall().now_ns()));
+            out.field("timeAdded", text::format_whole_second(common_.loop.wall().now_ns()));
           });
         }
       });
     });
   });
-  writer_.add(
-      WriteClass::kAct, "",
-      [node, body = std::move(out).take()](kube::Client& client, kube::Client::Done done) {
-        return client.patch(kube::resources::nodes(), {"", node}, kube::PatchType::kMerge, body, {},
-                            std::move(done));
-      },
-      [this, node](const kube::Answer& answer) {
-        busy_.erase(node);
-        if (answer.ok()) node_changed(node, &answer.body.root());
-      });
+  Write write = write_patch(kube::resources::nodes(), {"", node}, kube::PatchType::kMerge,
+                            std::move(out).take());
+  write.done = [this, node](const kube::Answer& answer) {
+    common_.writer.release("node|" + node);
+    if (answer.ok()) node_changed(node, &answer.body.root());
+  };
+  common_.writer.add(std::move(write));
 }
 
 }  // namespace berth::control
