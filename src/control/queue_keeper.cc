@@ -340,10 +340,12 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
   common_.writer.add(std::move(write));
 }
 
+// None of its pods is on a node, or on its way to one: what waits holds nothing. Whoever makes them
+// is believed for a while that there are some that we have not seen yet.
 bool QueueKeeper::all_gone(const Subject& s) const {
   bool any = false;
-  const auto look = [&any](const std::string&, const kinds::LivePod& pod) {
-    any = any || !pod.finished();
+  const auto look = [&](const std::string& key, const kinds::LivePod& pod) {
+    any = any || (!pod.finished() && (!pod.node.empty() || world_.assumed(key) != nullptr));
   };
   // Those that only call themselves its own are somebody else's, or of its sets.
   const auto look_at_owned = [&](const std::string& key, const kinds::LivePod& pod) {
@@ -360,6 +362,10 @@ bool QueueKeeper::all_gone(const Subject& s) const {
   }
   if (any) return false;
   if (!s.maker) return true;
+  const auto leaves = leaving_since_.find(s.name);
+  if (leaves != leaving_since_.end() && common_.now() >= leaves->second.since + kLeaveFor) {
+    return true;
+  }
   const kinds::PodMaker& maker = *s.row->maker;
   return kinds::rests(maker, s.maker->root()) && maker.active(s.maker->root()) == 0;
 }

@@ -16,9 +16,6 @@ namespace berth::control {
 
 namespace {
 
-constexpr std::int64_t kLeaveFor =
-    10 * kKeeperSecond;  // for a Job's own controller to end its pods
-
 // Whether the object has to be told how many pods it was let in with.
 bool changes_count(const kinds::PodMaker& maker, const Value& object,
                    const model::PodSetAdmission& admitted, const model::WorkloadSpec& workload) {

@@ -14,6 +14,7 @@ namespace berth::control {
 using text::Value;
 
 inline constexpr std::int64_t kKeeperSecond = 1'000'000'000;
+inline constexpr std::int64_t kLeaveFor = 10 * kKeeperSecond;  // for a maker to end its pods
 
 // Keys of writes: whatever is written to one object has one.
 inline std::string status_key(const kube::Key& workload) {

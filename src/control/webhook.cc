@@ -394,7 +394,10 @@ Result<std::string> review(std::string body, const WebhookOptions& options) {
   if (!document.ok()) {
     const std::string_view uid = uid_of_unread(body);
     if (document.error().code() != Code::kExhausted || uid.empty()) return document.error();
-    return answer(uid, {.bypasses = {"it is too large to be looked at"}}, options);
+    // What it holds and where it runs is not known, so where queues are required it is kept out.
+    const bool past = options.board != nullptr && !options.board->read()->required.empty();
+    return answer(uid, {.bypasses = {"it is too large to be looked at"}, .past_queue = past},
+                  options);
   }
   const Value& root = document->root();
   const Value* kind = root.find("kind");

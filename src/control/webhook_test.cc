@@ -352,6 +352,18 @@ TEST(Webhook, AReviewOfMillionsOfValuesIsRefused) {
   const std::string pod = R"({"spec":{"containers":[{"args":)" + zeros + "]}]}}";
   EXPECT_TRUE(webhook_word(pod, true).starts_with("it is too large"));
   EXPECT_TRUE(webhook_word(pod, false).starts_with("warned: berth: it is too large"));
+  // Where it runs cannot be known either, so it is kept out where that matters.
+  WebhookOptions options;
+  auto board = std::make_shared<QueueBoard>();
+  options.board = board;
+  board->tell({.kueue = true, .pods = true, .required = {"team"}, .defaulted = {}});
+  const auto kept_out = review(
+      R"({"kind":"AdmissionReview","apiVersion":"admission.k8s.io/v1","request":{"uid":"a-1",)"
+      R"("object":)" +
+          pod + "}}",
+      options);
+  ASSERT_TRUE(kept_out.ok());
+  EXPECT_NE(kept_out->find(R"("allowed":false)"), std::string::npos) << *kept_out;
   const auto answer = review(zeros + "]", {});
   ASSERT_FALSE(answer.ok());
   EXPECT_EQ(answer.error().code(), Code::kExhausted);

@@ -8,17 +8,34 @@ namespace berth::kinds {
 
 // The LocalQueue that a pod's devices count in where nothing says who let it in: the one it was
 // started from, the one that it or its group names, or the first of a namespace that requires one;
-// "": none.
+// "": none. One that leads to a queue that is not for its namespace lets nobody in, so it is not.
 std::string Resolver::leftover_local(const model::PodSpec& pod) const {
   const auto own = own_locals_.find(pod.ns);
   if (own == own_locals_.end()) return "";
+  const auto is_one = [&](const std::string& local) {
+    const auto known = own->second.find(local);
+    return known != own->second.end() && is_open_to(known->second, pod.ns);
+  };
   for (const std::string_view key : {kLocalQueueLabel, std::string_view(kQueueLabel)}) {
     const auto label = pod.labels.find(std::string(key));
-    if (label != pod.labels.end() && own->second.contains(label->second)) return label->second;
+    if (label != pod.labels.end() && is_one(label->second)) return label->second;
   }
   const auto group = group_queues_.find(qualified(pod.ns, pod.gang));
-  if (group != group_queues_.end() && own->second.contains(group->second)) return group->second;
-  return requires_queue(pod) ? own->second.begin()->first : "";
+  if (group != group_queues_.end() && is_one(group->second)) return group->second;
+  if (!requires_queue(pod)) return "";
+  const auto first = std::find_if(own->second.begin(), own->second.end(),
+                                  [&](const auto& local) { return is_one(local.first); });
+  return first == own->second.end() ? "" : first->first;
+}
+
+// One of the namespace that leads to the queue; "": none does.
+std::string Resolver::local_to(const std::string& queue, const std::string& ns) const {
+  const auto own = own_locals_.find(ns);
+  if (own == own_locals_.end()) return "";
+  for (const auto& [local, target] : own->second) {
+    if (target == queue) return local;
+  }
+  return "";
 }
 
 std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
@@ -33,15 +50,14 @@ std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
       return Payer{known->second, "", system};
     }
   }
-  const auto own = own_locals_.find(pod.ns);
-  if (pod.charged.starts_with(kKueueCharge) && own != own_locals_.end()) {
-    for (const auto& [local, target] : own->second) {
-      if (target == queue) return Payer{target, local};
-    }
+  // A queue that its namespace might be let in by: whether a LocalQueue leads there any more is in
+  // the hands of whoever it is to pay for.
+  if (pod.charged.starts_with(kKueueCharge) && is_open_to(queue, pod.ns)) {
+    return Payer{queue, local_to(queue, pod.ns)};
   }
   const std::string local = leftover_local(pod);
   if (local.empty()) return std::nullopt;
-  return Payer{own->second.at(local), local};
+  return Payer{own_locals_.find(pod.ns)->second.at(local), local};
 }
 
 // Of its queue's flavors the ones of the node that it is on.

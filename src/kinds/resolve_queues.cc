@@ -76,13 +76,10 @@ const model::QueueSpec* Resolver::queue_named(const std::string& name) const {
   return it == queue_at_.end() ? nullptr : &out_.queues.queues[it->second];
 }
 
-bool Resolver::managed(const std::string& ns) const {
-  if (required_namespaces_.contains(ns)) return true;
-  if (!managed_namespaces_) {
-    return ns != "kube-system" && ns != "kueue-system" && ns != options_.own_namespace;
-  }
+// By its labels; each has its own name, known or not.
+bool Resolver::selects(const text::Selector& selector, const std::string& ns) const {
   const auto known = out_.queues.namespaces.find(ns);
-  return text::matches(*managed_namespaces_,
+  return text::matches(selector,
                        [&](std::string_view key) -> std::optional<std::string_view> {
                          if (known == out_.queues.namespaces.end()) {
                            if (key == kNamespaceName) return ns;
@@ -92,6 +89,17 @@ bool Resolver::managed(const std::string& ns) const {
                          if (it == known->second.end()) return std::nullopt;
                          return it->second;
                        });
+}
+
+bool Resolver::managed(const std::string& ns) const {
+  if (required_namespaces_.contains(ns)) return true;
+  if (managed_namespaces_) return selects(*managed_namespaces_, ns);
+  return ns != "kube-system" && ns != "kueue-system" && ns != options_.own_namespace;
+}
+
+bool Resolver::is_open_to(const std::string& queue, const std::string& ns) const {
+  const model::QueueSpec* known = queue_named(queue);
+  return known != nullptr && known->namespaces && selects(*known->namespaces, ns);
 }
 
 bool Resolver::requires_queue(const std::string& ns) const {

@@ -60,6 +60,8 @@ class Resolver {
 
   // Queues (resolve_queues.cc).
   // Whether Kueue looks after what a namespace holds without being asked by a label.
+  bool selects(const text::Selector& selector, const std::string& ns) const;
+  bool is_open_to(const std::string& queue, const std::string& ns) const;  // a ClusterQueue
   bool managed(const std::string& ns) const;
   // Whether nothing may start there outside of queues: by the namespace's label, or because Kueue's
   // Configuration says so.
@@ -144,6 +146,7 @@ class Resolver {
   };
   std::optional<Payer> payer_of(const model::PodSpec& pod);
   std::string leftover_local(const model::PodSpec& pod) const;
+  std::string local_to(const std::string& queue, const std::string& ns) const;
   void count_leftover(model::PodSpec& pod, const Payer& payer);
   std::string kueue_charge(const model::WorkloadSpec& workload) const;
   model::PodSetSpec* take_room(const model::PodSpec& pod, std::size_t workload);

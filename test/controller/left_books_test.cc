@@ -272,6 +272,44 @@ TEST(LeftBooks, ASliceOfOtherPodsReplacesNothing) {
   EXPECT_TRUE(rig.until([&] { return rig.held("good") == 8; }, 10 * kSecond));
 }
 
+// Whoever deletes his LocalQueue, or has another one lead to somebody else's queue, still pays for
+// what runs.
+TEST(LeftBooks, WhatRunsCountsWhereItWasLetInWithoutItsLocalQueue) {
+  for (const bool redirected : {false, true}) {
+    TenantRig rig;
+    for (const char* team : {"evil", "good"}) {
+      rig.world.merge(fmt::format("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-{}", team),
+                      fmt::format(R"({{"spec":{{"namespaceSelector":{{"matchLabels":)"
+                                  R"({{"kubernetes.io/metadata.name":"{}"}}}}}}}})",
+                                  team));
+    }
+    rig.job("evil", "j", 1, 4);
+    ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+    if (redirected) {
+      rig.apply(
+          "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: aaa, namespace: "
+          "evil}, spec: {clusterQueue: q-good}}");
+    }
+    rig.remove("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/localqueues/lq");
+    rig.remove(rig.job_path("evil", "j") + "?propagationPolicy=Orphan");
+    const auto list = rig.get("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads");
+    for (const text::Value& w : list.root().find("items")->items()) {
+      rig.remove("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/workloads/" +
+                 std::string(w.find("metadata")->find("name")->string()));
+    }
+    const auto used = [&](const std::string& team) {
+      const auto queue = rig.get("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-" + team);
+      return text::to_json(*queue.root().find("status")->find("flavorsUsage"));
+    };
+    rig.run(15 * kSecond);
+    EXPECT_EQ(rig.held("evil"), 4);
+    EXPECT_NE(used("evil").find(R"("total":"4")"), std::string::npos) << used("evil");
+    EXPECT_NE(used("good").find(R"("total":"0")"), std::string::npos) << used("good");
+    rig.job("good", "g", 1, 4);
+    EXPECT_TRUE(rig.until([&] { return rig.held("good") == 4; }, 15 * kSecond)) << redirected;
+  }
+}
+
 // One queue of both, in which higher priorities preempt.
 TEST(LeftBooks, ThePriorityNumberOfATemplateIsNobodys) {
   TenantRig rig;

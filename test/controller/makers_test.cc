@@ -265,6 +265,36 @@ TEST(ControllerMakers, ALabelKeepsNoQuota) {
                         30 * kSecond));
 }
 
+// Nor does a pod that names it as its owner and never starts, nor what its status says of pods that
+// nobody has seen.
+TEST(ControllerMakers, WhatNeverStartsKeepsNoQuota) {
+  for (const bool by_status : {false, true}) {
+    MakerRig rig;
+    rig.world.merge("/api/v1/namespaces/default",
+                    R"({"metadata":{"labels":{"berth.dev/queue-required":"true"}}})");
+    rig.start();
+    rig.job_set("train");
+    const std::string train = MakerRig::path_of("train");
+    ASSERT_TRUE(rig.until([&] { return !rig.rests(train); }));
+    if (by_status) {
+      rig.status(train, R"({"replicatedJobsStatus":[{"name":"leader","active":1}]})");
+    } else {
+      rig.apply(fmt::format(
+          "{{apiVersion: v1, kind: Pod, metadata: {{name: anchor, namespace: default, "
+          "ownerReferences: [{{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: train, "
+          "uid: {}, controller: true}}]}}, spec: {{schedulerName: berth, containers: [{{name: c, "
+          "image: i, resources: {{limits: {{nvidia.com/gpu: 4}}}}}}]}}}}",
+          rig.get(train).at("metadata.uid")));
+    }
+    rig.run(3 * kSecond);
+    EXPECT_TRUE(rig.bound().empty());
+    rig.job("urgent", 4, "high");
+    EXPECT_TRUE(rig.until([&] { return rig.of_workload("job", "urgent", "Admitted") == "True"; },
+                          30 * kSecond))
+        << by_status;
+  }
+}
+
 // A child that waited by itself before its JobSet was queued is charged once.
 TEST(ControllerMakers, AChildsOwnWorkloadEndsWithTheSets) {
   MakerRig rig;
