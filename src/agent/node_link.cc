@@ -141,7 +141,7 @@ struct NodeLink::State : std::enable_shared_from_this<State> {
         writes(metrics.counter({.name = "berth_agent_writes_total",
                                 .help = "Writes to the API server, by what and outcome.",
                                 .labels = {"what", "outcome"}})),
-        recorder(client, {.controller = "berth-agent", .instance = node}, &metrics),
+        recorder(client, {.by = {"berth-agent", node}}, &metrics),
         nodes(client, random_in.split("node"),
               {.resource = kube::resources::nodes(), .field_selector = "metadata.name=" + node},
               &metrics),

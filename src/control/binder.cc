@@ -7,7 +7,7 @@
 #include <utility>
 #include <vector>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "kinds/pod_writes.h"
 
 namespace berth::control {

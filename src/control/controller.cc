@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "control/binder.h"
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/casualties.h"
 #include "control/finalizers.h"
 #include "control/gangs.h"

@@ -2,6 +2,9 @@
 
 #include <functional>
 
+#include "edge/kube/events.h"
+#include "kinds/pod_writes.h"
+
 namespace berth::control {
 
 namespace {
@@ -9,8 +12,14 @@ namespace {
 constexpr std::int64_t kNoticeSecond = 1'000'000'000;
 constexpr std::int64_t kSameEvent = 600 * kNoticeSecond;
 constexpr std::int64_t kSameReason = 60 * kNoticeSecond;
+const kube::EventSource kBy{"berth.dev/controller", "berth"};
 
 }  // namespace
+
+Regarding of_gang(const std::string& name) {
+  const std::size_t slash = name.find('/');
+  return {"v1", "PodGroup", name.substr(0, slash), name.substr(slash + 1), ""};
+}
 
 Notices::Notices(Loop& loop, Random random, Writer& writer)
     : loop_(loop), random_(random), writer_(writer) {}
@@ -29,10 +38,12 @@ void Notices::event(const Regarding& about, std::string_view type, std::string_v
     return;
   recent_.emplace(key, now);
   recent_order_.emplace_back(now, std::move(key));
-  std::string name = about.name.substr(0, 200) + '.' + hex(random_.next());
-  std::string body = event_body(about, name, type, reason, action, note, loop_.wall().now_ns());
-  const std::string ns = about.ns.empty() ? "default" : about.ns;
-  Write write = write_create(kube::resources::events(), ns, std::move(body));
+  const kube::EventNote said{about.version,       about.kind,        {about.ns, about.name},
+                             about.uid,           type == "Warning", std::string(reason),
+                             std::string(action), std::string(note)};
+  const kube::Key at = kube::event_key(said, random_.next());
+  Write write = write_create(kube::resources::events(), at.ns,
+                             kube::event_body(said, at, kBy, loop_.wall().now_ns()));
   write.kind = WriteClass::kTell;
   writer_.add(std::move(write));
 }

@@ -13,11 +13,15 @@
 
 #include "base/loop.h"
 #include "base/random.h"
-#include "control/bodies.h"
 #include "control/pace.h"
 #include "control/writer.h"
 
 namespace berth::control {
+
+struct Regarding {
+  std::string version, kind, ns, name, uid;
+};
+Regarding of_gang(const std::string& name);  // "ns/name"
 
 class Notices {
  public:

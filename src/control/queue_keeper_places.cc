@@ -5,7 +5,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/queue_keeper.h"
 #include "kinds/pod_writes.h"
 

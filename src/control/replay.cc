@@ -4,7 +4,7 @@
 #include <set>
 #include <utility>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "kinds/pod_writes.h"
 #include "kinds/readers.h"
 #include "text/json.h"

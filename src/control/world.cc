@@ -3,7 +3,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "decide/queueing.h"
 #include "kinds/pod_writes.h"
 #include "plans/react/rejected_pods.h"

@@ -7,7 +7,7 @@
 #include <utility>
 
 #include "base/private_file.h"
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/replay.h"
 
 namespace berth::control {

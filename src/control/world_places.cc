@@ -2,7 +2,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/world.h"
 #include "kinds/pod_writes.h"
 

@@ -474,6 +474,22 @@ const KindRow* find_kind_of(std::string_view api_version, std::string_view kind)
   return find_kind(api_group(api_version), kind);
 }
 
+const std::vector<std::string>& maker_words() {
+  static const std::vector<std::string> words = [] {
+    std::vector<std::string> out;
+    for (const KindRow& row : kind_table()) {
+      if (row.maker == nullptr || !row.is_asked(asked::kMaker) || !row.is_asked(asked::kNamed)) {
+        continue;
+      }
+      std::string word(row.kind);
+      for (char& c : word) c = static_cast<char>(c | 0x20);  // letters alone
+      if (std::find(out.begin(), out.end(), word) == out.end()) out.push_back(std::move(word));
+    }
+    return out;
+  }();
+  return words;
+}
+
 const PodMaker* find_maker(std::string_view api_version, std::string_view kind) {
   const KindRow* row = find_kind_of(api_version, kind);
   for (const KindRow& each : kKindRows) {

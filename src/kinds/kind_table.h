@@ -77,6 +77,10 @@ const KindRow* find_kind_of(std::string_view api_version, std::string_view kind)
 // where it is known, else the first.
 const PodMaker* find_maker(std::string_view api_version, std::string_view kind);
 
+// What people call what makes pods, Jobs aside, each once: "deployment", "pytorchjob". The pods say
+// who owns them, so they may be asked for by its name.
+const std::vector<std::string>& maker_words();
+
 // The row of an owner that waits in queues as a whole, by its text: "Job/train", "JobSet/train".
 // Null: it is of none.
 const KindRow* find_queued(std::string_view owner);

@@ -1,6 +1,6 @@
 // The replay of a decision log: whatever its lines say, they are refused or carried out. Each line
 // gets the sum that it needs, so that the lines themselves are looked at.
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/replay.h"
 #include "fuzz.h"
 

@@ -4,7 +4,7 @@
 #include <set>
 
 #include "app/cli/kubectl_flags.h"
-#include "people/why/unit.h"
+#include "kinds/kind_table.h"
 #include "text/escape.h"
 
 namespace berth::app {
@@ -144,10 +144,10 @@ class Completer {
 
   // "NAME", "KIND NAME" or "KIND/NAME".
   void why_subject(const std::string& current) {
-    std::vector<std::string_view> kinds = {"pod", "job", "workload", "podgroup"};
-    kinds.insert(kinds.end(), std::begin(people::kMakers), std::end(people::kMakers));
+    std::vector<std::string_view> all = {"pod", "job", "workload", "podgroup"};
+    all.insert(all.end(), kinds::maker_words().begin(), kinds::maker_words().end());
     const auto plural = [&](std::string_view kind) {
-      const bool known = std::find(kinds.begin(), kinds.end(), kind) != kinds.end();
+      const bool known = std::find(all.begin(), all.end(), kind) != all.end();
       return known ? std::string(kind) + 's' : "";
     };
     const std::size_t slash = current.find('/');
@@ -155,7 +155,7 @@ class Completer {
       const std::string what = plural(std::string_view(current).substr(0, slash));
       if (!what.empty()) names(what, current.substr(slash + 1), current.substr(0, slash + 1));
     } else if (given_.empty()) {
-      for (const std::string_view kind : kinds) offer(std::string(kind), current, "");
+      for (const std::string_view kind : all) offer(std::string(kind), current, "");
       names("jobs", current, "");
     } else if (given_.size() == 1 && !plural(given_[0]).empty()) {
       names(plural(given_[0]), current, "");

@@ -9,18 +9,16 @@
 #include <optional>
 #include <ostream>
 
+#include "app/cluster/control_plane.h"
 #include "app/files.h"
 #include "app/host_port.h"
 #include "app/log_lines.h"
 #include "app/page/agent_loads.h"
 #include "app/page/page_access.h"
-#include "app/page/page_facts.h"
-#include "app/page/page_server.h"
 #include "app/plain_server.h"
 #include "app/signals.h"
 #include "app/webhook/webhook_conversion.h"
 #include "app/webhook/webhook_server.h"
-#include "app/why/why_objects.h"
 #include "base/bug_report.h"
 #include "base/run_loop.h"
 #include "control/controller.h"
@@ -137,7 +135,6 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     BERTH_CHECK(no_webhook_settings(arguments));
   }
   BERTH_CHECK(page_settings(arguments, out));
-  out.control.name_decisions = out.page.has_value();
   return out;
 }
 
@@ -168,11 +165,7 @@ class ControllerRun {
       terminal_.err << "berth: " << text::terminal_safe(ready.error().to_string()) << '\n';
       return 1;
     }
-    controller_ = std::make_unique<control::Controller>(
-        client_, random_.split("controller"), settings_.control, [this] { return leading(); }, log_,
-        metrics_, decisions_.get(), inputs_.get());
-    controller_->start();
-    if (const Status page = start_page(); !page.ok()) {
+    if (const Status page = start_plane(); !page.ok()) {
       terminal_.err << "berth: --page: " << text::terminal_safe(page.error().to_string()) << '\n';
       return 1;
     }
@@ -180,13 +173,11 @@ class ControllerRun {
     start_webhook();
     beat();
     loop_.run();
-    page_.reset();
-    page_facts_.reset();
+    plane_.reset();
     agent_loads_.reset();
     fetch_.reset();
     webhook_.reset();
     conversion_.reset();
-    controller_.reset();
     lease_.reset();
     return code_;
   }
@@ -266,7 +257,7 @@ class ControllerRun {
     kube::ElectorCalls calls;
     calls.started = [this] {
       log_.info("leading");
-      controller_->wake();
+      if (plane_) plane_->controller().wake();
     };
     // What is under way cannot be called back: ending is the fence.
     calls.stopped = [this](const std::string& why) {
@@ -348,13 +339,35 @@ class ControllerRun {
     });
   }
 
-  Status start_page() {
-    if (!settings_.page) return {};
+  Status start_plane() {
+    ControlPlaneOptions with;
+    with.control = settings_.control;
+    with.cluster = "cluster";
+    with.leading = [this] { return leading(); };
+    with.decisions = decisions_.get();
+    with.inputs = inputs_.get();
+    if (settings_.page) {
+      BERTH_TRY(with.page, page_options());
+      start_readings();
+      with.readings = [this]() -> PageFactsKeeper::Readings {
+        return agent_loads_ ? agent_loads_->readings() : PageFactsKeeper::Readings();
+      };
+    }
+    plane_ =
+        std::make_unique<ControlPlane>(loop_, client_, random_, std::move(with), log_, metrics_);
+    BERTH_CHECK(plane_->start());
+    if (const PageServer* page = plane_->page()) {
+      const std::string& address = settings_.page->host;
+      log_.info("serving the page",
+                {{"address", address.empty() ? "all" : address}, {"port", page->port()}});
+    }
+    return {};
+  }
+
+  Result<PageOptions> page_options() {
     PageOptions options;
     options.address = settings_.page->host;
     options.port = settings_.page->port;
-    options.policy = settings_.control.policy;
-    options.queue_policy = settings_.control.queue_policy;
     options.decision_inputs = arguments_.decision_inputs;
     options.tls = settings_.page_tls;
     if (!options.tls) {
@@ -367,20 +380,7 @@ class ControllerRun {
                                PageOptions::Rights answer) {
       page_access_.ask_sight(token, subject, std::move(answer));
     };
-    start_readings();
-    page_facts_ = std::make_unique<PageFactsKeeper>(
-        loop_, *controller_, "cluster", [this]() -> PageFactsKeeper::Readings {
-          return agent_loads_ ? agent_loads_->readings() : PageFactsKeeper::Readings();
-        });
-    page_facts_->start();
-    PageSource source = page_facts_->source();
-    source.objects = [this](const std::string& ns, PageSource::ObjectsKnown known) {
-      fetch_why_objects(client_, ns, std::move(known));
-    };
-    BERTH_TRY(page_, PageServer::start(loop_, options, std::move(source), metrics_));
-    log_.info("serving the page", {{"address", options.address.empty() ? "all" : options.address},
-                                   {"port", page_->port()}});
-    return {};
+    return options;
   }
 
   // How busy GPUs are, from the agents themselves.
@@ -400,11 +400,9 @@ class ControllerRun {
     if (stopping_) return;
     stopping_ = true;
     log_.info("stopping");
-    page_.reset();
-    page_facts_.reset();
+    plane_.reset();
     agent_loads_.reset();
     fetch_.reset();
-    controller_.reset();
     if (lease_ == nullptr) return loop_.stop();
     lease_->stop([this] { loop_.stop(); });
   }
@@ -424,7 +422,6 @@ class ControllerRun {
   kube::Client client_;
   std::unique_ptr<control::FileDecisionLog> decisions_;
   std::unique_ptr<control::FileWorldLog> inputs_;
-  std::unique_ptr<control::Controller> controller_;
   std::unique_ptr<kube::LeaseThread> lease_;
   std::unique_ptr<WebhookServer> webhook_;
   std::unique_ptr<WebhookConversion> conversion_;
@@ -432,8 +429,7 @@ class ControllerRun {
   PageAccess page_access_{client_, &metrics_};
   std::unique_ptr<kube::HttpFetch> fetch_;
   std::unique_ptr<AgentLoads> agent_loads_;
-  std::unique_ptr<PageFactsKeeper> page_facts_;
-  std::unique_ptr<PageServer> page_;
+  std::unique_ptr<ControlPlane> plane_;                 // the last: its page asks the others
   std::atomic<std::int64_t> moved_ns_ = INT64_MAX / 2;  // before the loop runs
   std::atomic<bool> ready_ = false;
   bool stopping_ = false;

@@ -5,12 +5,10 @@
 #include <algorithm>
 #include <map>
 
+#include "app/cluster/control_plane.h"
 #include "app/cluster/user_crds.h"
 #include "app/files.h"
-#include "app/page/page_facts.h"
-#include "app/page/page_server.h"
 #include "app/webhook/own_webhook.h"
-#include "app/why/why_objects.h"
 #include "base/private_file.h"
 #include "edge/serve/certificate.h"
 #include "edge/serve/server_kinds.h"
@@ -172,9 +170,7 @@ struct EmbeddedCluster::State {
   std::unique_ptr<kube::Client> client;
   std::unique_ptr<sim::WorkControllers> work;
   std::unique_ptr<sim::Nodes> nodes;
-  std::unique_ptr<control::Controller> controller;
-  std::unique_ptr<PageFactsKeeper> page_facts;
-  std::unique_ptr<PageServer> page;
+  std::unique_ptr<ControlPlane> plane;
   std::unique_ptr<serve::HttpServer> server;  // the last: it stops first
   // Requests come from the server's thread; what they post outlives neither of us.
   std::shared_ptr<bool> alive = std::make_shared<bool>(true);
@@ -262,12 +258,12 @@ struct EmbeddedCluster::State {
                       const std::shared_ptr<serve::Exchange>& exchange) {
     constexpr std::string_view kProxy =
         "/api/v1/namespaces/berth-system/services/https:berth-page:443/proxy/api/why?";
-    if (page == nullptr || request.method != "GET" || !request.target.starts_with(kProxy)) {
+    if (page() == nullptr || request.method != "GET" || !request.target.starts_with(kProxy)) {
       return false;
     }
     const auto given = text::find_header(request.headers, "Authorization");
     if (!given || *given != "Bearer " + identity.token) return false;  // the API server says no
-    page->answer_why("/api/why?" + request.target.substr(kProxy.size()), exchange);
+    page()->answer_why("/api/why?" + request.target.substr(kProxy.size()), exchange);
     return true;
   }
 
@@ -349,42 +345,28 @@ struct EmbeddedCluster::State {
     nodes = std::make_unique<sim::Nodes>(*client, options.fleet, random.split("nodes"),
                                          options.nodes, &log, &metrics);
     nodes->start();
-    if (options.controller) {
-      options.control.name_decisions = options.page.has_value();
-      controller = std::make_unique<control::Controller>(
-          *client, random.split("controller"), options.control, [] { return true; }, log, metrics);
-      controller->start();
-      if (options.page) start_page();
-    }
+    if (options.controller) start_plane(random);
     await_nodes();
   }
 
-  void start_page() {
-    page_facts = std::make_unique<PageFactsKeeper>(loop, *controller, "embedded cluster " + url,
-                                                   [this] { return nodes->loads(); });
-    page_facts->start();
-    PageOptions with;
-    with.port = *options.page;
-    with.policy = options.control.policy;
-    with.queue_policy = options.control.queue_policy;
-    PageSource source = page_facts->source();
-    source.objects = [this](const std::string& ns, PageSource::ObjectsKnown known) {
-      fetch_why_objects(*client, ns, std::move(known));
-    };
-    auto started = PageServer::start(loop, with, source, metrics);
-    if (!started.ok() && options.page_or_any) {
-      with.port = 0;
-      started = PageServer::start(loop, with, source, metrics);
+  void start_plane(const Random& random) {
+    ControlPlaneOptions with;
+    with.control = options.control;
+    if (options.page) with.page.emplace().port = *options.page;
+    with.page_or_any = options.page_or_any;
+    with.cluster = "embedded cluster " + url;
+    with.readings = [this] { return nodes->loads(); };
+    with.leading = [] { return true; };
+    plane = std::make_unique<ControlPlane>(loop, *client, random, std::move(with), log, metrics);
+    if (const Status page = plane->start(); !page.ok()) {
+      log.warn("there is no page", {{"error", page.error().to_string()}});
     }
-    if (!started.ok()) {
-      log.warn("there is no page", {{"error", started.error().to_string()}});
-      return;
-    }
-    page = std::move(*started);
   }
 
+  PageServer* page() const { return plane == nullptr ? nullptr : plane->page(); }
+
   void await_nodes() {
-    if (nodes->registered() && (controller == nullptr || controller->summary().synced)) {
+    if (nodes->registered() && (plane == nullptr || plane->controller().summary().synced)) {
       return ready({});
     }
     loop.after(2 * kMillisecond, [this, watch = std::weak_ptr<bool>(alive)] {
@@ -421,8 +403,8 @@ const std::string& EmbeddedCluster::kubeconfig() const { return state_->kubeconf
 bool EmbeddedCluster::continued() const { return state_->continued; }
 
 std::string EmbeddedCluster::page_url() const {
-  return state_->page == nullptr ? std::string()
-                                 : fmt::format("http://127.0.0.1:{}", state_->page->port());
+  return state_->page() == nullptr ? std::string()
+                                   : fmt::format("http://127.0.0.1:{}", state_->page()->port());
 }
 
 kube::Client& EmbeddedCluster::client() { return *state_->client; }
@@ -432,16 +414,14 @@ sim::NodesSummary EmbeddedCluster::nodes() const {
 }
 
 control::ControllerSummary EmbeddedCluster::control() const {
-  return state_->controller == nullptr ? control::ControllerSummary{}
-                                       : state_->controller->summary();
+  return state_->plane == nullptr ? control::ControllerSummary{}
+                                  : state_->plane->controller().summary();
 }
 
 void EmbeddedCluster::stop() {
   if (state_->stopped) return;
   state_->stopped = true;
-  state_->page.reset();
-  state_->page_facts.reset();
-  state_->controller.reset();
+  state_->plane.reset();
   state_->nodes.reset();
   state_->work.reset();
   state_->server.reset();

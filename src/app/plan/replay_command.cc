@@ -6,7 +6,7 @@
 #include <istream>
 #include <ostream>
 
-#include "control/bodies.h"
+#include "control/decision_line.h"
 #include "control/replay.h"
 #include "text/escape.h"
 

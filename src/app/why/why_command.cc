@@ -12,6 +12,7 @@
 #include "app/views/sheet.h"
 #include "app/why/why_remote.h"
 #include "edge/kube/config.h"
+#include "kinds/kind_table.h"
 #include "people/why/unit.h"
 #include "text/escape.h"
 #include "text/json.h"
@@ -45,12 +46,12 @@ Result<std::string> kind_by_word(const std::string& word) {
   for (const auto& [written, kind] : kWords) {
     if (word == written) return std::string(kind);
   }
-  for (const std::string_view kind : people::kMakers) {
-    if (word == kind || word == std::string(kind) + 's') return std::string(kind);
+  for (const std::string& kind : kinds::maker_words()) {
+    if (word == kind || word == kind + 's') return kind;
   }
   return invalid("found kind \"" + text::terminal_safe(word) +
                  "\", want pod, job, workload, podgroup, or what makes pods: " +
-                 fmt::format("{}", fmt::join(people::kMakers, ", ")));
+                 fmt::format("{}", fmt::join(kinds::maker_words(), ", ")));
 }
 
 // "pod x", "pod/x", "x", "ns/x": a name may carry its namespace.
@@ -163,8 +164,8 @@ int answer_with(const WhyArguments& args, const people::PlanOptions& given,
 // The controller decides by its own policy and now: other questions are not for it.
 bool for_controller(const WhyArguments& args, const people::Subject& subject) {
   const WhyArguments plain;
-  const bool maker = std::find(std::begin(people::kMakers), std::end(people::kMakers),
-                               subject.kind) != std::end(people::kMakers);
+  const std::vector<std::string>& makers = kinds::maker_words();
+  const bool maker = std::find(makers.begin(), makers.end(), subject.kind) != makers.end();
   return !maker && args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
          args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
          !args.quota_only;

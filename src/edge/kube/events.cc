@@ -35,6 +35,39 @@ std::string object_id(const EventNote& note) {
 
 }  // namespace
 
+Key event_key(const EventNote& note, std::uint64_t unique) {
+  return {note.key.ns.empty() ? "default" : note.key.ns,
+          cut_utf8(note.key.name, kMaxNamePart) + "." + hex_of(unique)};
+}
+
+std::string event_body(const EventNote& note, const Key& event, const EventSource& by,
+                       std::int64_t wall_ns) {
+  text::JsonWriter out;
+  out.object([&] {
+    out.field("apiVersion", "events.k8s.io/v1");
+    out.field("kind", "Event");
+    out.object("metadata", [&] {
+      out.field("namespace", event.ns);
+      out.field("name", event.name);
+    });
+    out.field("eventTime", micro_time(wall_ns));
+    out.field("reportingController", by.controller);
+    out.field("reportingInstance", by.instance);
+    out.field("action", cut_utf8(note.action, kMaxWord));
+    out.field("reason", cut_utf8(note.reason, kMaxWord));
+    out.object("regarding", [&] {
+      out.field("apiVersion", note.api_version);
+      out.field("kind", note.kind);
+      if (!note.key.ns.empty()) out.field("namespace", note.key.ns);
+      out.field("name", note.key.name);
+      if (!note.uid.empty()) out.field("uid", note.uid);
+    });
+    out.field("note", cut_utf8(note.note, kMaxNote));
+    out.field("type", note.warning ? "Warning" : "Normal");
+  });
+  return std::move(out).take();
+}
+
 struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State> {
   struct Series {
     Key key;  // of the Event
@@ -69,7 +102,6 @@ struct EventRecorder::State : std::enable_shared_from_this<EventRecorder::State>
     return false;
   }
   void sent(Call call) { calls.insert(call); }
-  std::string body_of(const Series& series) const;
   void make_room();
 
   Client& client;
@@ -149,41 +181,11 @@ void EventRecorder::State::record(EventNote note) {
   make_room();
   if (!allowed(note)) return;
   Series& fresh = series[id];
-  fresh.key.ns = note.key.ns.empty() ? "default" : note.key.ns;
-  fresh.key.name = cut_utf8(note.key.name, kMaxNamePart) + "." +
-                   hex_of(static_cast<std::uint64_t>(loop.wall().now_ns()) + ++last_name);
+  fresh.key = event_key(note, static_cast<std::uint64_t>(loop.wall().now_ns()) + ++last_name);
   fresh.note = std::move(note);
   fresh.last_ticks = at;
   fresh.last_wall = loop.wall().now_ns();
   create(id);
-}
-
-std::string EventRecorder::State::body_of(const Series& of) const {
-  const EventNote& note = of.note;
-  text::JsonWriter out;
-  out.object([&] {
-    out.field("apiVersion", "events.k8s.io/v1");
-    out.field("kind", "Event");
-    out.object("metadata", [&] {
-      out.field("namespace", of.key.ns);
-      out.field("name", of.key.name);
-    });
-    out.field("eventTime", micro_time(of.last_wall));
-    out.field("reportingController", options.controller);
-    out.field("reportingInstance", options.instance);
-    out.field("action", note.action);
-    out.field("reason", note.reason);
-    out.object("regarding", [&] {
-      out.field("apiVersion", note.api_version);
-      out.field("kind", note.kind);
-      if (!note.key.ns.empty()) out.field("namespace", note.key.ns);
-      out.field("name", note.key.name);
-      if (!note.uid.empty()) out.field("uid", note.uid);
-    });
-    out.field("note", note.note);
-    out.field("type", note.warning ? "Warning" : "Normal");
-  });
-  return std::move(out).take();
 }
 
 void EventRecorder::State::create(const std::string& id) {
@@ -192,7 +194,8 @@ void EventRecorder::State::create(const std::string& id) {
   fresh.write_ticks = now();
   fresh.written = fresh.count;
   auto call = std::make_shared<Call>(0);
-  *call = client.create(resources::events(), fresh.key.ns, body_of(fresh), {},
+  *call = client.create(resources::events(), fresh.key.ns,
+                        event_body(fresh.note, fresh.key, options.by, fresh.last_wall), {},
                         [weak = weak_from_this(), id, call](const Answer& answer) {
                           auto self = weak.lock();
                           if (!self) return;

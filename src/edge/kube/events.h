@@ -26,9 +26,19 @@ struct EventNote {
   std::string note;    // for people; cut at 1024 bytes
 };
 
-struct EventOptions {
+struct EventSource {
   std::string controller = "berth";
   std::string instance = "berth-0";
+};
+
+// The name it has, in the namespace of its object; what is of none is told of in `default`.
+Key event_key(const EventNote& note, std::uint64_t unique);
+// The object, its words cut to what the API takes.
+std::string event_body(const EventNote& note, const Key& event, const EventSource& by,
+                       std::int64_t wall_ns);
+
+struct EventOptions {
+  EventSource by;
   std::int64_t series_ns = 360'000'000'000;
   std::int64_t write_gap_ns = 30'000'000'000;
   int object_burst = 25;

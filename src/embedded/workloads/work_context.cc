@@ -102,7 +102,7 @@ WorkContext::WorkContext(kube::Client& client_in, Random random_in, WorkOptions 
       options(options_in),
       log(log_in),
       outbox(options.max_writes_at_once),
-      events(client, {.controller = "berth-workloads", .instance = "berth-workloads"}, metrics_in),
+      events(client, {.by = {"berth-workloads", "berth-workloads"}}, metrics_in),
       pods(client, random_in.split("pods"), informer_of(kube::resources::pods(), kube::Keep::kKeys),
            metrics_in),
       jobs(client, random_in.split("jobs"),

@@ -578,6 +578,12 @@ class UnitFinder {
 
 }  // namespace
 
+std::set<std::string> Unit::pending_names() const {
+  std::set<std::string> names;
+  for (const PodSpec* pod : pending) names.insert(qualified_name(*pod));
+  return names;
+}
+
 const model::PodSpec* Unit::sample() const {
   for (const PodSpec* pod : pending) {
     if (asked_pod.empty() || qualified_name(*pod) == asked_pod) return pod;

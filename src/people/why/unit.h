@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <set>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -53,14 +54,9 @@ struct Unit {
   std::vector<RawObject> objects;              // it consists of, the first is the subject's
 
   std::string full() const { return ns + '/' + name; }
-  const model::PodSpec* sample() const;  // of what waits, else of what runs; may be null
+  const model::PodSpec* sample() const;         // of what waits, else of what runs; may be null
+  std::set<std::string> pending_names() const;  // ns/name
 };
-
-// Kinds whose pods may be asked for by the name of what people made; the pods say who owns them.
-inline constexpr std::string_view kMakers[] = {
-    "deployment", "replicaset", "statefulset", "cronjob",  "jobset",     "leaderworkerset",
-    "rayjob",     "raycluster", "rayservice",  "trainjob", "pytorchjob", "mpijob",
-    "tfjob",      "xgboostjob", "paddlejob",   "jaxjob",   "appwrapper"};
 
 // Not found, or several of that name: an error that says so.
 Result<Unit> find_unit(const kinds::Inputs& inputs, const ObjectSource* source,

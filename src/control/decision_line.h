@@ -1,4 +1,4 @@
-// JSON bodies of the small writes. Pure.
+// How a decision is written down: a line of the log, its id, a digest. Pure.
 #pragma once
 
 #include <cstdint>
@@ -11,15 +11,6 @@
 #include "text/value.h"
 
 namespace berth::control {
-
-struct Regarding {
-  std::string version, kind, ns, name, uid;
-};
-Regarding of_gang(const std::string& name);  // "ns/name"
-// An Event of events.k8s.io/v1.
-std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
-                       std::string_view reason, std::string_view action, std::string_view note,
-                       std::int64_t now_ns);
 
 // A line of the decision log (controller.h), without its newline. At most max_outcomes are told.
 struct DecisionLine {

@@ -1,54 +1,15 @@
-#include "control/bodies.h"
+#include "control/decision_line.h"
 
 #include <fmt/format.h>
 
 #include "kinds/queue_marks.h"
 #include "text/json_writer.h"
-#include "text/rfc3339.h"
 
 namespace berth::control {
 
 using text::JsonWriter;
 
 std::string hex(std::uint64_t number) { return fmt::format("{:016x}", number); }
-
-Regarding of_gang(const std::string& name) {
-  const std::size_t slash = name.find('/');
-  return {"v1", "PodGroup", name.substr(0, slash), name.substr(slash + 1), ""};
-}
-
-std::string event_body(const Regarding& regarding, std::string_view name, std::string_view type,
-                       std::string_view reason, std::string_view action, std::string_view note,
-                       std::int64_t now_ns) {
-  JsonWriter out;
-  out.object([&] {
-    out.field("apiVersion", "events.k8s.io/v1");
-    out.field("kind", "Event");
-    out.object("metadata", [&] {
-      out.field("name", name);
-      out.field("namespace", regarding.ns.empty() ? "default" : regarding.ns);
-    });
-    const std::int64_t micro = now_ns / 1000 % 1'000'000;
-    const std::string second = text::format_whole_second(now_ns);
-    out.field("eventTime", fmt::format("{}.{:06}Z", second.substr(0, second.size() - 1), micro));
-    out.field("reportingController", "berth.dev/controller");
-    out.field("reportingInstance", "berth");
-    out.field("action", action);
-    out.field("reason", reason);
-    out.field("type", type);
-    out.field("note", note.substr(0, 1024));
-    out.object("regarding", [&] {
-      out.field("apiVersion", regarding.version);
-      out.field("kind", regarding.kind);
-      if (!regarding.ns.empty()) out.field("namespace", regarding.ns);
-      out.field("name", regarding.name);
-      if (!regarding.uid.empty()) out.field("uid", regarding.uid);
-    });
-  });
-  return std::move(out).take();
-}
-
-// ---- the decision log ----
 
 namespace {
 
@@ -147,7 +108,6 @@ std::string decision_line(const DecisionLine& line, const model::Decision& d) {
   out.object([&] {
     out.field("id", decision_id(line, d));
     out.field("cycle", line.cycle);
-    out.field("time", text::format_rfc3339(line.now_ns));
     out.field("inputs", hex(line.inputs));
     write_list(out, "outcomes", d.outcomes, line.max_outcomes, write_outcome);
     if (d.outcomes.size() > line.max_outcomes) {
