@@ -3,8 +3,8 @@
 //
 // Nodes of 8 GPUs with 4 + 2 + 1 in use, as objects, in 20 namespaces; in each a Job that is held
 // by a cause of its own. The whole column reads all objects again each time, as it is done where
-// there are few; the other reads in part (people/why/anew.h). why-rules [NODES [SUBJECTS OF EACH
-// CAUSE]]
+// there are few; the other reads in part (people/why/partial_reading.h). why-rules [NODES [SUBJECTS
+// OF EACH CAUSE]]
 #include <fmt/format.h>
 
 #include <algorithm>

@@ -103,7 +103,7 @@ void Agent::State::start() {
 
 void Agent::State::open_desk() {
   if (options.state_dir.empty()) return;
-  Result<std::unique_ptr<RequestDesk>> opened = RequestDesk::open(
+  Result<std::unique_ptr<RequestInbox>> opened = RequestInbox::open(
       loop, requests_folder(options.state_dir),
       [this](const Request& request) { return forgive(request); }, log);
   if (opened.ok()) {

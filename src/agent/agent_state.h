@@ -80,7 +80,7 @@ struct Agent::State : std::enable_shared_from_this<State> {
   Loop::Timer read_timer = 0;
   std::unique_ptr<host::KernelLog> kernel_log;
   std::string health_written;
-  std::unique_ptr<RequestDesk> desk;
+  std::unique_ptr<RequestInbox> desk;
 
   void read_later(std::int64_t delay_ns);
   void read();

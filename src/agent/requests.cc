@@ -68,7 +68,7 @@ std::string write_reply(const Result<std::string>& made) {
   return std::move(out).take();
 }
 
-class Desk final : public RequestDesk {
+class Desk final : public RequestInbox {
  public:
   Desk(Loop& loop, std::string folder, Serve serve, const Logger& log)
       : loop_(loop), folder_(std::move(folder)), serve_(std::move(serve)), log_(log) {
@@ -210,8 +210,8 @@ Result<Request> read_request(std::string_view text) {
   return out;
 }
 
-Result<std::unique_ptr<RequestDesk>> RequestDesk::open(Loop& loop, const std::string& folder,
-                                                       Serve serve, const Logger& log) {
+Result<std::unique_ptr<RequestInbox>> RequestInbox::open(Loop& loop, const std::string& folder,
+                                                         Serve serve, const Logger& log) {
   if (::mkdir(folder.c_str(), S_IRWXU) != 0 && !host::is_folder(folder)) {
     return Error(Code::kUnavailable, folder + ": cannot be made");
   }
@@ -221,7 +221,7 @@ Result<std::unique_ptr<RequestDesk>> RequestDesk::open(Loop& loop, const std::st
       found.st_uid != ::geteuid() || ::chmod(folder.c_str(), S_IRWXU) != 0) {
     return Error(Code::kUnavailable, folder + ": not a folder of this user's own");
   }
-  return std::unique_ptr<RequestDesk>(std::make_unique<Desk>(loop, folder, std::move(serve), log));
+  return std::unique_ptr<RequestInbox>(std::make_unique<Desk>(loop, folder, std::move(serve), log));
 }
 
 std::unique_ptr<Asking> Asking::start(Loop& loop, const std::string& folder, const std::string& id,

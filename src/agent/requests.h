@@ -40,14 +40,14 @@ std::string write_request(const Request& request);
 Result<Request> read_request(std::string_view text);
 
 // The agent's side.
-class RequestDesk {
+class RequestInbox {
  public:
   // serve: what is to be said to the one who asked, or why it was refused.
   using Serve = std::function<Result<std::string>(const Request&)>;
   // The folder is made. An error: it cannot be, and nobody can ask.
-  static Result<std::unique_ptr<RequestDesk>> open(Loop& loop, const std::string& folder,
-                                                   Serve serve, const Logger& log);
-  virtual ~RequestDesk() = default;  // nothing is called afterwards
+  static Result<std::unique_ptr<RequestInbox>> open(Loop& loop, const std::string& folder,
+                                                    Serve serve, const Logger& log);
+  virtual ~RequestInbox() = default;  // nothing is called afterwards
 };
 
 // The other side: done once, with the agent's answer, never inside the call; it does not destroy

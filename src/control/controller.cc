@@ -7,13 +7,13 @@
 
 #include "control/binder.h"
 #include "control/decision_line.h"
-#include "control/casualties.h"
 #include "control/finalizers.h"
 #include "control/gangs.h"
 #include "control/group_statuses.h"
 #include "control/kueue_presence.h"
 #include "control/queue_keeper.h"
-#include "control/rejections.h"
+#include "control/rejected_pods.h"
+#include "control/sick_gpus.h"
 #include "control/wait_notices.h"
 #include "control/watches.h"
 #include "control/world.h"
@@ -60,9 +60,9 @@ struct Controller::State {
         kueue(common, options.manage_queues, options.board),
         binder(common, watches.of("", "Pod"), options.bind_timeout_ns, [this] { want_cycle(); }),
         finalizers(common),
-        rejections(common, binder),
+        rejected_pods(common, binder),
         gangs(common, binder, options.bind_timeout_ns),
-        casualties(common, binder, {options.sick_gpus, options.heed_notices}),
+        sick_gpus(common, binder, {options.sick_gpus, options.heed_notices}),
         groups(common, watches),
         waits(common),
         keeper(common, binder,
@@ -71,8 +71,8 @@ struct Controller::State {
                 },
                 watches.of(kKueueGroup, "Workload"), watches.of(kKueueGroup, "ClusterQueue"),
                 watches.of(kKueueGroup, "LocalQueue"), watches.of("", "Pod")}),
-        parts{&kueue,  &finalizers, &rejections, &gangs, &casualties,
-              &groups, &waits,      &keeper,     &binder},
+        parts{&kueue,  &finalizers, &rejected_pods, &gangs, &sick_gpus,
+              &groups, &waits,      &keeper,        &binder},
         cycles_metric(
             metrics.counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
                 .get()),
@@ -125,9 +125,9 @@ struct Controller::State {
   KueuePresence kueue;
   Binder binder;
   Finalizers finalizers;
-  Rejections rejections;
+  RejectedPods rejected_pods;
   Gangs gangs;
-  Casualties casualties;
+  SickGpus sick_gpus;
   GroupStatuses groups;
   WaitNotices waits;
   QueueKeeper keeper;

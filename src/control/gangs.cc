@@ -5,7 +5,7 @@
 #include <set>
 #include <vector>
 
-#include "control/rejections.h"
+#include "control/rejected_pods.h"
 #include "text/path.h"
 
 namespace berth::control {

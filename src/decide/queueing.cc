@@ -90,7 +90,7 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
     const WorkloadId id = engine_->add(*spec, now_ns);
     if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));
   }
-  link_kindred();
+  link_variants();
   if (ground_) ground_->recount();
   if (options_.live) release_gone(now_ns);
   evict_departing(now_ns);
@@ -101,7 +101,7 @@ bool Queueing::is_told(WorkloadId id) const {
 }
 
 // Slices and what they grow out of, parents of variants, whoever took a place.
-void Queueing::link_kindred() {
+void Queueing::link_variants() {
   std::map<std::string_view, WorkloadId> by_name, by_uid;  // only where somebody names another
   for (WorkloadId id = 0; id < engine_->size(); ++id) {
     const model::WorkloadSpec& spec = *setting_.workloads[id];

@@ -59,7 +59,7 @@ class Queueing {
   void report(model::Decision& out) const;
 
  private:
-  void link_kindred();
+  void link_variants();
   std::map<std::string_view, admit::WorkloadId> ids_by(std::string admit::Workload::* key) const;
   void release_gone(std::int64_t now_ns);
   void evict_departing(std::int64_t now_ns);

@@ -482,9 +482,9 @@ TEST(QueuedPods, KueueHoldsAgainstOthers) {
   EXPECT_NE(warned.find("queue \"kai\" of another system"), std::string::npos);
 }
 
-// ---- kindred ----
+// ---- slices and variants ----
 
-TEST(Kindred, SeatsAreTakenWholeOrNotAtAll) {
+TEST(Variants, SeatsAreTakenWholeOrNotAtAll) {
   std::vector<model::WorkloadSpec::Seat> seats;
   EXPECT_NE(seats_in(R"({"a":[{"node":"n"}],"b":[{"gpus":[0]}]})", seats), "");
   EXPECT_TRUE(seats.empty());
@@ -493,7 +493,7 @@ TEST(Kindred, SeatsAreTakenWholeOrNotAtAll) {
 }
 
 // Whoever may write the Workload may write the annotation, but not the status.
-TEST(Kindred, SeatsOfAnAnnotationNeedTheStatusToSayThatTheyAreThose) {
+TEST(Variants, SeatsOfAnAnnotationNeedTheStatusToSayThatTheyAreThose) {
   const std::string seats = R"({"main":[{"node":"n","gpus":[0]}]})";
   const auto seats_with = [&](const std::string& message) {
     const std::string status =
@@ -510,7 +510,7 @@ TEST(Kindred, SeatsOfAnAnnotationNeedTheStatusToSayThatTheyAreThose) {
   EXPECT_EQ(seats_with(seats_digest(seats + " ")), 0u);
 }
 
-TEST(Kindred, AnnotationsThatCannotBeAreRefused) {
+TEST(Variants, AnnotationsThatCannotBeAreRefused) {
   const auto with = [](const std::string& annotation) {
     return all(read(kQueues + workload_body("annotations: {" + annotation + "}")).invalid);
   };

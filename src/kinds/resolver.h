@@ -174,7 +174,7 @@ class Resolver {
                           std::string& trouble) const;
   void check_workload_refs();
 
-  // Slices of elastic Jobs, variants of workloads (resolve_kindred.cc).
+  // Slices of elastic Jobs, variants of workloads (resolve_variants.cc).
   void scale_job(Found<JobObject>& job, const std::vector<std::size_t>& places,
                  const std::vector<PodObject*>& existing);
   std::size_t place_for(const std::vector<std::size_t>& places, bool bound) const;

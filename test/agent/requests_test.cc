@@ -29,7 +29,7 @@ class RequestsTest : public ::testing::Test {
   Status open() {
     Status out;
     thread_.on_loop([&] {
-      auto opened = RequestDesk::open(
+      auto opened = RequestInbox::open(
           thread_.loop(), place_,
           [&](const Request& request) -> Result<std::string> {
             served_.push_back(request);
@@ -73,7 +73,7 @@ class RequestsTest : public ::testing::Test {
   int ids_ = 0;
   std::vector<Request> served_;  // the loop's until the desk is gone
   kubelet::LoopThread thread_;
-  std::unique_ptr<RequestDesk> desk_;
+  std::unique_ptr<RequestInbox> desk_;
 };
 
 TEST_F(RequestsTest, AnswersAndRefusalsComeBackAndNothingStays) {

@@ -1,5 +1,5 @@
-// A cluster that is large is read again in part alone (people/why/anew.h): on every case of the
-// corpus that says the same as reading it all.
+// A cluster that is large is read again in part alone (people/why/partial_reading.h): on every case
+// of the corpus that says the same as reading it all.
 #include <gtest/gtest.h>
 
 #include <iostream>

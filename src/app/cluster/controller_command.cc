@@ -378,7 +378,7 @@ class ControllerRun {
     };
     options.allow_why = [this](const std::string& token, const people::Subject& subject,
                                PageOptions::Rights answer) {
-      page_access_.ask_sight(token, subject, std::move(answer));
+      page_access_.ask_visibility(token, subject, std::move(answer));
     };
     return options;
   }

@@ -199,7 +199,7 @@ void PageAccess::ask_rights(const std::string& token, const std::string& caller,
 }
 
 // One after the other: may he get the subject under any of its kinds, then what else he may see.
-struct PageAccess::SightQuestion {
+struct PageAccess::VisibilityQuestion {
   enum class Gives : std::uint8_t { kSubject, kPods, kNodes, kOwnPods, kRules };
   struct Step {
     Gives gives = Gives::kSubject;
@@ -212,13 +212,13 @@ struct PageAccess::SightQuestion {
   std::vector<Step> steps;
   std::size_t at = 0;
   WhyRights rights;
-  SightAnswer answer;
+  VisibilityAnswer answer;
 
   // Steps that could add nothing are left out.
   void skip() {
     const auto settled = [this](const Step& step) {
       if (step.gives == Gives::kSubject) return rights.kinds.contains(step.kind);
-      return step.gives == Gives::kOwnPods && rights.sight.pods;
+      return step.gives == Gives::kOwnPods && rights.visibility.pods;
     };
     while (at < steps.size() && settled(steps[at])) ++at;
   }
@@ -226,10 +226,10 @@ struct PageAccess::SightQuestion {
   void take() {  // the step's answer is yes
     const Step& step = steps[at];
     if (step.gives == Gives::kSubject) rights.kinds.insert(step.kind);
-    rights.sight.pods |= step.gives == Gives::kPods;
-    rights.sight.nodes |= step.gives == Gives::kNodes;
-    if (step.gives == Gives::kOwnPods) rights.sight.namespaces.insert(step.ns);
-    if (step.gives == Gives::kRules) rights.sight.unseen.erase(step.kind);
+    rights.visibility.pods |= step.gives == Gives::kPods;
+    rights.visibility.nodes |= step.gives == Gives::kNodes;
+    if (step.gives == Gives::kOwnPods) rights.visibility.namespaces.insert(step.ns);
+    if (step.gives == Gives::kRules) rights.visibility.unseen.erase(step.kind);
   }
 };
 
@@ -274,10 +274,10 @@ Error may_not_get(const people::Subject& subject) {
 
 }  // namespace
 
-void PageAccess::ask_sight(const std::string& token, const people::Subject& subject,
-                           SightAnswer answer) {
-  using Gives = SightQuestion::Gives;
-  auto question = std::make_shared<SightQuestion>();
+void PageAccess::ask_visibility(const std::string& token, const people::Subject& subject,
+                                VisibilityAnswer answer) {
+  using Gives = VisibilityQuestion::Gives;
+  auto question = std::make_shared<VisibilityQuestion>();
   question->subject = subject;
   question->answer = std::move(answer);
   for (const AskedKind& asked : kAskedKinds) {
@@ -293,13 +293,13 @@ void PageAccess::ask_sight(const std::string& token, const people::Subject& subj
   question->steps.push_back({.gives = Gives::kNodes, .right = {"", "nodes"}});
   question->steps.push_back({.gives = Gives::kOwnPods, .right = {"", "pods"}, .ns = subject.ns});
   for (const RuleKind& rule : kRuleKinds) {
-    question->rights.sight.unseen.insert(rule.kind);
+    question->rights.visibility.unseen.insert(rule.kind);
     question->steps.push_back({.gives = Gives::kRules,
                                .right = rule.right,
                                .ns = rule.of_namespace ? subject.ns : std::string(),
                                .kind = rule.kind});
   }
-  question->rights.sight.unseen.insert("Namespace");
+  question->rights.visibility.unseen.insert("Namespace");
   question->steps.push_back({.gives = Gives::kRules,
                              .right = {"", "namespaces"},
                              .verb = "get",
@@ -313,16 +313,16 @@ void PageAccess::ask_sight(const std::string& token, const people::Subject& subj
   });
 }
 
-void PageAccess::ask_next(const std::shared_ptr<SightQuestion>& question) {
+void PageAccess::ask_next(const std::shared_ptr<VisibilityQuestion>& question) {
   question->skip();
   const bool all = question->at == question->steps.size();
   const bool subject_known =
-      all || question->steps[question->at].gives != SightQuestion::Gives::kSubject;
+      all || question->steps[question->at].gives != VisibilityQuestion::Gives::kSubject;
   if (subject_known && question->rights.kinds.empty()) {
     return question->answer(may_not_get(question->subject));
   }
   if (all) return question->answer(question->rights);
-  const SightQuestion::Step& step = question->steps[question->at];
+  const VisibilityQuestion::Step& step = question->steps[question->at];
   client_.create(
       access_reviews(), "",
       access_review(question->caller, step.right, step.verb, step.ns, step.name), {},

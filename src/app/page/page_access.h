@@ -22,8 +22,8 @@
 #include "base/metrics.h"
 #include "base/result.h"
 #include "edge/kube/client.h"
-#include "people/why/sight.h"
 #include "people/why/unit.h"
+#include "people/why/visibility.h"
 
 namespace berth::app {
 
@@ -43,14 +43,15 @@ class PageAccess {
   // get anything of that name.
   struct WhyRights {
     std::set<std::string, std::less<>> kinds = {};  // that he may get: "pod", "job", ...
-    people::Sight sight = {.pods = false, .nodes = false};
+    people::Visibility visibility = {.pods = false, .nodes = false};
   };
-  using SightAnswer = std::function<void(Result<WhyRights>)>;
-  void ask_sight(const std::string& token, const people::Subject& subject, SightAnswer answer);
+  using VisibilityAnswer = std::function<void(Result<WhyRights>)>;
+  void ask_visibility(const std::string& token, const people::Subject& subject,
+                      VisibilityAnswer answer);
 
  private:
   using CallerKnown = std::function<void(Result<std::string>)>;
-  struct SightQuestion;
+  struct VisibilityQuestion;
   struct Known {  // a token that was good
     std::string caller;
     std::int64_t until = 0;           // the caller is believed
@@ -67,7 +68,7 @@ class PageAccess {
   void ask_caller(const std::string& token, CallerKnown known);
   void review(const std::string& token);
   void reviewed(const std::string& token, const Result<std::string>& caller);
-  void ask_next(const std::shared_ptr<SightQuestion>& question);
+  void ask_next(const std::shared_ptr<VisibilityQuestion>& question);
   void ask_rights(const std::string& token, const std::string& caller, std::size_t which,
                   Answer answer);
   void remember_may(const std::string& token, const Status& may, std::int64_t for_ns);

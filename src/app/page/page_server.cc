@@ -12,7 +12,7 @@
 #include "app/views/sheet.h"
 #include "base/bounded_queue.h"
 #include "edge/serve/server_kinds.h"
-#include "people/why/sight.h"
+#include "people/why/visibility.h"
 #include "people/why/why.h"
 #include "text/http.h"
 #include "text/rfc3339.h"
@@ -164,7 +164,7 @@ struct PageServer::State : std::enable_shared_from_this<State> {
   bool making = false;
   Loop::Timer timer = 0;
 
-  WhyDesk desk;                                // the worker's
+  WhyService desk;                             // the worker's
   std::optional<std::uint64_t> desk_revision;  // of what it was given last
   std::int64_t asked_at = 0;
   Loop::Timer desk_timer = 0;
@@ -338,7 +338,7 @@ void PageServer::State::why_with(const WhyQuestion& question,
                                  const std::shared_ptr<serve::Exchange>& exchange) {
   const people::Subject& subject = question.subject;
   const std::uint64_t now_revision = source.revision();
-  WhyDesk::Question asked;
+  WhyService::Question asked;
   asked.subject = subject;
   asked.plan.policy = options.policy;
   asked.plan.queue_policy = options.queue_policy;
@@ -354,13 +354,13 @@ void PageServer::State::why_with(const WhyQuestion& question,
   if (desk_revision != now_revision) asked.cluster = source.copy();
   // The worker ends before we do.
   const bool taken = jobs.try_push([this, asked, rights, exchange, question] {
-    Result<WhyDesk::Answered> found = desk.answer(asked);
+    Result<WhyService::Answered> found = desk.answer(asked);
     if (!found.ok()) return exchange->respond(why_refusal(404, found.error().to_string()));
     if (rights) {
       if (!rights->kinds.contains(asked_kind(found->answer.kind))) {
         return exchange->respond(why_refusal(403, "you may not get what has that name"));
       }
-      people::summarise(*found->inputs, rights->sight, found->answer);
+      people::summarise(*found->inputs, rights->visibility, found->answer);
     }
     exchange->respond(why_answer(found->answer, question));
   });

@@ -24,7 +24,7 @@
 #include <string>
 
 #include "app/page/page_access.h"
-#include "app/page/why_desk.h"
+#include "app/page/why_service.h"
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/result.h"
@@ -59,7 +59,7 @@ struct PageOptions {
   using Allowed = std::function<void(Status)>;
   std::function<void(const std::string& token, Allowed answer)> allow;
   // And what may he see of an answer about this? Absent: as allow, and then everything.
-  using Rights = PageAccess::SightAnswer;
+  using Rights = PageAccess::VisibilityAnswer;
   std::function<void(const std::string& token, const people::Subject&, Rights answer)> allow_why;
 };
 

@@ -151,7 +151,7 @@ class Engine {
   std::vector<std::string> checks_of(const Workload& w) const;  // that apply to its flavors
   void settle_reserved(CycleResult& result);
 
-  // Slices and variants (kindred.cc).
+  // Slices and variants (variants.cc).
   WorkloadId old_slice(WorkloadId id) const;  // while it holds quota; kNoId
   Assignment pinned_to(WorkloadId old, const Form& form) const;
   void set_beyond(Entry& entry) const;

@@ -178,7 +178,7 @@ MaybeError check_overhead(const Server& server, const Draft& draft) {
   const Value& spec = draft.object["spec"];
   const std::string_view name = text_at(spec, "runtimeClassName");
   if (name.empty() && spec.find("overhead") == nullptr) return std::nullopt;
-  const Shelf* classes = server.cabinet.find_shelf("runtimeclasses.node.k8s.io");
+  const Shelf* classes = server.storage.find_shelf("runtimeclasses.node.k8s.io");
   const ObjectPtr found = name.empty() || classes == nullptr ? nullptr : classes->latest(name);
   text::Editor read;
   if (!found) return refused(draft, rules::wrong_overhead(Value(), spec));
@@ -231,7 +231,7 @@ MaybeError Server::check_quotas(const Draft& draft) {
 
 void Server::write_quota_status(const std::string& key, const rules::Sums& hard,
                                 const rules::Sums& used) {
-  Shelf* shelf = cabinet.find_shelf("resourcequotas");
+  Shelf* shelf = storage.find_shelf("resourcequotas");
   if (shelf == nullptr) return;
   rewrite(*shelf, key, [&](text::Editor& edit, const Value& quota) -> std::optional<Value> {
     const auto amounts = [&edit](const rules::Sums& sums, const rules::Sums& lines) {

@@ -35,8 +35,8 @@ void ApiServer::on_broken(std::function<void(const Error&)> broken) {
   state_->server.told_broken = std::move(broken);
 }
 
-std::uint64_t ApiServer::version() const { return state_->server.cabinet.committed(); }
-std::size_t ApiServer::objects() const { return state_->server.cabinet.objects(); }
+std::uint64_t ApiServer::version() const { return state_->server.storage.committed(); }
+std::size_t ApiServer::objects() const { return state_->server.storage.objects(); }
 std::size_t ApiServer::streams() const { return state_->server.hub.size(); }
 
 }  // namespace berth::sim

@@ -63,7 +63,7 @@ std::string unprovisioned_json(const Object& claim, const std::string& storage,
 
 // A claim waits for a class by that name.
 void Server::storage_class_came(const std::string& name) {
-  const Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  const Shelf* claims = storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string word = "\"storageClassName\":" + quoted(name);
   std::vector<ObjectPtr> waiting;
@@ -82,10 +82,10 @@ void Server::storage_class_came(const std::string& name) {
 
 // A claim that goes waits for the pods that use it.
 void Server::release_claim(const std::string& key) {
-  Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  Shelf* claims = storage.find_shelf("persistentvolumeclaims");
   const ObjectPtr claim = claims ? claims->latest(key) : nullptr;
   if (!claim || !claim->terminating || !claim->finalizers) return;
-  const Shelf* pods = cabinet.find_shelf("pods");
+  const Shelf* pods = storage.find_shelf("pods");
   const std::string prefix = claim->ns + "/";
   const std::string word = "\"claimName\":" + quoted(claim->name);
   for (auto pod = pods->entries.lower_bound(prefix);
@@ -112,7 +112,7 @@ void Server::release_claim(const std::string& key) {
 // Claims that wait for a pod which is gone or over now.
 void Server::release_claims_of(const Object& pod) {
   if (pod.json.find("\"claimName\":") == std::string::npos) return;
-  const Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  const Shelf* claims = storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string prefix = pod.ns + "/";
   std::vector<std::string> keys;
@@ -135,7 +135,7 @@ void Server::claim_changed(const Change& change) {
     }
     return;
   }
-  Shelf* claims = cabinet.find_shelf("persistentvolumeclaims");
+  Shelf* claims = storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string key = object_key(change.now->ns, change.now->name);
   if (change.now->json.find("\"phase\":\"Bound\"") != std::string::npos) return;
@@ -148,7 +148,7 @@ void Server::claim_changed(const Change& change) {
   const bool made = volume.empty();
   const std::string wanted(text_at(parsed.value(), "spec.storageClassName"));
   if (made && !wanted.empty()) {
-    const Shelf* classes = cabinet.find_shelf("storageclasses.storage.k8s.io");
+    const Shelf* classes = storage.find_shelf("storageclasses.storage.k8s.io");
     if (classes == nullptr || !classes->latest(wanted)) {
       return create_basic("", "events", claim->ns, unprovisioned_json(*claim, wanted, now_text()));
     }
@@ -157,7 +157,7 @@ void Server::claim_changed(const Change& change) {
     volume = "pvc-" + claim->uid;
     create_basic("", "persistentvolumes", "", volume_json(*claim, parsed.value(), volume));
   }
-  Shelf* volumes = cabinet.find_shelf("persistentvolumes");
+  Shelf* volumes = storage.find_shelf("persistentvolumes");
   if (volumes == nullptr || !volumes->latest(volume)) return;  // the one it names may still come
   rewrite(*volumes, volume, [&](text::Editor& edit, const Value& root) {
     Value bound = edit.with_at(root, "status.phase", edit.string("Bound"));

@@ -67,7 +67,7 @@ void Server::crd_changed(const Change& change) {
     later([this, name] { finish_crd(name); });
     return;
   }
-  Shelf* shelf = cabinet.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
+  Shelf* shelf = storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
   const std::string now = now_text();
   rewrite(*shelf, name, [&](text::Editor& edit, const Value& crd) -> std::optional<Value> {
     const Value versions = stored_versions(edit, crd);
@@ -99,10 +99,10 @@ void Server::crd_changed(const Change& change) {
 
 // A definition that goes takes its objects along first.
 void Server::finish_crd(const std::string& name) {
-  Shelf* crds = cabinet.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
+  Shelf* crds = storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
   const ObjectPtr crd = crds ? crds->latest(name) : nullptr;
   if (!crd || !crd->terminating) return;
-  Shelf* shelf = cabinet.find_shelf(name);
+  Shelf* shelf = storage.find_shelf(name);
   const TypePtr type = shelf ? registry.of_shelf(*shelf) : nullptr;
   if (shelf != nullptr && !shelf->entries.empty() && type) {
     std::vector<std::string> keys;

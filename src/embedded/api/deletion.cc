@@ -148,7 +148,7 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
                      std::to_string(live->version) + "). The object might have been modified"),
         {});
   }
-  if (cabinet.broken()) return done(internal_error("the store failed"), {});
+  if (storage.broken()) return done(internal_error("the store failed"), {});
   text::Editor edit;
   const auto parsed = edit.parse(live->json);
   if (!parsed.ok()) return done(internal_error(parsed.error().to_string()), {});
@@ -180,15 +180,15 @@ void Server::delete_object(const TypePtr& type, const std::string& key, const De
   if (wish.dry_run || (!gone && !changed)) {
     return done(std::nullopt, {live, gone});
   }
-  const ObjectPtr stored = make_object(*shelf.kind, edit, object, cabinet.reserve());
+  const ObjectPtr stored = make_object(*shelf.kind, edit, object, storage.reserve());
   const auto told = [stored, gone, done = std::move(done)](const Status& status) {
     if (!status.ok()) return done(store_error(status.error()), {});
     done(std::nullopt, {stored, gone});
   };
   if (gone) {
-    cabinet.remove(shelf, stored, told);
+    storage.remove(shelf, stored, told);
   } else {
-    cabinet.put(shelf, stored, told);
+    storage.put(shelf, stored, told);
   }
 }
 
@@ -254,7 +254,7 @@ void Server::remove_collection(const RequestPtr& request) {
     if (--pending->left > 0) return;
     if (pending->first) return request->fail(*pending->first);
     ListAnswer meta;
-    meta.version = cabinet.committed();
+    meta.version = storage.committed();
     answer_list(request, std::move(pending->chosen), meta);
   };
   in_slices<ObjectPtr>(

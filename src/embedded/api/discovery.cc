@@ -385,7 +385,7 @@ void Server::discover(const RequestPtr& request) {
   }
   if (first == "metrics" && path.size() == 1) {
     text::HttpResponse response = request->head(200, content_type(MetricFormat::kPrometheusText));
-    response.body = metrics.render(cabinet, hub.size());
+    response.body = metrics.render(storage, hub.size());
     return request->exchange->respond(std::move(response));
   }
   if (first == "openapi" && path.size() >= 2) {

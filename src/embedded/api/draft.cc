@@ -237,8 +237,8 @@ void Server::commit(const DraftPtr& draft) {
     if (draft->answer) return draft->answer(shown);
     return answer_stored(request, status, shown);
   }
-  if (cabinet.broken()) return request.fail(internal_error("the store failed"));
-  const ObjectPtr object = make_object(*shelf.kind, draft->edit, stored, cabinet.reserve());
+  if (storage.broken()) return request.fail(internal_error("the store failed"));
+  const ObjectPtr object = make_object(*shelf.kind, draft->edit, stored, storage.reserve());
   if (auto error = check_size(kind, *object)) return request.fail(*error);
   const auto done = [this, draft, object, status](const Status& committed) {
     if (!committed.ok()) {
@@ -248,16 +248,16 @@ void Server::commit(const DraftPtr& draft) {
     answer_stored(*draft->request, status, object);
   };
   if (!draft->create() && finished(*draft->type, draft->object)) {
-    cabinet.remove(shelf, object, done);
+    storage.remove(shelf, object, done);
   } else {
-    cabinet.put(shelf, object, done);
+    storage.put(shelf, object, done);
   }
 }
 
 void Server::rewrite(Shelf& shelf, const std::string& key, const Edit& edit,
                      std::function<void()> done) {
   const ObjectPtr live = shelf.latest(key);
-  if (!live || cabinet.broken()) {
+  if (!live || storage.broken()) {
     if (done) done();
     return;
   }
@@ -270,14 +270,14 @@ void Server::rewrite(Shelf& shelf, const std::string& key, const Edit& edit,
     if (done) done();
     return;
   }
-  const ObjectPtr object = make_object(*shelf.kind, editor, *edited, cabinet.reserve());
+  const ObjectPtr object = make_object(*shelf.kind, editor, *edited, storage.reserve());
   const auto told = [done = std::move(done)](const Status&) {
     if (done) done();
   };
   if (finished(*type, *edited)) {
-    cabinet.remove(shelf, object, told);
+    storage.remove(shelf, object, told);
   } else {
-    cabinet.put(shelf, object, told);
+    storage.put(shelf, object, told);
   }
 }
 

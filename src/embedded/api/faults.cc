@@ -134,7 +134,7 @@ void Server::handle_with_faults(text::HttpRequest http, std::shared_ptr<serve::E
       hub.end_all();
       return handle(std::move(http), exchange);
     case ApiFault::Kind::kCompact:
-      cabinet.forget_history();
+      storage.forget_history();
       return handle(std::move(http), exchange);
   }
 }

@@ -89,7 +89,7 @@ void Server::index_owners(Shelf& shelf, const Change& change) {
 void Server::collect(Shelf& shelf, const Change& change) {
   const Object& now = *change.now;
   const std::string key = object_key(now.ns, now.name);
-  const Shelf* namespaces = cabinet.find_shelf("namespaces");
+  const Shelf* namespaces = storage.find_shelf("namespaces");
   const ObjectPtr home =
       now.ns.empty() || namespaces == nullptr ? nullptr : namespaces->latest(now.ns);
   const bool home_goes = home && home->terminating;
@@ -100,7 +100,7 @@ void Server::collect(Shelf& shelf, const Change& change) {
       std::vector<Place> places(owned->second.places.begin(), owned->second.places.end());
       later([this, places = std::move(places)]() mutable {
         in_slices<Place>(std::move(places), [this](const Place& place) {
-          if (Shelf* at = cabinet.find_shelf(place.first)) check_owners(*at, place.second);
+          if (Shelf* at = storage.find_shelf(place.first)) check_owners(*at, place.second);
         });
       });
     }
@@ -138,7 +138,7 @@ void Server::settle_all() {
     std::string key;
   };
   std::vector<Left> left;
-  for (const auto& [name, shelf] : cabinet.shelves()) {
+  for (const auto& [name, shelf] : storage.shelves()) {
     for (const auto& [key, entry] : shelf->entries) {
       if (!entry.latest) continue;
       if (name == "namespaces" && entry.latest->terminating) settle_namespace(key);
@@ -165,7 +165,7 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
   in_slices<Place>(
       std::move(places),
       [this, orphan, uid = owner->uid, ns = owner->ns](const Place& place) {
-        Shelf* at_shelf = cabinet.find_shelf(place.first);
+        Shelf* at_shelf = storage.find_shelf(place.first);
         const ObjectPtr object = at_shelf ? at_shelf->latest(place.second) : nullptr;
         if (!object || !may_own(ns, *object)) return;
         if (orphan) {

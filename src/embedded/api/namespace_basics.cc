@@ -34,16 +34,16 @@ std::string root_ca_json(const std::string& pem) {
 }  // namespace
 
 void Server::furnish_namespace(const std::string& name) {
-  const Shelf* namespaces = cabinet.find_shelf("namespaces");
+  const Shelf* namespaces = storage.find_shelf("namespaces");
   const ObjectPtr home = namespaces == nullptr ? nullptr : namespaces->latest(name);
-  if (!home || home->terminating || cabinet.broken()) return;
+  if (!home || home->terminating || storage.broken()) return;
   create_basic("", "serviceaccounts", name, R"({"metadata":{"name":"default"}})");
   create_basic("", "configmaps", name, root_ca_json(options.root_ca_pem));
   right_root_ca(name);  // a server of before may have had another
 }
 
 void Server::right_root_ca(const std::string& ns) {
-  rewrite(*cabinet.find_shelf("configmaps"), object_key(ns, kRootCa),
+  rewrite(*storage.find_shelf("configmaps"), object_key(ns, kRootCa),
           [this](text::Editor& edit, const Value& map) -> std::optional<Value> {
             const Value& data = map["data"];
             if (data.size() == 1 && data[kFile].string() == options.root_ca_pem) {
@@ -54,7 +54,7 @@ void Server::right_root_ca(const std::string& ns) {
 }
 
 void Server::furnish_all() {
-  const Shelf* namespaces = cabinet.find_shelf("namespaces");
+  const Shelf* namespaces = storage.find_shelf("namespaces");
   std::vector<std::string> names;
   for (const auto& [name, entry] : namespaces->entries) names.push_back(name);
   in_slices<std::string>(std::move(names),

@@ -100,16 +100,16 @@ void Server::settle_namespace(const std::string& name) {
       std::string key;
     };
     std::vector<Found> all;
-    Shelf* namespaces = cabinet.find_shelf("namespaces");
+    Shelf* namespaces = storage.find_shelf("namespaces");
     const ObjectPtr home = namespaces ? namespaces->latest(name) : nullptr;
     if (!home || !home->terminating) {
       settling.erase(name);
       return;
     }
     const std::string prefix = name + "/";
-    const Shelf* pods = cabinet.find_shelf("pods");
+    const Shelf* pods = storage.find_shelf("pods");
     const bool pods_alone = pods != nullptr && pods->has_any(name);
-    for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
+    for (const auto& [shelf_name, shelf] : storage.shelves()) {
       if (!shelf->kind || !shelf->kind->namespaced) continue;
       if (pods_alone && shelf.get() != pods) continue;
       const TypePtr type = registry.of_shelf(*shelf);
@@ -141,7 +141,7 @@ void Server::release_namespace(const std::string& name) {
   std::vector<ObjectPtr> held;
   auto left = std::make_shared<Leftover>();
   bool empty = true;
-  for (const auto& [shelf_name, shelf] : cabinet.shelves()) {
+  for (const auto& [shelf_name, shelf] : storage.shelves()) {
     if (!shelf->kind || !shelf->kind->namespaced) continue;
     for (auto entry = shelf->entries.lower_bound(prefix);
          entry != shelf->entries.end() && entry->first.starts_with(prefix); ++entry) {
@@ -165,14 +165,14 @@ void Server::release_namespace(const std::string& name) {
           }
         },
         [this, name, left] {
-          rewrite(*cabinet.find_shelf("namespaces"), name,
+          rewrite(*storage.find_shelf("namespaces"), name,
                   [this, left](text::Editor& edit, const Value& root) -> std::optional<Value> {
                     if (find(root, "metadata.deletionTimestamp") == nullptr) return std::nullopt;
                     return with_conditions(edit, root, conditions_of(*left), now_text());
                   });
         });
   }
-  Shelf* namespaces = cabinet.find_shelf("namespaces");
+  Shelf* namespaces = storage.find_shelf("namespaces");
   rewrite(*namespaces, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
     const Value* list = find(root, "spec.finalizers");

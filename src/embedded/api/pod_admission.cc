@@ -74,7 +74,7 @@ MaybeError admit_account(Server& server, Draft& draft, Value& spec) {
       break;
     spec = edit.with(spec, field, edit.string(name));
   }
-  const Shelf* accounts = server.cabinet.find_shelf("serviceaccounts");
+  const Shelf* accounts = server.storage.find_shelf("serviceaccounts");
   const auto look_up = [&] {
     return accounts == nullptr ? nullptr : accounts->latest(object_key(draft.ns, name));
   };
@@ -164,7 +164,7 @@ MaybeError admit_runtime_class(Server& server, Draft& draft, Value& spec) {
   text::Editor& edit = draft.edit;
   const std::string_view name = text_at(spec, "runtimeClassName");
   if (name.empty()) return std::nullopt;
-  const Shelf* classes = server.cabinet.find_shelf("runtimeclasses.node.k8s.io");
+  const Shelf* classes = server.storage.find_shelf("runtimeclasses.node.k8s.io");
   const ObjectPtr found = classes == nullptr ? nullptr : classes->latest(name);
   if (!found) return refused_pod(draft, rules::no_runtime_class(name));
   const auto parsed = edit.parse(found->json);
@@ -189,7 +189,7 @@ MaybeError admit_runtime_class(Server& server, Draft& draft, Value& spec) {
 std::vector<ObjectPtr> Server::in_namespace_of(std::string_view shelf_name,
                                                std::string_view ns) const {
   std::vector<ObjectPtr> out;
-  const Shelf* shelf = cabinet.find_shelf(shelf_name);
+  const Shelf* shelf = storage.find_shelf(shelf_name);
   if (shelf == nullptr || shelf->entries.empty()) return out;
   const std::string prefix = std::string(ns) + "/";
   for (auto at_object = shelf->entries.lower_bound(prefix);

@@ -48,7 +48,7 @@ Sums masked(const Sums& sums, const Sums& lines) {
 
 }  // namespace
 
-QuotaBook::QuotaBook(Cabinet& cabinet, Ports ports) : cabinet_(cabinet), ports_(std::move(ports)) {}
+QuotaBook::QuotaBook(Storage& storage, Ports ports) : storage_(storage), ports_(std::move(ports)) {}
 
 const Sums& QuotaBook::Quota::lines_of(std::string_view resource) const {
   if (const auto known = lines.find(resource); known != lines.end()) return known->second;
@@ -60,7 +60,7 @@ const Sums& QuotaBook::Quota::lines_of(std::string_view resource) const {
 }
 
 void QuotaBook::start() {
-  const Shelf* quotas = cabinet_.find_shelf(kQuotas);
+  const Shelf* quotas = storage_.find_shelf(kQuotas);
   if (quotas == nullptr) return;
   for (const auto& [key, entry] : quotas->entries) quota_moved(key, entry.latest);
 }
@@ -141,7 +141,7 @@ void QuotaBook::count(const std::string& key, const std::shared_ptr<Quota>& quot
   quota->count = ++counts_;
   auto left = std::make_shared<std::vector<Uncounted>>();
   const std::string prefix = std::string(home_of(key)) + "/";
-  for (const auto& [name, shelf] : cabinet_.shelves()) {
+  for (const auto& [name, shelf] : storage_.shelves()) {
     if (!rules::is_counted(name)) continue;
     const Sums& lines = quota->lines_of(name);
     for (const auto& [line, most] : lines) quota->used.try_emplace(line);

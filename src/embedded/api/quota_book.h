@@ -1,7 +1,7 @@
 // The ResourceQuotas of the server's namespaces: what each has in use, what is refused for it, and
 // its status.
 //
-// The book follows what was written last (Cabinet's watcher), not what is committed: of two creates
+// The book follows what was written last (Storage's watcher), not what is committed: of two creates
 // in one breath the second sees the first. What an object takes of a quota is kept by object, so a
 // change costs that object alone; a write that the disk had no room for is taken back as any other
 // change. A quota whose lines or scopes are new is counted a slice at a time and refuses nothing
@@ -22,7 +22,7 @@
 #include <utility>
 #include <vector>
 
-#include "embedded/api/cabinet.h"
+#include "embedded/api/storage.h"
 #include "rules/quota.h"
 
 namespace berth::sim::api {
@@ -37,7 +37,7 @@ class QuotaBook {
     std::function<void(const std::string& key, const rules::Sums& hard, const rules::Sums& used)>
         write;
   };
-  QuotaBook(Cabinet& cabinet, Ports ports);
+  QuotaBook(Storage& storage, Ports ports);
 
   // What is at the key now; null: nothing.
   void moved(const Shelf& shelf, const std::string& key, const ObjectPtr& latest);
@@ -82,7 +82,7 @@ class QuotaBook {
   void mark(const std::string& key);
   void flush();
 
-  Cabinet& cabinet_;
+  Storage& storage_;
   Ports ports_;
   std::map<std::string, Home, std::less<>> homes_;  // by namespace; of those that have quotas
   std::set<std::string> stale_;                     // keys of quotas whose status is behind

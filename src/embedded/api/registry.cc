@@ -68,7 +68,7 @@ void Registry::add(const KindPtr& kind, const std::string& crd) {
                                "persistentvolumeclaims", "resourcequotas", "podtemplates"});
   if (type->role != Role::kReview) {
     const std::string shelf = type->events_api ? "events" : kind->group_resource();
-    type->shelf = &cabinet_.add_shelf(shelf, kind->storage && !type->events_api ? kind : nullptr);
+    type->shelf = &storage_.add_shelf(shelf, kind->storage && !type->events_api ? kind : nullptr);
   }
   types_.push_back(std::move(type));
 }

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "embedded/api/api_error.h"
-#include "embedded/api/cabinet.h"
+#include "embedded/api/storage.h"
 #include "kinds/schema/schema.h"
 
 namespace berth::sim::api {
@@ -51,7 +51,7 @@ using TypePtr = std::shared_ptr<const Type>;
 
 class Registry {
  public:
-  explicit Registry(Cabinet& cabinet) : cabinet_(cabinet) {}
+  explicit Registry(Storage& storage) : storage_(storage) {}
 
   void add_builtins();
   // All versions of one CRD, in place of those it had before; none takes them away.
@@ -68,7 +68,7 @@ class Registry {
  private:
   void add(const KindPtr& kind, const std::string& crd);
 
-  Cabinet& cabinet_;
+  Storage& storage_;
   std::vector<TypePtr> types_;
   std::uint64_t generation_ = 0;
 };

@@ -159,8 +159,8 @@ MaybeError read_list_wish(const Server& server, const Request& request, ListWish
   if (asked.empty()) return std::nullopt;
   const auto version = parse_version(asked);
   if (!version) return bad_version(asked);
-  if (*version > server.cabinet.committed()) {
-    return too_large(*version, server.cabinet.committed());
+  if (*version > server.storage.committed()) {
+    return too_large(*version, server.storage.committed());
   }
   if (*version == 0) {
     out.limit = 0;  // "any version" is answered whole, as from the watch cache
@@ -185,10 +185,10 @@ struct ListPage {
 
 // How many objects a list goes through in all. Counted where no token says it: a page must not cost
 // all pages after it.
-std::int64_t count_objects(const Cabinet& cabinet, const Shelf& shelf, const std::string& first,
+std::int64_t count_objects(const Storage& storage, const Shelf& shelf, const std::string& first,
                            const std::string& last, std::uint64_t version) {
-  if (version != cabinet.committed()) {
-    return static_cast<std::int64_t>(cabinet.range(shelf, first, last, version).size());
+  if (version != storage.committed()) {
+    return static_cast<std::int64_t>(storage.range(shelf, first, last, version).size());
   }
   if (first.empty() && last.empty()) return static_cast<std::int64_t>(shelf.committed_size);
   std::int64_t count = 0;
@@ -200,7 +200,7 @@ std::int64_t count_objects(const Cabinet& cabinet, const Shelf& shelf, const std
 }
 
 // One page: the objects that are selected, up to the limit, and where the next one begins.
-ListPage read_page(const Cabinet& cabinet, const Request& request, const Selection& selection,
+ListPage read_page(const Storage& storage, const Request& request, const Selection& selection,
                    const ListWish& wish) {
   const Shelf& shelf = *request.type->shelf;
   std::string first = request.ns.empty() ? wish.start : std::max(request.ns + "/", wish.start);
@@ -214,7 +214,7 @@ ListPage read_page(const Cabinet& cabinet, const Request& request, const Selecti
   const std::string begin = first;
   while (true) {
     const std::size_t most = counts ? wish.limit + 1 : batch;
-    const std::vector<ObjectPtr> all = cabinet.range(shelf, first, last, wish.version, most);
+    const std::vector<ObjectPtr> all = storage.range(shelf, first, last, wish.version, most);
     for (const ObjectPtr& object : all) {
       if (!request.name.empty() && object->name != request.name) continue;
       if (!selection.everything() && !selects(selection, *shelf.kind, *object)) continue;
@@ -225,7 +225,7 @@ ListPage read_page(const Cabinet& cabinet, const Request& request, const Selecti
         if (counts) {
           next.left = wish.left >= passed
                           ? wish.left - passed
-                          : count_objects(cabinet, shelf, begin, last, wish.version) - passed;
+                          : count_objects(storage, shelf, begin, last, wish.version) - passed;
           page.meta.remain = next.left;
         }
         page.meta.next = print_continue(next);
@@ -242,7 +242,7 @@ ListPage read_page(const Cabinet& cabinet, const Request& request, const Selecti
 }  // namespace
 
 std::uint64_t Server::read_version(const Request& request) const {
-  const std::uint64_t newest = cabinet.committed();
+  const std::uint64_t newest = storage.committed();
   if (!request.stale || request.type->shelf == nullptr) return newest;
   const Shelf& shelf = *request.type->shelf;
   return std::max(shelf.floor, newest > 20 ? newest - 20 : std::uint64_t{0});
@@ -288,15 +288,15 @@ void Server::get(const RequestPtr& request) {
   const std::string key = object_key(request->ns, request->name);
   ObjectPtr object = shelf.committed(key);
   if (request->stale) {
-    const auto old = cabinet.range(shelf, key, key + '\0', read_version(*request));
+    const auto old = storage.range(shelf, key, key + '\0', read_version(*request));
     object = old.empty() ? nullptr : old.front();
   }
   const std::string_view asked = request->query("resourceVersion");
   if (!asked.empty()) {
     const auto version = parse_version(asked);
     if (!version) return request->fail(bad_version(asked));
-    if (*version > cabinet.committed()) {
-      return request->fail(too_large(*version, cabinet.committed()));
+    if (*version > storage.committed()) {
+      return request->fail(too_large(*version, storage.committed()));
     }
   }
   if (!object) return request->fail(not_found(request->type->resource(), request->name));
@@ -317,7 +317,7 @@ void Server::list(const RequestPtr& request) {
                  "\"metadata\":{\"continue\":\"" + print_continue(inconsistent) + "\"}");
     return request->answer(410, std::move(json));
   }
-  ListPage page = read_page(cabinet, *request, selection, wish);
+  ListPage page = read_page(storage, *request, selection, wish);
   answer_list(request, std::move(page.found), page.meta);
 }
 
@@ -339,7 +339,7 @@ MaybeError read_watch_version(const Server& server, const Request& request, Watc
   start.version = *version;
   if (*version < request.type->shelf->floor) {
     return expired("too old resource version: " + std::to_string(*version) + " (" +
-                   std::to_string(server.cabinet.committed()) + ")");
+                   std::to_string(server.storage.committed()) + ")");
   }
   return std::nullopt;
 }

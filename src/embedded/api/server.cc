@@ -60,26 +60,26 @@ Server::Server(Loop& the_loop, store::Store& store, const Random& seed, ApiServe
     : loop(the_loop),
       options(std::move(wanted)),
       random(seed),
-      cabinet(store, options.history, kHistoryBytes),
-      quotas(cabinet,
+      storage(store, options.history, kHistoryBytes),
+      quotas(storage,
              {.now_ns = [this] { return loop.wall().now_ns(); },
               .later = [this](std::function<void()> work) { later(std::move(work)); },
               .after = [this](std::int64_t ns,
                               std::function<void()> work) { later_by(ns, std::move(work)); },
               .write = [this](const std::string& key, const rules::Sums& hard,
                               const rules::Sums& used) { write_quota_status(key, hard, used); }}),
-      registry(cabinet),
-      hub(the_loop, cabinet, options.bookmark_ns),
+      registry(storage),
+      hub(the_loop, storage, options.bookmark_ns),
       self(std::make_shared<Server*>(this)) {
   registry.add_builtins();
-  cabinet.set_listener([this](Shelf& shelf, const Change& change) { on_change(shelf, change); });
-  cabinet.set_watcher([this](const Shelf& shelf, const std::string& key, const ObjectPtr& latest) {
+  storage.set_listener([this](Shelf& shelf, const Change& change) { on_change(shelf, change); });
+  storage.set_watcher([this](const Shelf& shelf, const std::string& key, const ObjectPtr& latest) {
     quotas.moved(shelf, key, latest);
   });
-  cabinet.on_broken([this](const Error& error) {
+  storage.on_broken([this](const Error& error) {
     if (told_broken) told_broken(error);
   });
-  cabinet.on_full([this](const Error* error) {
+  storage.on_full([this](const Error* error) {
     if (told_full) told_full(error);
     // What the server itself wanted to write meanwhile was refused and is looked for again.
     if (error == nullptr) {
@@ -147,7 +147,7 @@ Status Server::start() {
   Status status;
   std::vector<RawObject> raw;
   const auto loaded =
-      cabinet.load([&](std::string_view key, std::string_view value, std::uint64_t version) {
+      storage.load([&](std::string_view key, std::string_view value, std::uint64_t version) {
         raw.push_back({std::string(key.substr(0, key.find('/'))), std::string(value), version});
       });
   if (!loaded.ok()) return loaded.error();
@@ -155,11 +155,11 @@ Status Server::start() {
   std::stable_partition(raw.begin(), raw.end(),
                         [](const RawObject& object) { return object.shelf == kCrdShelf; });
   for (const RawObject& object : raw) {
-    Shelf* shelf = cabinet.find_shelf(object.shelf);
+    Shelf* shelf = storage.find_shelf(object.shelf);
     if (shelf == nullptr || !shelf->kind) continue;  // of a definition that is gone
     auto read = read_object(*shelf->kind, object.json, object.version);
     if (!read.ok()) return std::move(read.error()).context("stored object in " + object.shelf);
-    cabinet.restore(*shelf, read.value());
+    storage.restore(*shelf, read.value());
     Change change;
     change.version = object.version;
     change.now = read.value();
@@ -169,7 +169,7 @@ Status Server::start() {
       if (!status.ok()) return status;
     }
   }
-  cabinet.set_start(loaded.value());
+  storage.set_start(loaded.value());
   random = random.split("api server at " + std::to_string(loaded.value()));
   quotas.start();
   create_basics();
@@ -253,7 +253,7 @@ void Server::dispatch(const RequestPtr& request) {
   auto target = text::parse_http_target(request->http.target);
   if (!target.ok()) return request->fail(bad_request(target.error().to_string()));
   request->target = std::move(target).value();
-  if (cabinet.broken()) return request->fail(internal_error("the store failed"));
+  if (storage.broken()) return request->fail(internal_error("the store failed"));
   if (auto error = check_timeout(*request)) return request->fail(*error);
   const std::vector<std::string>& path = request->target.path;
   const std::string_view first = path.empty() ? std::string_view{} : path[0];

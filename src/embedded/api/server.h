@@ -2,7 +2,7 @@
 //
 // Private to this folder. Everything runs on the loop's thread. A request is a shared Request that
 // is answered once; a write is a shared Draft that goes through admission, which may take a while
-// when webhooks are asked, and then to the cabinet.
+// when webhooks are asked, and then to the storage.
 #pragma once
 
 #include <algorithm>
@@ -17,12 +17,12 @@
 #include <vector>
 
 #include "embedded/api/api_server.h"
-#include "embedded/api/cabinet.h"
 #include "embedded/api/quota_book.h"
 #include "embedded/api/registry.h"
 #include "embedded/api/render.h"
 #include "embedded/api/request.h"
 #include "embedded/api/server_metrics.h"
+#include "embedded/api/storage.h"
 #include "embedded/api/watch_hub.h"
 
 namespace berth::sim::api {
@@ -195,7 +195,7 @@ class Server {
   Loop& loop;
   ApiServerOptions options;
   Random random;
-  Cabinet cabinet;
+  Storage storage;
   QuotaBook quotas;
   Registry registry;
   WatchHub hub;

@@ -50,8 +50,8 @@ void ServerMetrics::answered(const Request& request, int status) {
       .add();
 }
 
-std::string ServerMetrics::render(const Cabinet& cabinet, std::size_t streams) {
-  for (const auto& [name, shelf] : cabinet.shelves()) {
+std::string ServerMetrics::render(const Storage& storage, std::size_t streams) {
+  for (const auto& [name, shelf] : storage.shelves()) {
     objects_.with({name}).set(static_cast<double>(shelf->committed_size));
   }
   streams_.with({"apiserver", "WATCH"}).set(static_cast<double>(streams));

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "base/metrics.h"
-#include "embedded/api/cabinet.h"
 #include "embedded/api/request.h"
+#include "embedded/api/storage.h"
 
 namespace berth::sim::api {
 
@@ -16,7 +16,7 @@ class ServerMetrics {
 
   void answered(const Request& request, int status);
   // The text of a scrape. Cost: a pass over the shelves.
-  std::string render(const Cabinet& cabinet, std::size_t streams);
+  std::string render(const Storage& storage, std::size_t streams);
 
  private:
   MetricsRegistry registry_;

@@ -74,9 +74,9 @@ std::string_view value_of_path(const Kind& kind, const Object& object, std::stri
 
 }  // namespace
 
-WatchHub::WatchHub(Loop& loop, Cabinet& cabinet, std::int64_t bookmark_ns)
+WatchHub::WatchHub(Loop& loop, Storage& storage, std::int64_t bookmark_ns)
     : loop_(loop),
-      cabinet_(cabinet),
+      storage_(storage),
       bookmark_ns_(bookmark_ns),
       self_(std::make_shared<WatchHub*>(this)) {}
 
@@ -143,7 +143,7 @@ void WatchHub::catch_up(const WatcherPtr& watcher, Budget& budget) {
     const Shelf& shelf = *watcher->request->type->shelf;
     if (watcher->sent < shelf.floor) {
       const ApiError gone = expired("too old resource version: " + std::to_string(watcher->sent) +
-                                    " (" + std::to_string(cabinet_.committed()) + ")");
+                                    " (" + std::to_string(storage_.committed()) + ")");
       watcher->request->exchange->write(event_bytes("ERROR", gone.to_json()));
       return close(watcher);
     }
@@ -163,7 +163,7 @@ bool WatchHub::send_objects(Watcher& watcher, Budget& budget) {
   const Shelf& shelf = *watcher.request->type->shelf;
   const std::string& ns = watcher.request->ns;
   const std::int64_t now_ns = loop_.wall().now_ns();
-  if (watcher.read_at.empty()) watcher.sent = cabinet_.committed();
+  if (watcher.read_at.empty()) watcher.sent = storage_.committed();
   auto entry = shelf.entries.upper_bound(watcher.cursor);
   bool all = true;
   for (; entry != shelf.entries.end(); ++entry) {
@@ -181,10 +181,10 @@ bool WatchHub::send_objects(Watcher& watcher, Budget& budget) {
     budget.send(std::max(bytes->size(), object->json.size()));
     watcher.request->exchange->write(std::move(bytes));
   }
-  if (!watcher.read_at.empty() && watcher.read_at.back().second == cabinet_.committed()) {
+  if (!watcher.read_at.empty() && watcher.read_at.back().second == storage_.committed()) {
     watcher.read_at.back().first = watcher.cursor;
   } else {
-    watcher.read_at.emplace_back(watcher.cursor, cabinet_.committed());
+    watcher.read_at.emplace_back(watcher.cursor, storage_.committed());
   }
   return all;
 }
@@ -337,7 +337,7 @@ void WatchHub::tell(Shelf& shelf, const Change& change) {
 
 void WatchHub::send_bookmark(Watcher& watcher, bool initial_end) {
   if (watcher.closed || watcher.phase != Watcher::Phase::kLive) return;
-  const std::uint64_t version = std::max(watcher.sent, cabinet_.committed());
+  const std::uint64_t version = std::max(watcher.sent, storage_.committed());
   watcher.sent = version;
   watcher.request->exchange->write(
       event_bytes("BOOKMARK", render_bookmark(*watcher.request, version, initial_end)));

@@ -20,8 +20,8 @@
 
 #include "base/loop.h"
 #include "base/random.h"
-#include "embedded/api/cabinet.h"
 #include "embedded/api/request.h"
+#include "embedded/api/storage.h"
 
 namespace berth::sim::api {
 
@@ -36,7 +36,7 @@ struct WatchStart {
 
 class WatchHub {
  public:
-  WatchHub(Loop& loop, Cabinet& cabinet, std::int64_t bookmark_ns);
+  WatchHub(Loop& loop, Storage& storage, std::int64_t bookmark_ns);
   ~WatchHub();
 
   void open(const RequestPtr& request, WatchStart start);
@@ -70,7 +70,7 @@ class WatchHub {
   void arm_bookmarks();
 
   Loop& loop_;
-  Cabinet& cabinet_;
+  Storage& storage_;
   std::int64_t bookmark_ns_;
   std::map<const Shelf*, Group> groups_;
   Watchers in_order_;

@@ -302,7 +302,7 @@ void call_next(Server& server, const DraftPtr& draft, const std::shared_ptr<Hook
 const std::vector<std::shared_ptr<const Hook>>& Server::hooks_of(bool mutating) {
   HookCache& cache = mutating ? mutating_hooks_ : validating_hooks_;
   const Shelf* shelf =
-      cabinet.find_shelf(mutating ? "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+      storage.find_shelf(mutating ? "mutatingwebhookconfigurations.admissionregistration.k8s.io"
                                   : "validatingwebhookconfigurations.admissionregistration.k8s.io");
   if (cache.fresh || shelf == nullptr) return cache.hooks;
   cache.hooks.clear();

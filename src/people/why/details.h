@@ -56,6 +56,6 @@ std::vector<ObjectChange> without_complaints(const ObjectSource* objects, const 
 Start start_of(const Situation& s, const Answer& answer);
 
 // Takes the reason away in the model, to see what would hold the unit next; false: no way.
-bool mend(const Situation& s, model::Reason reason, Draft& draft);
+bool relax(const Situation& s, model::Reason reason, Draft& draft);
 
 }  // namespace berth::people

@@ -5,8 +5,8 @@
 #include <set>
 
 #include "kinds/quota_requests.h"
-#include "people/why/anew.h"
-#include "people/why/behind.h"
+#include "people/why/changed_objects.h"
+#include "people/why/partial_reading.h"
 
 namespace berth::people {
 
@@ -237,8 +237,8 @@ class FixSearch {
 
   bool stands_a_second_look(const std::vector<ObjectChange>& changes) const {
     if (!s_.options.reread) return true;
-    if (const auto anew = s_.options.anew ? s_.options.anew(changes) : std::nullopt) {
-      return anew->ok() && starts(**anew);
+    if (const auto read = s_.options.partial ? s_.options.partial(changes) : std::nullopt) {
+      return read->ok() && starts(**read);
     }
     const Result<kinds::Inputs> inputs = s_.options.reread(changes);
     return inputs.ok() && starts_in(*inputs, s_.options.plan, s_.subject);
@@ -312,9 +312,9 @@ class FixSearch {
       return as_written(one_after_the_other(changes, more));
     };
     options.reread_part = nullptr;
-    if (auto anew =
-            s_.options.anew_as_written ? s_.options.anew_as_written(changes) : std::nullopt) {
-      BERTH_TRY(const Anew found, std::move(*anew));
+    if (auto read =
+            s_.options.partial_as_written ? s_.options.partial_as_written(changes) : std::nullopt) {
+      BERTH_TRY(const PartialReading found, std::move(*read));
       options.reread_part = [&](const std::vector<ObjectChange>& more, const kinds::Bound& also) {
         return s_.options.reread_part(one_after_the_other(changes, more), also);
       };

@@ -8,8 +8,8 @@
 #include "people/view/words.h"
 #include "people/why/attach.h"
 #include "people/why/autoscaler.h"
-#include "people/why/behind.h"
 #include "people/why/cause.h"
+#include "people/why/changed_objects.h"
 #include "people/why/details.h"
 #include "people/why/endings.h"
 #include "people/why/fixes.h"
@@ -82,7 +82,7 @@ class Inquiry {
     if (options.model_first && !held_ && unit_.state == Unit::State::kPending) {
       by_model_ = options;
       by_model_->reread = nullptr;
-      by_model_->anew = by_model_->anew_as_written = nullptr;
+      by_model_->partial = by_model_->partial_as_written = nullptr;
     }
   }
 
@@ -233,7 +233,8 @@ class Inquiry {
       for (const Ending& ending : ended) {
         draft.remove(options_.objects, "Pod", unit_.ns, ending.name.substr(unit_.ns.size() + 1));
       }
-      if (const auto anew = read_anew(draft.objects)) return anew->ok() && people::starts(**anew);
+      if (const auto read = read_partially(draft.objects))
+        return read->ok() && people::starts(**read);
       const Result<kinds::Inputs> then = options_.reread(draft.objects);
       spent = spent || (!then.ok() && then.error().code() == Code::kExhausted);
       return then.ok() && starts_in(*then, options_.plan, subject_);
@@ -477,7 +478,7 @@ class Inquiry {
     Refined last = first;
     Draft draft;
     for (int step = 0; step < 4; ++step) {
-      if (!mend(situation(), last.reason, draft)) break;
+      if (!relax(situation(), last.reason, draft)) break;
       trials_.focus(unit_);
       Look look;
       const TrialOutcome next = trials_.alone(draft, unit_, look.builder);
@@ -516,10 +517,10 @@ class Inquiry {
     if (const auto held = ServerRules(then, unit_.places).held()) {
       return add_cause(held->reason, held->message);
     }
-    if (auto anew = read_anew(changes)) {
-      if (!anew->ok()) return;
-      Trials trials(*(*anew)->on, (*anew)->draft);
-      return tell_behind(trials, std::move((*anew)->unit));
+    if (auto read = read_partially(changes)) {
+      if (!read->ok()) return;
+      Trials trials(*(*read)->on, (*read)->draft);
+      return tell_behind(trials, std::move((*read)->unit));
     }
     const Result<kinds::Inputs> inputs = options_.reread(changes);
     if (!inputs.ok()) return;
@@ -529,8 +530,9 @@ class Inquiry {
     tell_behind(trials, std::move(*unit));
   }
 
-  std::optional<Result<Anew>> read_anew(const std::vector<ObjectChange>& changes) const {
-    return options_.anew ? options_.anew(changes) : std::nullopt;
+  std::optional<Result<PartialReading>> read_partially(
+      const std::vector<ObjectChange>& changes) const {
+    return options_.partial ? options_.partial(changes) : std::nullopt;
   }
 
   void tell_behind(Trials& trials, Unit unit) {

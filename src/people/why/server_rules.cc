@@ -5,7 +5,7 @@
 #include <algorithm>
 
 #include "people/why/attach.h"
-#include "people/why/behind.h"
+#include "people/why/changed_objects.h"
 #include "people/why/kai_rules.h"
 #include "people/why/makers.h"
 #include "people/why/namespace_rules.h"

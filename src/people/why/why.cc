@@ -2,8 +2,8 @@
 
 #include <algorithm>
 
-#include "people/why/anew.h"
 #include "people/why/inquiry.h"
+#include "people/why/partial_reading.h"
 #include "people/why/server_rules.h"
 #include "people/why/trial.h"
 
@@ -57,12 +57,12 @@ class Server {
     return out;
   }
 
-  std::optional<Result<Anew>> in_part(const std::vector<ObjectChange>& changes) const {
+  std::optional<Result<PartialReading>> in_part(const std::vector<ObjectChange>& changes) const {
     const bool wanted = options_.model_first && options_.reread_part;
     if (!wanted || !concern_few(changes, trials_.inputs())) return std::nullopt;
     const kinds::Bound read = beside(unit_, changes, trials_.inputs());
     Result<kinds::Inputs> part = options_.reread_part(changes, read);
-    if (!part.ok()) return Result<Anew>(std::move(part).error());
+    if (!part.ok()) return Result<PartialReading>(std::move(part).error());
     auto out = compare(trials_, std::move(*part), read, changes, options_.objects, exact_);
     // A queue that nobody was in may not be known, nor what its quota is held by.
     if (out.ok() && out->unit.queued != nullptr && !is_known(*out->unit.queued)) {
@@ -81,12 +81,13 @@ class Server {
     out.reread_as_written = [this](const std::vector<ObjectChange>& changes) {
       return read(changes);
     };
-    out.anew_as_written = [this](const std::vector<ObjectChange>& changes) {
+    out.partial_as_written = [this](const std::vector<ObjectChange>& changes) {
       return in_part(changes);
     };
-    out.anew = [this](const std::vector<ObjectChange>& changes) -> std::optional<Result<Anew>> {
+    out.partial =
+        [this](const std::vector<ObjectChange>& changes) -> std::optional<Result<PartialReading>> {
       auto all = taken(changes);
-      if (!all.ok()) return Result<Anew>(std::move(all).error());
+      if (!all.ok()) return Result<PartialReading>(std::move(all).error());
       return in_part(*all);
     };
     return out;
@@ -133,9 +134,9 @@ Answer ask_server(const WhyOptions& options, const Trials& as_is, Trials& trials
                                                ? std::vector<ObjectChange>()
                                                : server.filled();
   if (filled.empty()) return server.ask(trials, std::move(unit));
-  if (auto anew = server.in_part(filled); anew && anew->ok()) {
-    Trials then(as_is, (*anew)->draft);
-    return server.ask(then, std::move((*anew)->unit));
+  if (auto read = server.in_part(filled); read && read->ok()) {
+    Trials then(as_is, (*read)->draft);
+    return server.ask(then, std::move((*read)->unit));
   }
   const Result<kinds::Inputs> inputs = options.reread(filled);
   Result<Unit> made =
@@ -158,10 +159,11 @@ Result<Answer> Examiner::why(const Subject& subject, WhyOptions options) {
   return ask_server(options, state_->trials, state_->trials, std::move(unit), exact);
 }
 
-Result<Answer> why_after(const Anew& anew, const WhyOptions& options, const Subject& subject) {
-  BERTH_TRY(Unit unit, find_unit(*anew.part, options.objects, subject));
-  Trials trials(*anew.on, anew.draft);
-  return ask_server(options, *anew.on, trials, std::move(unit), subject);
+Result<Answer> why_after(const PartialReading& read, const WhyOptions& options,
+                         const Subject& subject) {
+  BERTH_TRY(Unit unit, find_unit(*read.part, options.objects, subject));
+  Trials trials(*read.on, read.draft);
+  return ask_server(options, *read.on, trials, std::move(unit), subject);
 }
 
 bool starts_in(const kinds::Inputs& inputs, const PlanOptions& options, const Subject& subject) {

@@ -18,7 +18,7 @@
 
 namespace berth::people {
 
-struct Anew;  // anew.h
+struct PartialReading;  // partial_reading.h
 
 inline constexpr std::size_t kMostHoldersTold = 4096;  // where all are wanted
 
@@ -45,8 +45,8 @@ struct WhyOptions {
   std::function<Result<kinds::Inputs>(const std::vector<ObjectChange>&)> reread_as_written;
   // What the changes say of the subject, read in part; nullopt: all is to be read. The first by the
   // rules of the API server, the other as written. Set by the Examiner.
-  std::function<std::optional<Result<Anew>>(const std::vector<ObjectChange>&)> anew,
-      anew_as_written;
+  std::function<std::optional<Result<PartialReading>>(const std::vector<ObjectChange>&)> partial,
+      partial_as_written;
   // Reading anew is dear, or not all objects are at hand: it serves the rules of the API server and
   // what the model lacks. Fixes of what waits by the model go by its word.
   bool model_first = false;
@@ -69,7 +69,8 @@ class Examiner {
 };
 
 // The same question of what changes leave, read in part as written; options.objects has them.
-Result<Answer> why_after(const Anew& anew, const WhyOptions& options, const Subject& subject);
+Result<Answer> why_after(const PartialReading& read, const WhyOptions& options,
+                         const Subject& subject);
 
 // Whether a plan of the inputs places all of the subject.
 bool starts_in(const kinds::Inputs& inputs, const PlanOptions& options, const Subject& subject);

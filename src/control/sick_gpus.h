@@ -31,14 +31,14 @@ namespace berth::control {
 
 inline constexpr std::string_view kOnGpuFailure = "berth.dev/on-gpu-failure";
 
-class Casualties final : public Part {
+class SickGpus final : public Part {
  public:
   struct Policy {
     react::SickGpuPolicy gpus;
     bool heed_notices = true;
   };
 
-  Casualties(const Common& common, Binder& binder, Policy policy);
+  SickGpus(const Common& common, Binder& binder, Policy policy);
 
   bool changed(const Change& change) override;  // a notice is acted on at once
   bool tick(std::int64_t now) override;

@@ -19,9 +19,9 @@ namespace berth::control {
 // A pod whose kubelet would not start it, and did not.
 bool refused_by_node(const text::Value& pod);
 
-class Rejections final : public Part {
+class RejectedPods final : public Part {
  public:
-  Rejections(const Common& common, Binder& binder);
+  RejectedPods(const Common& common, Binder& binder);
 
   bool changed(const Change& change) override;
   bool tick(std::int64_t now) override;

@@ -22,17 +22,17 @@ namespace {
 
 void no_edit(Tree&, Tree&) {}
 
-bool mend_own(const Situation& s, Draft& draft,
-              const std::function<void(model::WorkloadSpec&)>& edit) {
+bool relax_own(const Situation& s, Draft& draft,
+               const std::function<void(model::WorkloadSpec&)>& edit) {
   model::WorkloadSpec* spec = edit_queued(s, draft);
   if (spec != nullptr) edit(*spec);
   return spec != nullptr;
 }
 
 // The members that are missing come, or the minimum goes.
-bool mend_gang(const Situation& s, Draft& draft) {
+bool relax_gang(const Situation& s, Draft& draft) {
   if (s.unit.gang == nullptr) {
-    return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+    return relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
   }
   const int exist = static_cast<int>(s.unit.pending.size() + s.unit.running.size());
   if (!s.unit.gang->subgroups.empty() || s.unit.pending.empty()) {
@@ -55,7 +55,7 @@ bool mend_gang(const Situation& s, Draft& draft) {
 // Keys of the taints in the way on the nodes with the least else in the way: where most GPUs are
 // free, then that it seems to be meant for, then of most nodes. All keys where nodes were not
 // looked at.
-std::set<std::string> taints_to_mend(const Situation& s) {
+std::set<std::string> taints_to_relax(const Situation& s) {
   const auto tolerated = [&s](const model::Taint& taint) {
     return schedule::is_passing_taint(taint.key) ||
            std::any_of(s.sample.tolerations.begin(), s.sample.tolerations.end(),
@@ -104,8 +104,8 @@ std::set<std::string> taints_to_mend(const Situation& s) {
   return keys;
 }
 
-bool mend_taints(const Situation& s, Draft& draft) {
-  const std::set<std::string> keys = taints_to_mend(s);
+bool relax_taints(const Situation& s, Draft& draft) {
+  const std::set<std::string> keys = taints_to_relax(s);
   return edit_pods(
       s, draft,
       [&](PodSpec& pod) {
@@ -118,7 +118,7 @@ bool mend_taints(const Situation& s, Draft& draft) {
 
 // What no node has is not asked for, and of more GPUs than any node has one will do, to see what
 // else is in the way.
-bool mend_size(const Situation& s, Draft& draft) {
+bool relax_size(const Situation& s, Draft& draft) {
   std::map<std::string, std::int64_t> most;
   int gpus = 0, shares = 0;
   for (const model::NodeSpec& node : s.inputs().nodes) {
@@ -163,7 +163,7 @@ bool mend_size(const Situation& s, Draft& draft) {
       no_edit);
 }
 
-bool mend_quota(const Situation& s, Draft& draft) {
+bool relax_quota(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
   for (model::QueueSpec& queue : edit_rules(s, draft).queues) {
     for (model::ResourceGroup& group : queue.groups) {
@@ -215,9 +215,9 @@ void make_flavors(model::QueueRules& queues) {
 
 // Its queue does not exist: another one of the namespace, or one that takes everything. One that
 // cannot admit it can.
-bool mend_queue(const Situation& s, Draft& draft) {
+bool relax_queue(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
-  mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+  relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
   model::QueueRules& queues = edit_rules(s, draft);
   const auto in_namespace = [&](const auto& local) { return local.ns == s.unit.queued->ns; };
   auto local = std::find_if(
@@ -226,7 +226,7 @@ bool mend_queue(const Situation& s, Draft& draft) {
   if (local == queues.local_queues.end()) {
     local = std::find_if(queues.local_queues.begin(), queues.local_queues.end(), in_namespace);
     if (local == queues.local_queues.end()) return false;
-    mend_own(s, draft, [&](model::WorkloadSpec& spec) { spec.queue = local->name; });
+    relax_own(s, draft, [&](model::WorkloadSpec& spec) { spec.queue = local->name; });
     return true;
   }
   const auto queue = std::find_if(queues.queues.begin(), queues.queues.end(),
@@ -246,10 +246,10 @@ bool mend_queue(const Situation& s, Draft& draft) {
 }
 
 // Its queue takes its namespace.
-bool mend_door(const Situation& s, Draft& draft) {
+bool relax_door(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
   const std::string ns = s.unit.queued->ns, name = s.unit.queued->queue;
-  mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+  relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
   model::QueueRules& queues = edit_rules(s, draft);
   const bool known = std::any_of(queues.queues.begin(), queues.queues.end(),
                                  [&](const auto& queue) { return queue.name == name; });
@@ -261,17 +261,17 @@ bool mend_door(const Situation& s, Draft& draft) {
   return true;
 }
 
-bool mend_hold(const Situation& s, Draft& draft) {
+bool relax_hold(const Situation& s, Draft& draft) {
   model::QueueRules& queues = edit_rules(s, draft);
   for (model::QueueSpec& queue : queues.queues) queue.stop = model::StopPolicy::kNone;
   for (model::LocalQueueSpec& queue : queues.local_queues) queue.stop = model::StopPolicy::kNone;
-  return mend_own(s, draft, [](model::WorkloadSpec& spec) {
+  return relax_own(s, draft, [](model::WorkloadSpec& spec) {
     spec.requeue_at_ns = std::min<std::int64_t>(spec.requeue_at_ns, 1);
   });
 }
 
 // Its own selector goes, and labels of flavors that no node has.
-bool mend_selector(const Situation& s, Draft& draft) {
+bool relax_selector(const Situation& s, Draft& draft) {
   const auto on_a_node = [&](const auto& label) {
     return std::any_of(s.inputs().nodes.begin(), s.inputs().nodes.end(), [&](const auto& node) {
       const auto it = node.labels.find(label.first);
@@ -300,7 +300,7 @@ void fit_flavors(const std::vector<model::FlavorSpec>& flavors, PodSpec& pod) {
 
 // Taints of flavors go and every resource is covered; where neither is the matter, rules of the
 // pod go.
-bool mend_flavor(const Situation& s, Draft& draft) {
+bool relax_flavor(const Situation& s, Draft& draft) {
   if (s.unit.queued == nullptr) return false;
   model::QueueRules& queues = edit_rules(s, draft);
   bool changed = false;
@@ -333,10 +333,10 @@ void drop_rules(PodSpec& pod) {
 
 }  // namespace
 
-bool mend(const Situation& s, Reason reason, Draft& draft) {
+bool relax(const Situation& s, Reason reason, Draft& draft) {
   switch (reason) {
     case Reason::kGated:
-      mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
+      relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.incomplete.clear(); });
       return edit_pods(s, draft, [](PodSpec& pod) { pod.gated = false; }, no_edit);
     case Reason::kVolumeMissing:
       return edit_pods(s, draft, [](PodSpec& pod) { pod.volume_missing.clear(); }, no_edit);
@@ -345,13 +345,13 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
     case Reason::kTooManyRules:
       return edit_pods(s, draft, drop_rules, no_edit);
     case Reason::kGangIncomplete:
-      return mend_gang(s, draft);
+      return relax_gang(s, draft);
     case Reason::kNeverFits:
-      return mend_size(s, draft);
+      return relax_size(s, draft);
     case Reason::kTaintNotTolerated:
-      return mend_taints(s, draft);
+      return relax_taints(s, draft);
     case Reason::kNodeSelectorMismatch:
-      return mend_selector(s, draft);
+      return relax_selector(s, draft);
     case Reason::kNodeAffinityMismatch:
       return edit_pods(s, draft, [](PodSpec& pod) { pod.required_nodes.clear(); }, no_edit);
     case Reason::kVolumeUnreachable:
@@ -361,23 +361,23 @@ bool mend(const Situation& s, Reason reason, Draft& draft) {
     case Reason::kGpuMemoryTooSmall:
       return edit_pods(s, draft, [](PodSpec& pod) { pod.gpu_min_memory_mib = 0; }, no_edit);
     case Reason::kNoMatchingFlavor:
-      return mend_flavor(s, draft);
+      return relax_flavor(s, draft);
     case Reason::kMisconfigured:
-      return mend_queue(s, draft);
+      return relax_queue(s, draft);
     case Reason::kQueueRequired:
-      if (s.unit.queued != nullptr) return mend_queue(s, draft);
+      if (s.unit.queued != nullptr) return relax_queue(s, draft);
       return edit_pods(s, draft, [](PodSpec& pod) { pod.needs_queue = false; }, no_edit);
     case Reason::kQueueNotAllowed:
-      return mend_door(s, draft);
+      return relax_door(s, draft);
     case Reason::kDeactivated:
-      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.active = true; });
+      return relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.active = true; });
     case Reason::kAdmissionGated:
-      return mend_own(s, draft, [](model::WorkloadSpec& spec) { spec.held_by.clear(); });
+      return relax_own(s, draft, [](model::WorkloadSpec& spec) { spec.held_by.clear(); });
     case Reason::kOnHold:
-      return mend_hold(s, draft);
+      return relax_hold(s, draft);
     case Reason::kWaitingForQuota:
     case Reason::kExceedsMaxQuota:
-      return mend_quota(s, draft);
+      return relax_quota(s, draft);
     default:
       return false;
   }

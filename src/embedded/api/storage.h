@@ -54,14 +54,14 @@ struct Shelf {
   bool has_any(const std::string& ns) const;  // entries, whatever is on its way
 };
 
-class Cabinet {
+class Storage {
  public:
   using Done = std::function<void(const Status&)>;
   using Listener = std::function<void(Shelf&, const Change&)>;
   using Watcher =
       std::function<void(const Shelf&, const std::string& key, const ObjectPtr& latest)>;
 
-  Cabinet(store::Store& store, std::size_t history, std::size_t history_bytes);
+  Storage(store::Store& store, std::size_t history, std::size_t history_bytes);
 
   Shelf& add_shelf(const std::string& name, const KindPtr& kind);  // or the one that is there
   Shelf* find_shelf(std::string_view name);
@@ -122,7 +122,7 @@ class Cabinet {
   Watcher watcher_;
   std::function<void(const Error&)> told_broken_;
   std::function<void(const Error*)> told_full_;
-  std::shared_ptr<Cabinet*> self_;  // what answers that come late look at
+  std::shared_ptr<Storage*> self_;  // what answers that come late look at
 };
 
 }  // namespace berth::sim::api

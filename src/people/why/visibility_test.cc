@@ -1,4 +1,4 @@
-#include "people/why/sight.h"
+#include "people/why/visibility.h"
 
 #include <gtest/gtest.h>
 
@@ -40,16 +40,16 @@ kinds::Inputs two_teams() {
   return out;
 }
 
-Answer asked_by(const Sight& sight) {
+Answer asked_by(const Visibility& visibility) {
   const kinds::Inputs inputs = two_teams();
   Result<Answer> answer = Examiner(inputs, {}).why({"pod", "mine", "want"});
   EXPECT_TRUE(answer.ok());
   if (!answer.ok()) return {};
-  summarise(inputs, sight, *answer);
+  summarise(inputs, visibility, *answer);
   return std::move(*answer);
 }
 
-TEST(Sight, OfAnAdministratorTakesNothingOut) {
+TEST(Visibility, OfAnAdministratorTakesNothingOut) {
   const kinds::Inputs inputs = two_teams();
   Result<Answer> plain = Examiner(inputs, {}).why({"pod", "mine", "want"});
   ASSERT_TRUE(plain.ok());
@@ -57,7 +57,7 @@ TEST(Sight, OfAnAdministratorTakesNothingOut) {
   EXPECT_NE(why_json(*plain).find("secret/holder-a"), std::string::npos) << "there is a name";
 }
 
-TEST(Sight, NamesOfOthersAreTakenOutAndCountsStay) {
+TEST(Visibility, NamesOfOthersAreTakenOutAndCountsStay) {
   const Answer answer = asked_by({.pods = false, .nodes = false, .namespaces = {"mine"}});
   const std::string json = why_json(answer), table = why_table(answer);
   for (const char* name : {"secret", "holder-a", "holder-b", "gpu-a"}) {
@@ -72,7 +72,7 @@ TEST(Sight, NamesOfOthersAreTakenOutAndCountsStay) {
   EXPECT_EQ(answer.evidence.summarised.size(), 2u);
 }
 
-TEST(Sight, OfNodesAloneKeepsTheirNames) {
+TEST(Visibility, OfNodesAloneKeepsTheirNames) {
   const std::string json =
       why_json(asked_by({.pods = false, .nodes = true, .namespaces = {"mine"}}));
   EXPECT_NE(json.find("gpu-a"), std::string::npos);
@@ -80,7 +80,7 @@ TEST(Sight, OfNodesAloneKeepsTheirNames) {
 }
 
 // What to stop is told by the name of the Job, which is as secret as its pods.
-TEST(Sight, JobsOfOthersHaveNoNamesEither) {
+TEST(Visibility, JobsOfOthersHaveNoNamesEither) {
   kinds::Inputs inputs = two_teams();
   for (model::PodSpec& pod : inputs.pods) {
     if (pod.ns == "secret") pod.owner = "Job/merger";
@@ -92,7 +92,7 @@ TEST(Sight, JobsOfOthersHaveNoNamesEither) {
   EXPECT_EQ(why_json(*answer).find("merger"), std::string::npos) << why_json(*answer);
 }
 
-TEST(Sight, PoolsHaveNoNamesWhereNodesHaveNone) {
+TEST(Visibility, PoolsHaveNoNamesWhereNodesHaveNone) {
   const kinds::Inputs inputs = two_teams();
   Result<Answer> plain = Examiner(inputs, {}).why({"pod", "mine", "want"});
   ASSERT_TRUE(plain.ok());
@@ -110,7 +110,7 @@ TEST(Sight, PoolsHaveNoNamesWhereNodesHaveNone) {
 }
 
 // The reason of a rule stays; whose it is, and what it allows, is for those who may list it.
-TEST(Sight, RulesOfOthersHaveNeitherNamesNorNumbers) {
+TEST(Visibility, RulesOfOthersHaveNeitherNamesNorNumbers) {
   const std::string told = "the ResourceQuota gold allows 12 requests.nvidia.com/gpu";
   Answer answer;
   answer.kind = "Job";

@@ -1,4 +1,4 @@
-#include "embedded/api/cabinet.h"
+#include "embedded/api/storage.h"
 
 #include <utility>
 
@@ -19,13 +19,13 @@ ObjectPtr Shelf::committed(std::string_view key) const {
   return found == entries.end() ? nullptr : found->second.committed;
 }
 
-Cabinet::Cabinet(store::Store& store, std::size_t history, std::size_t history_bytes)
+Storage::Storage(store::Store& store, std::size_t history, std::size_t history_bytes)
     : store_(store),
       max_history_(history),
       max_bytes_(history_bytes),
-      self_(std::make_shared<Cabinet*>(this)) {}
+      self_(std::make_shared<Storage*>(this)) {}
 
-Shelf& Cabinet::add_shelf(const std::string& name, const KindPtr& kind) {
+Shelf& Storage::add_shelf(const std::string& name, const KindPtr& kind) {
   std::unique_ptr<Shelf>& shelf = shelves_[name];
   if (!shelf) {
     shelf = std::make_unique<Shelf>();
@@ -36,17 +36,17 @@ Shelf& Cabinet::add_shelf(const std::string& name, const KindPtr& kind) {
   return *shelf;
 }
 
-Shelf* Cabinet::find_shelf(std::string_view name) {
+Shelf* Storage::find_shelf(std::string_view name) {
   const auto found = shelves_.find(name);
   return found == shelves_.end() ? nullptr : found->second.get();
 }
 
-const Shelf* Cabinet::find_shelf(std::string_view name) const {
+const Shelf* Storage::find_shelf(std::string_view name) const {
   const auto found = shelves_.find(name);
   return found == shelves_.end() ? nullptr : found->second.get();
 }
 
-void Cabinet::restore(Shelf& shelf, const ObjectPtr& object) {
+void Storage::restore(Shelf& shelf, const ObjectPtr& object) {
   Entry& entry = shelf.entries[object_key(object->ns, object->name)];
   if (!entry.committed) {
     ++objects_;
@@ -55,20 +55,20 @@ void Cabinet::restore(Shelf& shelf, const ObjectPtr& object) {
   entry.committed = entry.latest = object;
 }
 
-void Cabinet::set_start(std::uint64_t version) {
+void Storage::set_start(std::uint64_t version) {
   latest_ = committed_ = version;
   for (auto& [name, shelf] : shelves_) shelf->floor = version;
 }
 
-void Cabinet::put(Shelf& shelf, ObjectPtr object, Done done) {
+void Storage::put(Shelf& shelf, ObjectPtr object, Done done) {
   write(shelf, std::move(object), false, std::move(done));
 }
 
-void Cabinet::remove(Shelf& shelf, ObjectPtr tombstone, Done done) {
+void Storage::remove(Shelf& shelf, ObjectPtr tombstone, Done done) {
   write(shelf, std::move(tombstone), true, std::move(done));
 }
 
-void Cabinet::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
+void Storage::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
   const std::string key = object_key(object->ns, object->name);
   shelf.entries[key].latest = gone ? nullptr : object;
   std::vector<store::Write> writes(1);
@@ -79,7 +79,7 @@ void Cabinet::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
   under_way_.emplace_back(&shelf, key);
   if (watcher_) watcher_(shelf, key, gone ? nullptr : object);
   store_.commit(std::move(writes), version,
-                [weak = std::weak_ptr<Cabinet*>(self_), at = &shelf, object = std::move(object),
+                [weak = std::weak_ptr<Storage*>(self_), at = &shelf, object = std::move(object),
                  gone, done = std::move(done)](const Status& status) {
                   const auto self = weak.lock();
                   if (!self) return;
@@ -88,7 +88,7 @@ void Cabinet::write(Shelf& shelf, ObjectPtr object, bool gone, Done done) {
                 });
 }
 
-void Cabinet::answered(Shelf& shelf, const ObjectPtr& object, bool gone, const Status& status) {
+void Storage::answered(Shelf& shelf, const ObjectPtr& object, bool gone, const Status& status) {
   under_way_.pop_front();
   if (status.ok()) {
     arrived(shelf, object, gone);
@@ -106,7 +106,7 @@ void Cabinet::answered(Shelf& shelf, const ObjectPtr& object, bool gone, const S
 }
 
 // The store fails all that are under way: they were called before it was told to go on.
-void Cabinet::take_back(const Error& error) {
+void Storage::take_back(const Error& error) {
   for (const auto& [shelf, key] : under_way_) {
     const auto found = shelf->entries.find(key);
     if (found == shelf->entries.end()) continue;
@@ -120,7 +120,7 @@ void Cabinet::take_back(const Error& error) {
   if (!std::exchange(full_, true) && told_full_) told_full_(&error);
 }
 
-void Cabinet::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
+void Storage::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
   committed_ = object->version;
   const auto found = shelf.entries.find(object_key(object->ns, object->name));
   if (found == shelf.entries.end()) return;  // cannot be: writes make the entry
@@ -153,7 +153,7 @@ void Cabinet::arrived(Shelf& shelf, const ObjectPtr& object, bool gone) {
   if (listener_) listener_(shelf, change);
 }
 
-void Cabinet::trim() {
+void Storage::trim() {
   while (!order_.empty() && (order_.size() > max_history_ || bytes_ > max_bytes_)) {
     Shelf& shelf = *order_.front();
     order_.pop_front();
@@ -163,7 +163,7 @@ void Cabinet::trim() {
   }
 }
 
-void Cabinet::forget_history() {
+void Storage::forget_history() {
   order_.clear();
   bytes_ = 0;
   for (auto& [name, shelf] : shelves_) {
@@ -172,7 +172,7 @@ void Cabinet::forget_history() {
   }
 }
 
-std::vector<ObjectPtr> Cabinet::range(const Shelf& shelf, std::string_view first,
+std::vector<ObjectPtr> Storage::range(const Shelf& shelf, std::string_view first,
                                       std::string_view last, std::uint64_t version,
                                       std::size_t most) const {
   // What later changes did, undone: the first change of a key after the version knows what was

@@ -24,7 +24,7 @@ Result<kinds::Inputs> inputs_with(const kinds::ObjectSet& copy,
                                   const std::vector<people::ObjectChange>& changes,
                                   const kinds::Bound* also = nullptr);
 
-class WhyDesk {
+class WhyService {
  public:
   static constexpr std::int64_t kFreshNs = 5'000'000'000;
 

@@ -1,4 +1,4 @@
-#include "people/why/behind.h"
+#include "people/why/changed_objects.h"
 
 #include <algorithm>
 

@@ -133,7 +133,7 @@ TEST(SecondPass, AdmissionIsCompleteWhenChecksAre) {
 }
 
 // Random histories of slices and variants: sums hold, nobody is admitted twice, quota is kept.
-TEST(Kindred, InvariantsHoldOnRandomHistories) {
+TEST(Variants, InvariantsHoldOnRandomHistories) {
   for (std::uint64_t seed = 1; seed <= 150; ++seed) {
     Random random(seed);
     auto inputs = two_flavors(6, 6);

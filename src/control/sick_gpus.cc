@@ -1,4 +1,4 @@
-#include "control/casualties.h"
+#include "control/sick_gpus.h"
 
 #include <fmt/format.h>
 
@@ -62,7 +62,7 @@ bool serves(std::string_view owner) {
 
 }  // namespace
 
-Casualties::Casualties(const Common& common, Binder& binder, Policy policy)
+SickGpus::SickGpus(const Common& common, Binder& binder, Policy policy)
     : common_(common),
       binder_(binder),
       react_(policy.gpus),
@@ -83,7 +83,7 @@ Casualties::Casualties(const Common& common, Binder& binder, Policy policy)
                                    .help = "Pods of ours that run on a GPU that broke."})
                            .get()) {}
 
-bool Casualties::changed(const Change& change) {
+bool SickGpus::changed(const Change& change) {
   const std::string& node = change.key.name;
   if (change.is("GpuNode")) {
     if (change.object == nullptr) {
@@ -96,7 +96,7 @@ bool Casualties::changed(const Change& change) {
   return change.is("Node") && is_new_notice(change) && common_.acting() && tick(common_.now());
 }
 
-bool Casualties::is_new_notice(const Change& node) {
+bool SickGpus::is_new_notice(const Change& node) {
   if (!heed_notices_) return false;
   std::optional<model::Taint> notice =
       node.object == nullptr ? std::nullopt : notice_of(*node.object);
@@ -107,7 +107,7 @@ bool Casualties::is_new_notice(const Change& node) {
   return leaving_.insert_or_assign(node.key.name, *std::move(notice)).second;
 }
 
-bool Casualties::tick(std::int64_t) {
+bool SickGpus::tick(std::int64_t) {
   std::vector<Victim> victims = on_broken_gpus();
   affected_metric_.set(static_cast<double>(victims.size()));
   add_on_leaving_nodes(victims);
@@ -122,7 +122,7 @@ bool Casualties::tick(std::int64_t) {
   return common_.world.fail(of_queues);
 }
 
-std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
+std::vector<SickGpus::Victim> SickGpus::on_broken_gpus() {
   std::map<std::string, react::Casualty> by_uid;
   std::set<std::string> nodes;
   for (react::Casualty& one : react_.due(common_.now())) {
@@ -149,7 +149,7 @@ std::vector<Casualties::Victim> Casualties::on_broken_gpus() {
   return out;
 }
 
-void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
+void SickGpus::add_on_leaving_nodes(std::vector<Victim>& out) const {
   for (const auto& [node, notice] : leaving_) {
     common_.world.objects().for_each_pod_on(
         node, [&](const std::string& key, const kinds::LivePod& pod) {
@@ -170,8 +170,8 @@ void Casualties::add_on_leaving_nodes(std::vector<Victim>& out) const {
 }
 
 // True: its queue has to end it. Whatever is to be ended is named in wanted.
-bool Casualties::ends(const Victim& victim, const kinds::LivePod& live,
-                      std::set<std::string>& wanted) {
+bool SickGpus::ends(const Victim& victim, const kinds::LivePod& live,
+                    std::set<std::string>& wanted) {
   const std::string& pod = victim.pod;
   std::string gang = common_.world.gang_of(pod);
   const bool whole = victim.bounded || !gang.empty() || !live.owner().starts_with("Job/");
@@ -199,7 +199,7 @@ bool Casualties::ends(const Victim& victim, const kinds::LivePod& live,
   return queued;
 }
 
-bool Casualties::end_gang(const std::string& gang, const model::Loss& why) {
+bool SickGpus::end_gang(const std::string& gang, const model::Loss& why) {
   const auto index = common_.world.builder().find_gang(gang);
   if (!index) return false;
   std::vector<std::string> members;

@@ -13,7 +13,7 @@
 
 namespace berth::people {
 
-struct Sight {
+struct Visibility {
   bool pods = true;                                    // of all namespaces
   bool nodes = true;                                   // by name
   std::set<std::string, std::less<>> namespaces = {};  // where he may see pods, if not everywhere
@@ -28,6 +28,6 @@ struct Sight {
 // order in which the answer names them. Of a rule whose object he may not list the reason stays,
 // without names and numbers. Fixes that change what he may not see say so and carry no changes;
 // evidence.summarised tells what was taken out.
-void summarise(const kinds::Inputs& inputs, const Sight& sight, Answer& answer);
+void summarise(const kinds::Inputs& inputs, const Visibility& visibility, Answer& answer);
 
 }  // namespace berth::people

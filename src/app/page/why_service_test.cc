@@ -1,4 +1,4 @@
-#include "app/page/why_desk.h"
+#include "app/page/why_service.h"
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
@@ -90,10 +90,10 @@ constexpr const char* kDeskAccounts =
     "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: default, namespace: team}\n---\n"
     "apiVersion: v1\nkind: ServiceAccount\nmetadata: {name: trainer, namespace: team}\n---\n";
 
-WhyDesk::Question about(const people::Subject& subject, const std::string& yaml,
-                        bool with_cluster = true) {
+WhyService::Question about(const people::Subject& subject, const std::string& yaml,
+                           bool with_cluster = true) {
   auto objects = std::make_shared<const WrittenObjects>(yaml);
-  WhyDesk::Question out;
+  WhyService::Question out;
   out.subject = subject;
   out.plan.now_ns = kDeskNow;
   if (with_cluster) out.cluster = objects->kept();
@@ -101,8 +101,8 @@ WhyDesk::Question about(const people::Subject& subject, const std::string& yaml,
   return out;
 }
 
-people::Answer answer_of(WhyDesk& desk, const WhyDesk::Question& question) {
-  Result<WhyDesk::Answered> out = desk.answer(question);
+people::Answer answer_of(WhyService& desk, const WhyService::Question& question) {
+  Result<WhyService::Answered> out = desk.answer(question);
   EXPECT_TRUE(out.ok()) << out.error().to_string();
   return out.ok() ? std::move(out->answer) : people::Answer();
 }
@@ -130,7 +130,7 @@ people::Answer read_at_once(const people::Subject& subject, const std::string& y
   return out.ok() ? std::move(*out) : people::Answer();
 }
 
-TEST(WhyDesk, RulesOfTheServerAreLookedAt) {
+TEST(WhyService, RulesOfTheServerAreLookedAt) {
   const people::Subject job{"job", "team", "train"};
   struct Row {
     std::string yaml, word;
@@ -152,7 +152,7 @@ TEST(WhyDesk, RulesOfTheServerAreLookedAt) {
   };
   for (const Row& row : rows) {
     const std::string yaml = desk_node("n1") + row.yaml;
-    WhyDesk desk;
+    WhyService desk;
     const people::Answer answer = answer_of(desk, about(job, yaml));
     EXPECT_EQ(answer.reason, row.reason) << answer.line;
     EXPECT_NE(answer.line.find(row.word), std::string::npos) << answer.line;
@@ -165,8 +165,8 @@ TEST(WhyDesk, RulesOfTheServerAreLookedAt) {
   }
 }
 
-TEST(WhyDesk, PodsThatAreYetToBeMadeAreThoughtOf) {
-  WhyDesk desk;
+TEST(WhyService, PodsThatAreYetToBeMadeAreThoughtOf) {
+  WhyService desk;
   const std::string big = desk_node("n1") + desk_pod("holder", 7, "nodeName: n1, ");
   const people::Answer answer = answer_of(desk, about({"job", "team", "train"}, big + desk_job()));
   EXPECT_EQ(answer.need.pods, 2) << answer.line;
@@ -174,23 +174,23 @@ TEST(WhyDesk, PodsThatAreYetToBeMadeAreThoughtOf) {
   EXPECT_NE(answer.reason, model::Reason::kPendingEvaluation) << answer.line;
 }
 
-TEST(WhyDesk, OneExaminerServesAStateAndNoLonger) {
+TEST(WhyService, OneExaminerServesAStateAndNoLonger) {
   const std::string yaml = desk_node("n1") + desk_pod("a", 9, "schedulerName: berth, ") +
                            desk_pod("b", 1, "schedulerName: berth, ");
-  WhyDesk desk;
-  WhyDesk::Question first = about({"pod", "team", "a"}, yaml);
-  EXPECT_FALSE(WhyDesk().answer(about({"pod", "team", "a"}, yaml, false)).ok());
+  WhyService desk;
+  WhyService::Question first = about({"pod", "team", "a"}, yaml);
+  EXPECT_FALSE(WhyService().answer(about({"pod", "team", "a"}, yaml, false)).ok());
   const people::Answer a = answer_of(desk, first);
   EXPECT_EQ(a.standing, people::Standing::kNever) << a.line;
   EXPECT_EQ(desk.examined(), 1);
 
-  WhyDesk::Question again = about({"pod", "team", "a"}, yaml, false);
-  again.plan.now_ns = kDeskNow + WhyDesk::kFreshNs - 1;
+  WhyService::Question again = about({"pod", "team", "a"}, yaml, false);
+  again.plan.now_ns = kDeskNow + WhyService::kFreshNs - 1;
   EXPECT_EQ(people::why_json(answer_of(desk, again)), people::why_json(a));
   EXPECT_NE(answer_of(desk, about({"pod", "team", "b"}, yaml, false)).line, a.line);
   EXPECT_EQ(desk.examined(), 1);
 
-  again.plan.now_ns = kDeskNow + WhyDesk::kFreshNs;
+  again.plan.now_ns = kDeskNow + WhyService::kFreshNs;
   EXPECT_EQ(answer_of(desk, again).evaluated_ns, again.plan.now_ns);
   EXPECT_EQ(desk.examined(), 2) << "the same objects, at another time";
 
@@ -201,7 +201,7 @@ TEST(WhyDesk, OneExaminerServesAStateAndNoLonger) {
   EXPECT_FALSE(desk.answer(again).ok());
 }
 
-TEST(WhyDesk, ManyObjectsAreReadAnewAFewTimes) {
+TEST(WhyService, ManyObjectsAreReadAnewAFewTimes) {
   const auto readings = [](std::size_t objects) {
     ReadBudget budget(objects);
     int out = 0;
@@ -217,7 +217,7 @@ TEST(WhyDesk, ManyObjectsAreReadAnewAFewTimes) {
 }
 
 // What was not tried is neither offered nor said to be in vain.
-TEST(WhyDesk, WhenReadingsAreSpentTheReasonStays) {
+TEST(WhyService, WhenReadingsAreSpentTheReasonStays) {
   const WrittenObjects objects(desk_node("n1") + desk_job() + kDeskQuota);
   const ClusterCopy kept = objects.kept();
   const kinds::Inputs inputs = kept->inputs();
@@ -239,9 +239,9 @@ TEST(WhyDesk, WhenReadingsAreSpentTheReasonStays) {
 }
 
 // The watch is behind what was fetched, or another scheduler binds the pod.
-TEST(WhyDesk, PodsThatTheCopyLacksAreLookedAtToo) {
+TEST(WhyService, PodsThatTheCopyLacksAreLookedAtToo) {
   const std::string yaml = desk_node("n1") + desk_pod("stranger", 9, "schedulerName: other, ");
-  WhyDesk desk;
+  WhyService desk;
   const people::Answer answer = answer_of(desk, about({"pod", "team", "stranger"}, yaml));
   EXPECT_EQ(answer.standing, people::Standing::kNever) << answer.line;
   EXPECT_EQ(answer.reason, model::Reason::kNeverFits) << answer.line;

@@ -19,7 +19,7 @@
 
 namespace berth::people {
 
-struct Anew {
+struct PartialReading {
   const Trials* on = nullptr;                 // the cluster without the changes
   std::unique_ptr<const kinds::Inputs> part;  // what was read; unit points into it
   Unit unit;
@@ -32,10 +32,10 @@ bool concern_few(const std::vector<ObjectChange>& changes, const kinds::Inputs& 
 kinds::Bound beside(const Unit& unit, const std::vector<ObjectChange>& changes,
                     const kinds::Inputs& inputs);
 // part: what was read so with the changes. An error when the subject is not in it.
-Result<Anew> compare(const Trials& trials, kinds::Inputs part, const kinds::Bound& read,
-                     const std::vector<ObjectChange>& changes, const ObjectSource* source,
-                     const Subject& subject);
+Result<PartialReading> compare(const Trials& trials, kinds::Inputs part, const kinds::Bound& read,
+                               const std::vector<ObjectChange>& changes, const ObjectSource* source,
+                               const Subject& subject);
 // Whether the decision places all of it.
-bool starts(const Anew& anew);
+bool starts(const PartialReading& read);
 
 }  // namespace berth::people

@@ -1,4 +1,4 @@
-#include "control/rejections.h"
+#include "control/rejected_pods.h"
 
 #include <fmt/format.h>
 
@@ -96,7 +96,7 @@ bool refused_by_node(const Value& pod) {
          react::rejection_reason(text_at(pod, "status.reason"));
 }
 
-Rejections::Rejections(const Common& common, Binder& binder)
+RejectedPods::RejectedPods(const Common& common, Binder& binder)
     : common_(common),
       binder_(binder),
       deleted_metric_(common.metrics
@@ -120,7 +120,7 @@ Rejections::Rejections(const Common& common, Binder& binder)
 
 // ---- what the API shows ----
 
-bool Rejections::changed(const Change& change) {
+bool RejectedPods::changed(const Change& change) {
   if (change.is("Pod")) return pod_changed(change);
   if (change.is("Node")) node_changed(change.key.name, change.object);
   if (change.is("GpuNode") && change.object != nullptr) {
@@ -129,7 +129,7 @@ bool Rejections::changed(const Change& change) {
   return false;
 }
 
-bool Rejections::pod_changed(const Change& change) {
+bool RejectedPods::pod_changed(const Change& change) {
   const std::string name = change.name();
   if (change.object == nullptr) {
     placed_.erase(name);
@@ -152,13 +152,13 @@ bool Rejections::pod_changed(const Change& change) {
   return news;
 }
 
-void Rejections::pod_placed(const std::string& name, const Value& pod) {
+void RejectedPods::pod_placed(const std::string& name, const Value& pod) {
   // Without GPUs that were chosen for it a pod says nothing about the node's.
   if (at(pod, "metadata.annotations")[kinds::kGpusAnnotation].string().empty()) return;
   placed_.insert_or_assign(name, std::string(text_at(pod, "metadata.uid")));
 }
 
-void Rejections::pod_refused(const std::string& name, const Value& pod, bool seen) {
+void RejectedPods::pod_refused(const std::string& name, const Value& pod, bool seen) {
   react::RejectedPod out{.name = name,
                          .uid = std::string(text_at(pod, "metadata.uid")),
                          .node = std::string(text_at(pod, "spec.nodeName")),
@@ -195,7 +195,7 @@ void Rejections::pod_refused(const std::string& name, const Value& pod, bool see
   if (out.placed && react_.wanders(out.owner)) binder_.back_off(out.owner);
 }
 
-void Rejections::node_changed(const std::string& name, const Value* node) {
+void RejectedPods::node_changed(const std::string& name, const Value* node) {
   if (node == nullptr) return react_.node_gone(name);
   react_.facts(name, react::RejectedPods::Source::kNode, node_facts(*node));
   react_.in_fleet(name, has_gpus(*node));
@@ -210,16 +210,16 @@ void Rejections::node_changed(const std::string& name, const Value* node) {
   react_.marked(name, mark, common_.now());
 }
 
-void Rejections::clear() {
+void RejectedPods::clear() {
   react_.none_deleted();
   common_.world.avoid({});
 }
 
 // ---- what is done ----
 
-bool Rejections::believe() { return common_.world.avoid(react_.avoided()); }
+bool RejectedPods::believe() { return common_.world.avoid(react_.avoided()); }
 
-bool Rejections::tick(std::int64_t now) {
+bool RejectedPods::tick(std::int64_t now) {
   const react::Reaction what = react_.due(now);
   for (const react::PodToDelete& pod : what.deletes) remove(pod);
   for (const react::NodeToAvoid& one : what.avoid) {
@@ -261,7 +261,7 @@ bool Rejections::tick(std::int64_t now) {
   return believe();
 }
 
-void Rejections::remove(const react::PodToDelete& pod) {
+void RejectedPods::remove(const react::PodToDelete& pod) {
   const std::size_t slash = pod.name.find('/');
   Write write = write_remove(kube::resources::pods(),
                              {pod.name.substr(0, slash), pod.name.substr(slash + 1)}, pod.uid);
@@ -275,7 +275,7 @@ void Rejections::remove(const react::PodToDelete& pod) {
   common_.writer.add(std::move(write));
 }
 
-void Rejections::taint(const std::string& node, bool on, int level) {
+void RejectedPods::taint(const std::string& node, bool on, int level) {
   Write write = write_get(kube::resources::nodes(), {"", node});
   write.done = [this, node, on, level](const kube::Answer& answer) {
     if (!answer.ok()) return common_.writer.release("node|" + node);  // due() says it again
@@ -285,7 +285,7 @@ void Rejections::taint(const std::string& node, bool on, int level) {
 }
 
 // The list of taints is replaced as a whole, so the write carries the version that was read.
-void Rejections::write_taints(const std::string& node, const Value& object, bool on, int level) {
+void RejectedPods::write_taints(const std::string& node, const Value& object, bool on, int level) {
   text::JsonWriter out;
   out.object([&] {
     out.object("metadata",

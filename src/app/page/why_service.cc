@@ -1,4 +1,4 @@
-#include "app/page/why_desk.h"
+#include "app/page/why_service.h"
 
 #include "app/why/read_budget.h"
 #include "text/json.h"
@@ -49,8 +49,8 @@ Result<kinds::Inputs> inputs_with(const kinds::ObjectSet& copy,
   return set->inputs();
 }
 
-WhyDesk::Kept::Kept(ClusterCopy of, std::shared_ptr<const kinds::Inputs> read,
-                    const people::PlanOptions& plan)
+WhyService::Kept::Kept(ClusterCopy of, std::shared_ptr<const kinds::Inputs> read,
+                       const people::PlanOptions& plan)
     : cluster(std::move(of)),
       inputs(std::move(read)),
       now_ns(plan.now_ns),
@@ -60,15 +60,15 @@ WhyDesk::Kept::Kept(ClusterCopy of, std::shared_ptr<const kinds::Inputs> read,
         return options;
       }()) {}
 
-std::unique_ptr<WhyDesk::Kept> WhyDesk::examine(ClusterCopy cluster,
-                                                const people::PlanOptions& plan,
-                                                std::shared_ptr<const kinds::Inputs> inputs) {
+std::unique_ptr<WhyService::Kept> WhyService::examine(ClusterCopy cluster,
+                                                      const people::PlanOptions& plan,
+                                                      std::shared_ptr<const kinds::Inputs> inputs) {
   ++examined_;
   if (!inputs) inputs = std::make_shared<const kinds::Inputs>(cluster->inputs());
   return std::make_unique<Kept>(std::move(cluster), std::move(inputs), plan);
 }
 
-void WhyDesk::refresh(const Question& question) {
+void WhyService::refresh(const Question& question) {
   if (question.cluster) {
     kept_.reset();  // two would be held at once
     kept_ = examine(question.cluster, question.plan);
@@ -83,7 +83,7 @@ void WhyDesk::refresh(const Question& question) {
   kept_ = examine(cluster, question.plan, inputs);
 }
 
-Result<WhyDesk::Answered> WhyDesk::answer(const Question& question) {
+Result<WhyService::Answered> WhyService::answer(const Question& question) {
   refresh(question);
   if (!kept_) return Error(Code::kUnavailable, "the cluster is not known yet");
   std::unique_ptr<Kept> own;

@@ -1,4 +1,4 @@
-#include "people/why/anew.h"
+#include "people/why/partial_reading.h"
 
 #include <algorithm>
 #include <map>
@@ -51,11 +51,11 @@ kinds::Bound beside(const Unit& unit, const std::vector<ObjectChange>& changes,
   return out;
 }
 
-Result<Anew> compare(const Trials& trials, kinds::Inputs part, const kinds::Bound& read,
-                     const std::vector<ObjectChange>& changes, const ObjectSource* source,
-                     const Subject& subject) {
+Result<PartialReading> compare(const Trials& trials, kinds::Inputs part, const kinds::Bound& read,
+                               const std::vector<ObjectChange>& changes, const ObjectSource* source,
+                               const Subject& subject) {
   const kinds::Inputs& inputs = trials.inputs();
-  Anew out;
+  PartialReading out;
   out.on = &trials;
   out.part = std::make_unique<const kinds::Inputs>(std::move(part));
   BERTH_TRY(out.unit, find_unit(*out.part, source, subject));
@@ -90,9 +90,9 @@ Result<Anew> compare(const Trials& trials, kinds::Inputs part, const kinds::Boun
   return out;
 }
 
-bool starts(const Anew& anew) {
-  if (anew.unit.state != Unit::State::kPending) return anew.unit.state == Unit::State::kRunning;
-  return anew.on->run(anew.draft, anew.unit, false).starts;
+bool starts(const PartialReading& read) {
+  if (read.unit.state != Unit::State::kPending) return read.unit.state == Unit::State::kRunning;
+  return read.on->run(read.draft, read.unit, false).starts;
 }
 
 }  // namespace berth::people

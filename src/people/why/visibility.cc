@@ -1,4 +1,4 @@
-#include "people/why/sight.h"
+#include "people/why/visibility.h"
 
 #include <algorithm>
 #include <map>
@@ -19,7 +19,7 @@ bool name_char(char c) {
 
 class NameHider {
  public:
-  NameHider(const kinds::Inputs& inputs, const Sight& sight) : sight_(sight) {
+  NameHider(const kinds::Inputs& inputs, const Visibility& visibility) : visibility_(visibility) {
     std::set<std::string_view> own;  // nodes that his pods name
     for (const model::PodSpec& pod : inputs.pods) {
       if (sees(pod.ns)) {
@@ -32,13 +32,15 @@ class NameHider {
     }
     for (const model::GangSpec& gang : inputs.gangs) hide(gang.ns, gang.name);
     for (const model::WorkloadSpec& spec : inputs.queues.workloads) hide(spec.ns, spec.name);
-    if (sight.nodes) return;
+    if (visibility.nodes) return;
     for (const model::NodeSpec& node : inputs.nodes) {
       if (!own.contains(node.name)) nodes_.insert(node.name);
     }
   }
 
-  bool sees(std::string_view ns) const { return sight_.pods || sight_.namespaces.contains(ns); }
+  bool sees(std::string_view ns) const {
+    return visibility_.pods || visibility_.namespaces.contains(ns);
+  }
 
   void text(std::string& in) {
     std::string out;
@@ -86,17 +88,17 @@ class NameHider {
     return it->second;
   }
 
-  const Sight& sight_;
+  const Visibility& visibility_;
   std::set<std::string, std::less<>> others_, nodes_;
   std::map<std::string, std::string, std::less<>> aliases_;
 };
 
 // He could not look at what the fix changes, let alone change it.
-bool beyond_sight(const Fix& fix, const NameHider& hider, const Sight& sight) {
+bool beyond_sight(const Fix& fix, const NameHider& hider, const Visibility& visibility) {
   return std::any_of(fix.changes.begin(), fix.changes.end(), [&](const ObjectChange& change) {
-    if (sight.unseen.contains(change.kind)) return true;
+    if (visibility.unseen.contains(change.kind)) return true;
     if (change.kind == "Namespace") return false;
-    if (change.ns.empty()) return change.kind == "Node" ? !sight.nodes : !sight.pods;
+    if (change.ns.empty()) return change.kind == "Node" ? !visibility.nodes : !visibility.pods;
     return !hider.sees(change.ns);
   });
 }
@@ -129,8 +131,8 @@ bool names_another(const Fix& fix) {
 }
 
 // A rule is told as there being one.
-void hide_rule(const Sight& sight, Answer& answer) {
-  if (answer.rule.message.empty() || !sight.unseen.contains(answer.rule.kind)) return;
+void hide_rule(const Visibility& visibility, Answer& answer) {
+  if (answer.rule.message.empty() || !visibility.unseen.contains(answer.rule.kind)) return;
   const std::string plain = "a " + answer.rule.kind + " that you may not list is in its way";
   replace_all(answer.line, answer.rule.message, plain);
   replace_all(answer.message, answer.rule.message, plain);
@@ -140,7 +142,7 @@ void hide_rule(const Sight& sight, Answer& answer) {
   for (Fix& fix : answer.fixes) {
     const bool of_rule =
         std::any_of(fix.changes.begin(), fix.changes.end(),
-                    [&](const ObjectChange& c) { return sight.unseen.contains(c.kind); });
+                    [&](const ObjectChange& c) { return visibility.unseen.contains(c.kind); });
     if (of_rule) fix.title = "change the " + answer.rule.kind;
   }
   answer.evidence.summarised.push_back("objects of kind " + answer.rule.kind);
@@ -148,10 +150,10 @@ void hide_rule(const Sight& sight, Answer& answer) {
 
 }  // namespace
 
-void summarise(const kinds::Inputs& inputs, const Sight& sight, Answer& answer) {
-  if (sight.whole()) return;
-  hide_rule(sight, answer);
-  NameHider hider(inputs, sight);
+void summarise(const kinds::Inputs& inputs, const Visibility& visibility, Answer& answer) {
+  if (visibility.whole()) return;
+  hide_rule(visibility, answer);
+  NameHider hider(inputs, visibility);
   hider.text(answer.line);
   hider.text(answer.message);
   for (Cause& cause : answer.also) hider.text(cause.message);
@@ -167,19 +169,20 @@ void summarise(const kinds::Inputs& inputs, const Sight& sight, Answer& answer) 
     hider.text(view.reason);
   }
   for (Fix& fix : answer.fixes) {
-    const bool beyond = beyond_sight(fix, hider, sight);
+    const bool beyond = beyond_sight(fix, hider, visibility);
     hider.text(fix.title);
     if (!beyond) continue;
     fix.title = "by somebody with more rights: " + fix.title;
     fix.changes.clear();
   }
-  if (answer.autoscaler && !sight.nodes) hide_pools(answer);
+  if (answer.autoscaler && !visibility.nodes) hide_pools(answer);
   hider.texts(answer.in_vain);
   for (Refused& refused : answer.refused) hider.text(refused.title);
   hider.texts(answer.where);
   hider.text(answer.start.because);
-  if (!sight.pods) answer.evidence.summarised.emplace_back("names of pods in other namespaces");
-  if (!sight.nodes) answer.evidence.summarised.emplace_back("names of nodes");
+  if (!visibility.pods)
+    answer.evidence.summarised.emplace_back("names of pods in other namespaces");
+  if (!visibility.nodes) answer.evidence.summarised.emplace_back("names of nodes");
 }
 
 }  // namespace berth::people
