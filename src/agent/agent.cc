@@ -1,16 +1,24 @@
 #include "agent/agent.h"
 
+#include <fmt/format.h>
+
 #include <algorithm>
 
 #include "agent/agent_state.h"
+#include "node/advertise/labels.h"
 #include "node/discover/gpu_node.h"
 
 namespace berth::agent {
 
 namespace {
 
-constexpr std::int64_t kRetryInventory = 5'000'000'000;
 constexpr std::int64_t kSecond = 1'000'000'000;
+
+std::string uuid4(Random& random) {
+  const std::uint64_t a = random.next(), b = random.next();
+  return fmt::format("{:08x}-{:04x}-4{:03x}-{:04x}-{:012x}", a >> 32, (a >> 16) & 0xffff, a & 0xfff,
+                     0x8000 | ((b >> 48) & 0x3fff), b & 0xffffffffffff);
+}
 
 }  // namespace
 
@@ -24,39 +32,42 @@ Agent::State::State(Loop& loop_in, discover::GpuSource& source_in, kube::Client*
       options(std::move(options_in)),
       log(log_in),
       metrics(metrics_in),
-      born(loop_in.monotonic().ticks_ns()),
-      health(options.health),
+      // The parts live no longer than this.
+      inventory(loop, source,
+                {.host_root = options.host_root,
+                 .simulated = options.simulated,
+                 .again_ns = options.inventory_ns,
+                 .forget_ns = options.forget_ns},
+                log, [this](GpuInventoryKeeper::Came came) { inventory_came(came); }),
+      offer({options.host_root, options.simulated}, log),
+      cdi(options.cdi_dir, log),
+      pods(loop,
+           {.kubelet_dir = options.kubelet_dir,
+            .state_dir = options.state_dir,
+            .host_root = options.host_root,
+            .again_ns = options.pods_ns},
+           log, metrics,
+           [this] {
+             join();
+             if (mig) mig->use_changed();
+             publish_later();
+           }),
+      health(options.health, options.state_dir.empty() ? "" : options.state_dir + "/health.json",
+             log),
+      shown(options.state_dir, log),
       verdict_changes(metrics.counter({.name = "berth_agent_verdict_changes_total",
                                        .help = "Changes of a GPU's health, by what it became.",
                                        .labels = {"became"}})),
       allocations(metrics.counter({.name = "berth_agent_allocations_total",
                                    .help = "Containers that asked for devices, by outcome.",
                                    .labels = {"resource", "outcome"}})),
-      hint_differences(
-          metrics
-              .counter({.name = "berth_agent_hint_differences_total",
-                        .help = "Pods that got other GPUs than the controller had chosen."})
-              .get()),
       forgiven(metrics
                    .counter({.name = "berth_agent_forgiven_total",
                              .help = "Times that an operator forgave a GPU."})
                    .get()) {}
 
 void Agent::State::start() {
-  PluginOptions plugin_options;
-  plugin_options.folder = options.kubelet_dir + "/device-plugins";
-  plugin_options.instance = options.instance;
-  plugin_options.take_over = options.take_over;
-  PluginCalls calls;
-  // Plugins and what they call live no longer than this.
-  calls.prefer = [this](const std::string& resource, const std::vector<std::string>& available,
-                        const std::vector<std::string>& must_include,
-                        int size) { return prefer(resource, available, must_include, size); };
-  calls.allocate = [this](const std::string& resource, const std::vector<std::string>& ids) {
-    return allocate(resource, ids);
-  };
-  calls.changed = [this] { publish_later(); };
-  plugins = std::make_unique<Plugins>(loop, plugin_options, std::move(calls), log, metrics);
+  start_plugins();
   if (client != nullptr) {
     link = std::make_unique<NodeLink>(
         *client, random.split("link"), options.node_name,
@@ -67,217 +78,87 @@ void Agent::State::start() {
         },
         log, metrics);
   }
-  host = host::read_host(options.host_root);
-  const Result<std::string> boot =
-      host::read_text(options.host_root + "/proc/sys/kernel/random/boot_id", 256);
-  if (!options.state_dir.empty()) {
-    const Result<std::string> kept = host::read_text(health_path());
-    if (kept.ok()) {
-      const Status restored = health.restore(*kept);
-      if (!restored.ok()) {
-        log.warn("what was known of the GPUs' health could not be read: it starts anew",
-                 {{"file", health_path()}, {"error", restored.error().to_string()}});
-      }
-    }
-  }
-  if (boot.ok()) health.set_boot(*boot);
-  start_pods();
-  open_desk();
+  health.restore(options.host_root);
+  pods.start();
+  open_requests();
   source.watch(mine([](State& self, const model::GpuEvent& event) { self.event_came(event); }));
-  if (!options.kernel_log.empty()) {
-    Result<std::unique_ptr<host::KernelLog>> opened = host::KernelLog::start(
-        loop, options.kernel_log,
-        mine([](State& self, const std::string& line) { self.kernel_line(line); }));
-    if (opened.ok()) {
-      kernel_log = std::move(*opened);
-    } else {
-      log.info("the kernel log is not read: Xids come from the driver alone",
-               {{"why", opened.error().to_string()}});
-    }
-  }
+  follow_kernel_log();
   start_mig();
-  take_inventory();
+  inventory.take();
   read_later(0);
   publish_later();
 }
 
-void Agent::State::open_desk() {
+void Agent::State::start_plugins() {
+  PluginOptions with;
+  with.folder = options.kubelet_dir + "/device-plugins";
+  with.instance = options.instance;
+  with.take_over = options.take_over;
+  PluginCalls calls;
+  calls.prefer = [this](const std::string& resource, const std::vector<std::string>& available,
+                        const std::vector<std::string>& must_include, int size) {
+    return offer.prefer(resource, {available, must_include, size}, pods.ledger().open);
+  };
+  calls.allocate = [this](const std::string& resource, const std::vector<std::string>& ids) {
+    return allocate(resource, ids);
+  };
+  calls.changed = [this] { publish_later(); };
+  plugins = std::make_unique<Plugins>(loop, with, std::move(calls), log, metrics);
+}
+
+void Agent::State::open_requests() {
   if (options.state_dir.empty()) return;
   Result<std::unique_ptr<RequestInbox>> opened = RequestInbox::open(
       loop, requests_folder(options.state_dir),
       [this](const Request& request) { return forgive(request); }, log);
   if (opened.ok()) {
-    desk = std::move(*opened);
+    requests = std::move(*opened);
   } else {
     log.warn("operators cannot ask for anything", {{"why", opened.error().to_string()}});
   }
 }
 
-void Agent::State::take_inventory() {
-  if (asking_inventory) {
-    ask_again = true;
-    return;
-  }
-  asking_inventory = true;
-  loop.cancel(inventory_timer);
-  source.take_inventory(mine([](State& self, Result<model::GpuInventory> found) {
-    self.inventory_came(std::move(found));
-  }));
-}
-
-void Agent::State::inventory_came(Result<model::GpuInventory> found) {
-  asking_inventory = false;
-  const bool failed = !found.ok();
-  inventory_timer = loop.after(failed ? kRetryInventory : options.inventory_ns,
-                               mine([](State& self) { self.take_inventory(); }));
-  if (failed) {
-    if (!inventory && !options.simulated) host = host::read_host(options.host_root);
-    const bool first = driver_problem.empty();
-    if (driver_problem != found.error().to_string()) {
-      driver_problem = found.error().to_string();
-      if (inventory || gpus_on_bus() != 0) {
-        log.warn("the GPU driver does not answer", {{"why", driver_problem}});
-      } else if (first) {
-        log.info("no GPU on the PCI bus, and no driver: nothing to do until there is one");
-      }
-    }
+void Agent::State::follow_kernel_log() {
+  if (options.kernel_log.empty()) return;
+  Result<std::unique_ptr<host::KernelLog>> opened = host::KernelLog::start(
+      loop, options.kernel_log,
+      mine([](State& self, const std::string& line) { self.kernel_line(line); }));
+  if (opened.ok()) {
+    kernel_log = std::move(*opened);
   } else {
-    driver_problem.clear();
-    model::HostFacts facts = host::read_host(options.host_root);
-    if (!options.simulated) host::place_on_bus(options.host_root, *found, facts);
-    host = std::move(facts);
-    keep_vanished(*found);
-    if (!inventory || *inventory != *found) {
-      log.info("inventory", {{"gpus", found->gpus.size()}, {"driver", found->driver_version}});
-      inventory = std::move(*found);
-      health.set_inventory(*inventory, loop.wall().now_ns());
-      rebuild();
-    }
+    log.info("the kernel log is not read: Xids come from the driver alone",
+             {{"why", opened.error().to_string()}});
   }
-  if (mig && inventory && !failed) mig->inventory_came(*inventory);
+}
+
+void Agent::State::inventory_came(GpuInventoryKeeper::Came came) {
+  const auto& gpus = inventory.gpus();
+  if (came.changed) {
+    health.book.set_inventory(*gpus, loop.wall().now_ns());
+    rebuild();
+  }
+  if (mig && gpus && !came.failed) mig->inventory_came(*gpus);
   publish_later();
-  if (std::exchange(ask_again, false)) take_inventory();
-}
-
-// A GPU that the driver no longer lists is lost, not gone: it stays, unhealthy, for a while.
-void Agent::State::keep_vanished(model::GpuInventory& found) {
-  if (!inventory) return;
-  const std::int64_t now = loop.monotonic().ticks_ns();
-  for (const model::GpuDevice& before : inventory->gpus) {
-    const bool there =
-        std::any_of(found.gpus.begin(), found.gpus.end(),
-                    [&](const model::GpuDevice& gpu) { return gpu.uuid == before.uuid; });
-    const bool place_taken =
-        std::any_of(found.gpus.begin(), found.gpus.end(),
-                    [&](const model::GpuDevice& gpu) { return gpu.index == before.index; });
-    if (there) {
-      vanished.erase(before.uuid);
-      continue;
-    }
-    const std::int64_t since = vanished.try_emplace(before.uuid, now).first->second;
-    if (place_taken || now - since > options.forget_ns) {
-      vanished.erase(before.uuid);
-      continue;
-    }
-    found.gpus.push_back(before);
-  }
-  std::sort(found.gpus.begin(), found.gpus.end(),
-            [](const model::GpuDevice& a, const model::GpuDevice& b) { return a.index < b.index; });
-}
-
-// In a container the host's driver root is mounted somewhere else; outside it is where it is.
-advertise::DriverFiles Agent::State::find_files() const {
-  const advertise::PluginConfig& config = options.config;
-  const std::string root = options.host_root == "/" ? "" : options.host_root;
-  host::SeenAt seen;
-  seen.proc = root + "/proc";
-  seen.sys = root + "/sys";
-  if (host::is_folder(config.container_driver_root)) {
-    seen.driver_root = config.container_driver_root;
-    if (config.dev_root.empty() || config.dev_root == config.driver_root) {
-      seen.dev_root = config.container_driver_root;
-    }
-  }
-  return host::find_driver_files(config.driver_root, config.dev_root, *inventory, options.simulated,
-                                 seen);
 }
 
 void Agent::State::rebuild() {
-  if (!inventory) return;
-  Result<advertise::Offer> made = advertise::offer(*inventory, options.config);
-  if (!made.ok()) {
-    offer_problem = made.error().to_string();
-    log.error("these GPUs cannot be advertised with this configuration", {{"why", offer_problem}});
-    return publish_later();
-  }
-  files = find_files();
-  Result<advertise::Extras> besides = advertise::choose_extras(options.config, files);
-  if (!besides.ok()) {
-    offer_problem = besides.error().to_string();
-    log.error("what the configuration requires is not here", {{"why", offer_problem}});
-    return publish_later();
-  }
-  offer_problem.clear();
-  for (const std::string& warning : made->warnings) log.warn("offer", {{"what", warning}});
-  for (const std::string& warning : besides->warnings) log.warn("offer", {{"what", warning}});
-  offer = std::move(*made);
-  extras = std::move(*besides);
-  choosers.clear();
-  for (const model::OfferedResource& resource : offer.resources) {
-    choosers[resource.name] = std::make_unique<allocate::Chooser>(
-        *inventory, resource, options.config.shared_policy == advertise::SharedPolicy::kPacked);
-  }
-  write_cdi();
+  const auto& gpus = inventory.gpus();
+  if (!gpus) return;
+  if (!offer.make(*gpus, options.config)) return publish_later();
+  // Before the kubelet hears of devices: a container that names one must find it.
+  cdi.write(*gpus, offer.files(), offer.extras());
   say_labels();
   join();
   publish();
 }
 
-// Before the kubelet hears of devices: a container that names one must find it.
-void Agent::State::write_cdi() {
-  if (options.cdi_dir.empty()) return;
-  const std::string start = options.cdi_dir + "/berth.dev-";
-  const std::string gpus = advertise::cdi_spec(*inventory, files);
-  if (gpus.empty()) return;
-  cdi_problem.clear();
-  std::set<std::string> wanted = {start + "gpu.json"};
-  bool wrote = write_spec(start + "gpu.json", gpus);
-  for (const advertise::DriverFiles::Extra& extra : extras.served) {
-    const std::string path = start + extra.what + ".json";
-    wanted.insert(path);
-    wrote = write_spec(path, advertise::cdi_spec(extra)) && wrote;
-  }
-  if (!wrote) return;
-  // Nothing names these any more, also those of an agent before this one.
-  for (const char* what : {"gdrcopy", "gds", "imex-channel", "mofed"}) {
-    const std::string path = start + what + ".json";
-    if (wanted.contains(path)) continue;
-    host::remove_file(path);
-    cdi_written.erase(path);
-  }
-}
-
-bool Agent::State::write_spec(const std::string& path, const std::string& spec) {
-  if (const auto known = cdi_written.find(path);
-      known != cdi_written.end() && known->second == spec) {
-    return true;
-  }
-  const Status wrote = host::write_atomically(path, spec);
-  if (!wrote.ok()) {
-    cdi_problem = wrote.error().to_string();
-    log.error("the CDI spec could not be written", {{"file", path}, {"why", cdi_problem}});
-    return false;
-  }
-  cdi_written[path] = spec;
-  log.info("CDI spec written", {{"file", path}, {"bytes", spec.size()}});
-  return true;
-}
+void Agent::State::join() { pods.join(inventory.gpus(), offer.resources(), link.get()); }
 
 void Agent::State::say_labels() {
-  if (!link || !inventory) return;
+  if (!link || !inventory.gpus()) return;
   const std::int64_t now_s = loop.wall().now_ns() / kSecond;
   // The time of the labels is that of their last change.
-  auto labels = advertise::gpu_labels(*inventory, host, options.config, now_s);
+  auto labels = advertise::gpu_labels(*inventory.gpus(), inventory.host(), options.config, now_s);
   auto without_time = labels;
   without_time.erase("nvidia.com/gfd.timestamp");
   if (without_time == labels_said) return;
@@ -300,18 +181,19 @@ void Agent::State::publish() {
 }
 
 void Agent::State::set_plugins() {
-  if (!inventory || !cdi_problem.empty()) return;
+  const auto& gpus = inventory.gpus();
+  if (!gpus || !cdi.problem().empty()) return;
   std::vector<Plugins::Wanted> wanted;
-  for (const model::OfferedResource& resource : offer.resources) {
+  for (const model::OfferedResource& resource : offer.resources()) {
     Plugins::Wanted one;
     one.resource = resource.name;
     for (const model::OfferedDevice& device : resource.devices) {
       if (mig_withheld(device.gpu, device.uuid)) continue;
       const auto gpu =
-          std::find_if(inventory->gpus.begin(), inventory->gpus.end(),
+          std::find_if(gpus->gpus.begin(), gpus->gpus.end(),
                        [&](const model::GpuDevice& found) { return found.index == device.gpu; });
-      const bool healthy = gpu != inventory->gpus.end() && !vanished.contains(gpu->uuid) &&
-                           health.verdict(gpu->uuid).healthy;
+      const bool healthy = gpu != gpus->gpus.end() && !inventory.vanished(gpu->uuid) &&
+                           health.book.verdict(gpu->uuid).healthy;
       one.devices.push_back({device.id, healthy, device.numa});
     }
     wanted.push_back(std::move(one));
@@ -321,7 +203,7 @@ void Agent::State::set_plugins() {
 
 void Agent::State::say_node() {
   if (!link) return;
-  link->want_host_labels(advertise::host_labels(host));
+  link->want_host_labels(advertise::host_labels(inventory.host()));
   const monitor::NodeState judged = monitor::node_state(sights());
   std::vector<NodeCondition> conditions;
   for (const monitor::NodeCondition& one : judged.conditions) {
@@ -331,24 +213,46 @@ void Agent::State::say_node() {
   if (auto layout = mig_condition()) conditions.push_back(std::move(*layout));
   link->want_conditions(conditions);
   if (judged.ready) link->want_no_startup_taint();
-  if (!inventory) return;
+  const auto& gpus = inventory.gpus();
+  if (!gpus) return;
   std::vector<discover::GpuStanding> standing;
-  for (const model::GpuDevice& gpu : inventory->gpus) {
-    const monitor::Verdict& verdict = health.verdict(gpu.uuid);
+  for (const model::GpuDevice& gpu : gpus->gpus) {
+    const monitor::Verdict& verdict = health.book.verdict(gpu.uuid);
     discover::GpuStanding one;
-    one.healthy = verdict.healthy && !vanished.contains(gpu.uuid);
+    one.healthy = verdict.healthy && !inventory.vanished(gpu.uuid);
     one.reason = verdict.code;
-    for (const model::OfferedResource& resource : offer.resources) {
-      for (const model::OfferedDevice& device : resource.devices) {
-        if (device.gpu == gpu.index) one.shares = std::max(one.shares, resource.replicas);
-      }
-    }
-    if (const auto found = ledger.holders.find(gpu.index); found != ledger.holders.end()) {
+    one.shares = offer.shares_of(gpu.index);
+    const auto& holders = pods.ledger().holders;
+    if (const auto found = holders.find(gpu.index); found != holders.end()) {
       one.holders = found->second;
     }
     standing.push_back(std::move(one));
   }
-  link->want_gpu_node(discover::gpu_node(options.node_name, *inventory, host, standing));
+  link->want_gpu_node(discover::gpu_node(options.node_name, *gpus, inventory.host(), standing));
+}
+
+Result<model::ContainerGrant> Agent::State::allocate(const std::string& resource,
+                                                     const std::vector<std::string>& ids) {
+  const model::OfferedResource* found = offer.find(resource);
+  if (found == nullptr || !inventory.gpus()) {
+    allocations.with({resource, "refused"}).add();
+    return Error(Code::kNotFound, resource + " is not offered by this node any more");
+  }
+  for (const model::OfferedDevice& device : found->devices) {
+    if (std::find(ids.begin(), ids.end(), device.id) == ids.end()) continue;
+    if (!mig_withheld(device.gpu, device.uuid)) continue;
+    allocations.with({resource, "refused"}).add();
+    return Error(Code::kUnavailable, device.id + ": the GPU's MIG layout is being changed");
+  }
+  Result<model::ContainerGrant> made = allocate::grant(
+      *inventory.gpus(), *found, ids, offer.grant_rules(options.config), uuid4(random));
+  allocations.with({resource, made.ok() ? "ok" : "refused"}).add();
+  if (!made.ok()) {
+    log.warn("devices refused", {{"resource", resource}, {"why", made.error().to_string()}});
+    return made;
+  }
+  pods.handed_out(resource, ids);
+  return made;
 }
 
 Agent::Agent(Loop& loop, discover::GpuSource& source, kube::Client* client, Random random,
@@ -362,8 +266,7 @@ Agent::~Agent() {
   state_->plugins.reset();
   state_->link.reset();
   state_->kernel_log.reset();
-  state_->desk.reset();
-  state_->pod_resources.reset();
+  state_->requests.reset();
 }
 
 void Agent::start() { state_->start(); }
@@ -385,19 +288,11 @@ void Agent::set_config_problem(const std::string& problem) {
 
 bool Agent::ready() const { return monitor::node_state(state_->sights()).ready; }
 
-std::string Agent::page() const {
-  const MutexLock lock(state_->mutex);
-  return state_->page;
-}
-
-std::string Agent::status() const {
-  const MutexLock lock(state_->mutex);
-  return state_->status;
-}
+std::string Agent::page() const { return state_->shown.page(); }
+std::string Agent::status() const { return state_->shown.status(); }
 
 bool Agent::live() const {
-  const MutexLock lock(state_->mutex);
-  return state_->loop.monotonic().ticks_ns() - state_->page_at < 60 * kSecond;
+  return state_->loop.monotonic().ticks_ns() - state_->shown.shown_at() < 60 * kSecond;
 }
 
 }  // namespace berth::agent

@@ -1,30 +1,25 @@
-// The inside of Agent, shared by agent.cc (inventory, offers, what is published), agent_watch.cc
-// (readings, events, health, metrics) and agent_pods.cc (allocation, who holds what).
+// The inside of Agent: its parts, and what each file does with them. agent.cc: what is offered and
+// published; agent_watch.cc: readings, events, health; agent_mig.cc: MIG layouts.
 #pragma once
 
 #include <map>
 #include <memory>
 #include <optional>
-#include <set>
 #include <string>
 #include <utility>
 #include <vector>
 
 #include "agent/agent.h"
+#include "agent/cdi_specs.h"
+#include "agent/gpu_inventory.h"
+#include "agent/gpu_offer.h"
+#include "agent/kept_health.h"
 #include "agent/mig_keeper.h"
 #include "agent/node_link.h"
+#include "agent/pod_devices.h"
 #include "agent/requests.h"
-#include "base/mutex.h"
+#include "agent/shown_state.h"
 #include "edge/host/host.h"
-#include "edge/kubelet/pod_resources.h"
-#include "node/advertise/cdi.h"
-#include "node/advertise/labels.h"
-#include "node/advertise/resources.h"
-#include "node/allocate/grant.h"
-#include "node/allocate/journal.h"
-#include "node/allocate/ledger.h"
-#include "node/allocate/preferred.h"
-#include "node/monitor/node_state.h"
 
 namespace berth::agent {
 
@@ -39,48 +34,44 @@ struct Agent::State : std::enable_shared_from_this<State> {
   AgentOptions options;
   const Logger& log;
   MetricsRegistry& metrics;
-  const std::int64_t born;
 
-  // ---- the machine (agent.cc)
-  std::optional<model::GpuInventory> inventory;  // with GPUs that vanished
-  model::HostFacts host;
-  std::map<std::string, std::int64_t> vanished;  // UUID -> since, monotonic
-  std::string driver_problem, offer_problem, cdi_problem, config_problem;
-  advertise::Offer offer;
-  advertise::DriverFiles files;
-  advertise::Extras extras;
-  std::map<std::string, std::unique_ptr<allocate::Chooser>> choosers;  // by resource
-  std::map<std::string, std::string> cdi_written;                      // by path
+  GpuInventoryKeeper inventory;
+  GpuOffer offer;
+  CdiSpecs cdi;
+  PodDevices pods;
+  KeptHealth health;
+  ShownState shown;
+  std::unique_ptr<MigKeeper> mig;    // absent: layouts are left alone
+  std::unique_ptr<NodeLink> link;    // absent: there is no API server
+  std::unique_ptr<Plugins> plugins;  // from start() on
+  std::unique_ptr<host::KernelLog> kernel_log;
+  std::unique_ptr<RequestInbox> requests;  // of operators
+
+  // ---- what is offered and published (agent.cc)
+  std::string config_problem;
   std::map<std::string, std::string> labels_said;
-  std::unique_ptr<Plugins> plugins;
-  std::unique_ptr<NodeLink> link;
-  Loop::Timer inventory_timer = 0;
-  bool asking_inventory = false, ask_again = false, publish_posted = false;
+  bool publish_posted = false;
 
   void start();
-  void open_desk();
-  void take_inventory();
-  void inventory_came(Result<model::GpuInventory> found);
-  void keep_vanished(model::GpuInventory& found);
+  void start_plugins();
+  void open_requests();
+  void follow_kernel_log();
+  void inventory_came(GpuInventoryKeeper::Came came);
   void rebuild();
-  advertise::DriverFiles find_files() const;
-  void write_cdi();
-  bool write_spec(const std::string& path, const std::string& spec);
+  void join();
   void say_labels();
   void publish_later();  // soon, once for a burst
   void publish();
   void set_plugins();
   void say_node();
+  Result<model::ContainerGrant> allocate(const std::string& resource,
+                                         const std::vector<std::string>& ids);
 
   // ---- readings, events, health (agent_watch.cc)
-  monitor::HealthBook health;
   std::vector<model::GpuReading> readings;
   std::int64_t read_at = 0;  // wall time; 0: never
   bool read_under_way = false;
   Loop::Timer read_timer = 0;
-  std::unique_ptr<host::KernelLog> kernel_log;
-  std::string health_written;
-  std::unique_ptr<RequestInbox> desk;
 
   void read_later(std::int64_t delay_ns);
   void read();
@@ -89,61 +80,20 @@ struct Agent::State : std::enable_shared_from_this<State> {
   void kernel_line(const std::string& line);
   void verdicts_changed(const std::vector<std::string>& uuids);
   void note_events();
-  void keep_health();
   Result<std::string> forgive(const Request& request);
   void render();
-  int gpus_on_bus() const;  // -1: not known
   monitor::NodeSights sights() const;
 
-  // ---- pods and devices (agent_pods.cc)
-  allocate::Journal journal;
-  std::unique_ptr<kubelet::PodResources> pod_resources;
-  std::vector<model::HeldDevices> held;
-  bool held_known = false, listing = false;
-  Loop::Timer pods_timer = 0;
-  allocate::Ledger ledger;
-  std::set<std::string> differing;  // pods whose difference was counted
-  monitor::Holders holders;
-  std::map<int, monitor::Holder> processes;
-  std::map<std::string, std::string> container_names;  // of this node's pods, by id
-
-  void start_pods();
-  void list_pods();
-  void list_pods_in(std::int64_t delay_ns);
-  void held_came(Result<std::vector<model::HeldDevices>> came);
-  void join();
-  void find_processes();
-  Result<std::vector<std::string>> prefer(const std::string& resource,
-                                          const std::vector<std::string>& available,
-                                          const std::vector<std::string>& must_include, int size);
-  Result<model::ContainerGrant> allocate(const std::string& resource,
-                                         const std::vector<std::string>& ids);
-  allocate::GrantRules grant_rules() const;
-  const model::OfferedResource* find_resource(const std::string& name) const;
-  std::string journal_path() const { return options.state_dir + "/allocations.jsonl"; }
-  std::string health_path() const { return options.state_dir + "/health.json"; }
-  void keep_status(const monitor::NodeSights& seen, const monitor::NodeState& judged,
-                   const std::string& json);
-
-  // ---- MIG layouts (mig_agent.cc)
-  std::unique_ptr<MigKeeper> mig;  // absent: they are left alone
-
+  // ---- MIG layouts (agent_mig.cc)
   void start_mig();
   void declare_mig();
   void follow_mig();
-  std::optional<partition::MigUse> mig_use() const;
   bool mig_withheld(int gpu, const std::string& uuid) const;
   std::optional<NodeCondition> mig_condition() const;
 
-  // ---- for other threads
-  mutable Mutex mutex;
-  std::string page BERTH_GUARDED_BY(mutex), status BERTH_GUARDED_BY(mutex);
-  std::string status_kept, page_buffer;              // the loop's alone
-  std::int64_t page_at BERTH_GUARDED_BY(mutex) = 0;  // monotonic
-
   CounterFamily& verdict_changes;
   CounterFamily& allocations;
-  Counter hint_differences, forgiven;
+  Counter forgiven;
 
   // Work for later that is dropped when the agent is gone.
   template <class F>

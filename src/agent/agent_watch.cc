@@ -5,13 +5,6 @@
 
 namespace berth::agent {
 
-namespace {
-
-constexpr std::uint16_t kNvidia = 0x10de;
-constexpr std::uint32_t kDisplayClass = 0x03;
-
-}  // namespace
-
 void Agent::State::read_later(std::int64_t delay_ns) {
   loop.cancel(read_timer);
   read_timer = loop.after(delay_ns, mine([](State& self) { self.read(); }));
@@ -28,10 +21,10 @@ void Agent::State::readings_came(std::vector<model::GpuReading> came) {
   read_under_way = false;
   read_later(options.read_ns);
   const std::int64_t now = loop.wall().now_ns();
-  if (inventory) {
+  if (inventory.gpus()) {
     // What the driver no longer lists, it cannot answer for.
-    for (const model::GpuDevice& gpu : inventory->gpus) {
-      if (!vanished.contains(gpu.uuid)) continue;
+    for (const model::GpuDevice& gpu : inventory.gpus()->gpus) {
+      if (!inventory.vanished(gpu.uuid)) continue;
       model::GpuReading lost;
       lost.uuid = gpu.uuid;
       lost.answer = model::GpuAnswer::kLost;
@@ -41,21 +34,21 @@ void Agent::State::readings_came(std::vector<model::GpuReading> came) {
   }
   readings = std::move(came);
   if (!readings.empty()) read_at = now;
-  find_processes();
+  pods.find_processes(readings);
   if (mig) mig->use_changed();
-  const std::vector<std::string> changed = health.readings(readings, now);
+  const std::vector<std::string> changed = health.book.readings(readings, now);
   if (changed.empty()) return render();
   verdicts_changed(changed);
 }
 
 void Agent::State::event_came(const model::GpuEvent& event) {
   using Kind = model::GpuEvent::Kind;
-  if (event.kind == Kind::kMigChanged || event.kind == Kind::kInventory) return take_inventory();
+  if (event.kind == Kind::kMigChanged || event.kind == Kind::kInventory) return inventory.take();
   log.info("GPU event", {{"gpu", event.uuid},
                          {"kind", model::name(event.kind)},
                          {"code", event.code},
                          {"pid", event.pid}});
-  const std::vector<std::string> changed = health.event(event, loop.wall().now_ns());
+  const std::vector<std::string> changed = health.book.event(event, loop.wall().now_ns());
   if (changed.empty()) {
     note_events();
   } else {
@@ -67,7 +60,7 @@ void Agent::State::event_came(const model::GpuEvent& event) {
 
 void Agent::State::kernel_line(const std::string& line) {
   const std::optional<monitor::XidLine> found = monitor::parse_xid_line(line);
-  if (!found || !inventory) return;
+  if (!found || !inventory.gpus()) return;
   model::GpuEvent event;
   event.kind = model::GpuEvent::Kind::kXid;
   event.pci_bus_id = found->pci_bus_id;
@@ -75,7 +68,7 @@ void Agent::State::kernel_line(const std::string& line) {
   event.pid = found->pid;
   event.detail = found->detail;
   event.from_kernel_log = true;
-  for (const model::GpuDevice& gpu : inventory->gpus) {
+  for (const model::GpuDevice& gpu : inventory.gpus()->gpus) {
     if (gpu.pci_bus_id == found->pci_bus_id) event.uuid = gpu.uuid;
   }
   if (event.uuid.empty()) return;
@@ -86,7 +79,7 @@ void Agent::State::verdicts_changed(const std::vector<std::string>& uuids) {
   // The kubelet first: it is the one that hands GPUs out.
   set_plugins();
   for (const std::string& uuid : uuids) {
-    const monitor::Verdict& verdict = health.verdict(uuid);
+    const monitor::Verdict& verdict = health.book.verdict(uuid);
     verdict_changes.with({verdict.healthy ? "healthy" : "unhealthy"}).add();
     log.warn(verdict.healthy ? "GPU is healthy again" : "GPU is unhealthy",
              {{"gpu", uuid},
@@ -104,27 +97,15 @@ void Agent::State::verdicts_changed(const std::vector<std::string>& uuids) {
     }
   }
   note_events();
-  keep_health();
+  health.keep();
   publish();
 }
 
 void Agent::State::note_events() {
-  for (const monitor::Noted& noted : health.take_noted()) {
+  for (const monitor::Noted& noted : health.book.take_noted()) {
     log.info("noted", {{"gpu", noted.uuid}, {"code", noted.code}, {"what", noted.text}});
     if (link && noted.blames_job)
       link->tell(true, "GpuApplicationError", noted.uuid + ": " + noted.text);
-  }
-}
-
-void Agent::State::keep_health() {
-  if (options.state_dir.empty()) return;
-  std::string text = health.save();
-  if (text == health_written) return;
-  const Status wrote = host::write_atomically(health_path(), text);
-  if (wrote.ok()) {
-    health_written = std::move(text);
-  } else {
-    log.warn("verdicts could not be kept", {{"error", wrote.error().to_string()}});
   }
 }
 
@@ -132,8 +113,8 @@ void Agent::State::keep_health() {
 Result<std::string> Agent::State::forgive(const Request& request) {
   const model::GpuDevice* gpu = nullptr;
   std::string known;
-  if (inventory) {
-    for (const model::GpuDevice& one : inventory->gpus) {
+  if (inventory.gpus()) {
+    for (const model::GpuDevice& one : inventory.gpus()->gpus) {
       if (one.uuid == request.gpu || std::to_string(one.index) == request.gpu) gpu = &one;
       known += (known.empty() ? "" : ", ") + std::to_string(one.index) + " (" + one.uuid + ')';
     }
@@ -144,9 +125,9 @@ Result<std::string> Agent::State::forgive(const Request& request) {
   }
   const std::string uuid = gpu->uuid,
                     called = "GPU " + std::to_string(gpu->index) + " (" + uuid + ')';
-  const monitor::Verdict before = health.verdict(uuid);
-  const std::vector<std::string> changed = health.forgive(uuid);
-  const monitor::Verdict after = health.verdict(uuid);
+  const monitor::Verdict before = health.book.verdict(uuid);
+  const std::vector<std::string> changed = health.book.forgive(uuid);
+  const monitor::Verdict after = health.book.verdict(uuid);
   forgiven.add();
   log.warn("GPU forgiven", {{"gpu", uuid},
                             {"by", request.by},
@@ -160,7 +141,7 @@ Result<std::string> Agent::State::forgive(const Request& request) {
                    (before.healthy ? "" : ". It was out: " + before.text));
   }
   if (changed.empty()) {
-    keep_health();  // its flaps are gone all the same
+    health.keep();  // its flaps are gone all the same
     publish();
   } else {
     verdicts_changed(changed);
@@ -174,24 +155,16 @@ Result<std::string> Agent::State::forgive(const Request& request) {
                                   : " was out (" + before.code + ") and takes pods again");
 }
 
-int Agent::State::gpus_on_bus() const {
-  if (host.pci.empty()) return -1;  // a machine whose bus cannot be read, rather than one without
-  return static_cast<int>(
-      std::count_if(host.pci.begin(), host.pci.end(), [](const model::PciDevice& device) {
-        return device.vendor == kNvidia && device.class_code >> 16 == kDisplayClass;
-      }));
-}
-
 monitor::NodeSights Agent::State::sights() const {
   monitor::NodeSights out;
-  out.driver_answers = inventory.has_value() && driver_problem.empty();
-  out.driver_error = driver_problem;
-  out.offer_error = offer_problem.empty() ? config_problem : offer_problem;
-  out.cdi_wanted = !options.cdi_dir.empty();
-  out.cdi_written = !cdi_written.empty() && cdi_problem.empty();
-  out.cdi_error = cdi_problem;
+  out.driver_answers = inventory.gpus().has_value() && inventory.problem().empty();
+  out.driver_error = inventory.problem();
+  out.offer_error = offer.problem().empty() ? config_problem : offer.problem();
+  out.cdi_wanted = cdi.wanted();
+  out.cdi_written = cdi.written();
+  out.cdi_error = cdi.problem();
   out.node_watched = link != nullptr;
-  out.gpus_on_bus = gpus_on_bus();
+  out.gpus_on_bus = inventory.gpus_on_bus();
   if (plugins) {
     for (const PluginState& plugin : plugins->states()) {
       monitor::NodeSights::Resource resource;
@@ -210,52 +183,31 @@ monitor::NodeSights Agent::State::sights() const {
     }
   }
   if (mig && !mig->shown().state.empty()) {
-    const MigShown& shown = mig->shown();
-    out.mig = {shown.layout, shown.state, shown.reason, shown.text};
+    const MigShown& layout = mig->shown();
+    out.mig = {layout.layout, layout.state, layout.reason, layout.text};
   }
-  if (inventory) {
-    out.driver_version = inventory->driver_version;
-    for (const model::GpuDevice& gpu : inventory->gpus) {
-      out.gpus.push_back({gpu.index, gpu.uuid, health.verdict(gpu.uuid)});
+  if (inventory.gpus()) {
+    out.driver_version = inventory.gpus()->driver_version;
+    for (const model::GpuDevice& gpu : inventory.gpus()->gpus) {
+      out.gpus.push_back({gpu.index, gpu.uuid, health.book.verdict(gpu.uuid)});
     }
   }
   return out;
 }
 
 void Agent::State::render() {
-  page_buffer.clear();
-  if (inventory) {
-    monitor::ExportInput input;
-    input.inventory = &*inventory;
+  monitor::ExportInput input;
+  if (inventory.gpus()) {
+    input.inventory = &*inventory.gpus();
     input.readings = &readings;
-    input.health = &health;
-    input.holders = &holders;
-    input.processes = &processes;
+    input.health = &health.book;
+    input.holders = &pods.holders();
+    input.processes = &pods.processes();
     input.sampled_ns = read_at;
     input.now_ns = loop.wall().now_ns();
-    monitor::export_metrics(input, options.exporting, page_buffer);
   }
-  const monitor::NodeSights seen = sights();
-  const monitor::NodeState judged = monitor::node_state(seen);
-  std::string json = monitor::status_json(seen, judged);
-  keep_status(seen, judged, json);
-  const MutexLock lock(mutex);
-  page = page_buffer;
-  status.swap(json);
-  page_at = loop.monotonic().ticks_ns();
-}
-
-// For `berth agent status`, which asks nobody: the files are there when the agent is not.
-void Agent::State::keep_status(const monitor::NodeSights& seen, const monitor::NodeState& judged,
-                               const std::string& json) {
-  if (options.state_dir.empty() || json == status_kept) return;
-  status_kept = json;
-  Status wrote = host::write_atomically(options.state_dir + "/status.json", json);
-  if (wrote.ok()) {
-    wrote = host::write_atomically(options.state_dir + "/status.txt",
-                                   monitor::status_table(seen, judged));
-  }
-  if (!wrote.ok()) log.warn("status could not be kept", {{"error", wrote.error().to_string()}});
+  shown.show(inventory.gpus() ? &input : nullptr, options.exporting, sights(),
+             loop.monotonic().ticks_ns());
 }
 
 }  // namespace berth::agent

@@ -182,26 +182,29 @@ Inputs Resolver::finish() {
   return std::move(out_);
 }
 
+Inputs Resolver::run() && {
+  drop_duplicates();
+  nodes();
+  indexes();
+  queues();
+  groups();
+  workloads();
+  makers();
+  jobs();
+  volcano_jobs();
+  pods();
+  queued_pods();
+  make_variants();
+  other_queues();
+  count_leftovers();
+  plant_other_queues();
+  hold_outsiders();
+  budgets();
+  return finish();
+}
+
 Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
-  Resolver resolver(gathered, options);
-  resolver.drop_duplicates();
-  resolver.nodes();
-  resolver.indexes();
-  resolver.queues();
-  resolver.groups();
-  resolver.workloads();
-  resolver.makers();
-  resolver.jobs();
-  resolver.volcano_jobs();
-  resolver.pods();
-  resolver.queued_pods();
-  resolver.make_variants();
-  resolver.other_queues();
-  resolver.count_leftovers();
-  resolver.plant_other_queues();
-  resolver.hold_outsiders();
-  resolver.budgets();
-  return resolver.finish();
+  return Resolver(gathered, options).run();
 }
 
 }  // namespace berth::kinds

@@ -113,7 +113,8 @@ bool Resolver::requires_queue(const model::PodSpec& pod) const {
   return (default_pods_ || pod.owner.starts_with("Job/")) && requires_queue(pod.ns);
 }
 
-QueueDemands Resolver::demands() const {
+QueueDemands Resolver::demands() && {
+  queues();
   QueueDemands out{.kueue = kueue_decides_, .pods = default_pods_, .required = {}, .defaulted = {}};
   for (const auto& [ns, labels] : out_.queues.namespaces) {
     if (requires_queue(ns)) out.required.insert(ns);
@@ -125,9 +126,7 @@ QueueDemands Resolver::demands() const {
 }
 
 QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options) {
-  Resolver resolver(gathered, options);
-  resolver.queues();
-  return resolver.demands();
+  return Resolver(gathered, options).demands();
 }
 
 std::optional<int> Resolver::workload_class(const std::string& name) const {

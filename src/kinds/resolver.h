@@ -1,4 +1,4 @@
-// The state of one resolve(): what is settled so far. Private to this folder.
+// One resolve(): made of what was gathered, run once. Private to this folder.
 #pragma once
 
 #include <map>
@@ -18,7 +18,13 @@ class Resolver {
  public:
   Resolver(Gathered& gathered, const ManifestOptions& options) : in_(gathered), options_(options) {}
 
-  // In this order.
+  Inputs run() &&;
+  QueueDemands demands() &&;
+
+ private:
+  using NameSet = std::set<std::string, std::less<>>;
+
+  // The stages of run(): each builds on those before it.
   void drop_duplicates();
   void nodes();
   void indexes();
@@ -37,10 +43,6 @@ class Resolver {
   void hold_outsiders();
   void budgets();
   Inputs finish();
-  QueueDemands demands() const;  // after queues()
-
- private:
-  using NameSet = std::set<std::string, std::less<>>;
 
   // Priority and group of a pod or a job's template; false when it is refused. T is what the
   // notes go to.

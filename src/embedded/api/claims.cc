@@ -177,8 +177,8 @@ void Server::claim_changed(const Change& change) {
     if (const Value* modes = find(root, "spec.accessModes")) {
       bound = edit.with_at(bound, "status.accessModes", *modes);
     }
-    if (const Value* storage = find(root, "spec.resources.requests")) {
-      bound = edit.with_at(bound, "status.capacity", *storage);
+    if (const Value* requests = find(root, "spec.resources.requests")) {
+      bound = edit.with_at(bound, "status.capacity", *requests);
     }
     return bound;
   });

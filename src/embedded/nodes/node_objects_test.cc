@@ -55,7 +55,8 @@ TEST(NodeObjects, AreReadAsTheMachineThatSaysThem) {
       kinds::NodeObject node = read_back<kinds::NodeObject>(object->root());
       EXPECT_EQ(node.spec.name, pool.node_name(number));
       EXPECT_EQ(node.spec.ready, view.ready);
-      EXPECT_EQ(node.spec.labels, node_labels(pool, number));
+      const auto labels = node_labels(pool, number);
+      EXPECT_EQ(node.spec.labels, model::Labels(labels.begin(), labels.end()));
       for (const auto& [key, value] : pool.labels) EXPECT_EQ(node.spec.labels[key], value);
       ASSERT_EQ(node.spec.taints.size(), pool.taints.size());
       for (std::size_t i = 0; i < pool.taints.size(); ++i) {

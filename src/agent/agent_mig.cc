@@ -11,13 +11,6 @@ namespace {
 
 constexpr const char* kConfigLabel = "nvidia.com/mig.config";
 constexpr const char* kStateLabel = "nvidia.com/mig.config.state";
-// How long the kubelet may need to list what it was just given.
-constexpr std::int64_t kListedWithin = 60'000'000'000;
-
-void add_holder(partition::MigUse& use, const std::string& id, const std::string& holder) {
-  std::vector<std::string>& of = use[std::string(allocate::device_uuid(id))];
-  if (std::find(of.begin(), of.end(), holder) == of.end()) of.push_back(holder);
-}
 
 }  // namespace
 
@@ -27,12 +20,12 @@ void Agent::State::start_mig() {
   keeper.state_dir = options.state_dir;
   MigWorld world;
   // The keeper lives no longer than this.
-  world.use = [this] { return mig_use(); };
+  world.use = [this] { return pods.use(plugins->kubelet_there(), readings); };
   world.changed = [this] {
     follow_mig();
     publish();
   };
-  world.look_again = [this] { take_inventory(); };
+  world.look_again = [this] { inventory.take(); };
   world.tell = [this](bool warning, const std::string& reason, const std::string& note) {
     if (link) link->tell(warning, reason, note);
   };
@@ -54,31 +47,6 @@ void Agent::State::declare_mig() {
   mig->declare(options.mig_layout);
 }
 
-// The kubelet's word, what was handed out since, and processes. Nothing while the kubelet has not
-// spoken: on a machine without a kubelet nobody was given anything.
-std::optional<partition::MigUse> Agent::State::mig_use() const {
-  if (!held_known && (plugins->kubelet_there() || !journal.entries().empty())) return std::nullopt;
-  partition::MigUse use;
-  for (const model::HeldDevices& one : held) {
-    for (const std::string& id : one.ids) add_holder(use, id, one.ns + "/" + one.pod);
-  }
-  const std::int64_t now = loop.wall().now_ns();
-  for (const allocate::JournalEntry& entry : journal.entries()) {
-    if (!entry.pod.empty() || now - entry.at_ns > kListedWithin) continue;
-    for (const std::string& id : entry.ids) {
-      if (!use.contains(allocate::device_uuid(id))) add_holder(use, id, "a starting container");
-    }
-  }
-  for (const model::GpuReading& reading : readings) {
-    for (const model::GpuProcess& process : reading.processes) {
-      const std::string& device = process.mig_uuid.empty() ? reading.uuid : process.mig_uuid;
-      if (use.contains(device)) continue;  // the pod's name says more
-      add_holder(use, device, "process " + std::to_string(process.pid));
-    }
-  }
-  return use;
-}
-
 void Agent::State::follow_mig() {
   if (!mig || !link) return;
   const std::string& state = mig->shown().state;
@@ -88,8 +56,8 @@ void Agent::State::follow_mig() {
 }
 
 bool Agent::State::mig_withheld(int gpu, const std::string& uuid) const {
-  if (!mig || !mig->changing() || !inventory) return false;
-  return std::any_of(inventory->gpus.begin(), inventory->gpus.end(),
+  if (!mig || !mig->changing() || !inventory.gpus()) return false;
+  return std::any_of(inventory.gpus()->gpus.begin(), inventory.gpus()->gpus.end(),
                      [&](const model::GpuDevice& one) {
                        return one.index == gpu && mig->withheld(one.uuid, uuid);
                      });
@@ -97,11 +65,12 @@ bool Agent::State::mig_withheld(int gpu, const std::string& uuid) const {
 
 std::optional<NodeCondition> Agent::State::mig_condition() const {
   if (!mig || mig->shown().state.empty()) return std::nullopt;
-  const MigShown& shown = mig->shown();
-  const std::string holds = shown.state == "success"  ? "True"
-                            : shown.state == "failed" ? "False"
-                                                      : "Unknown";
-  return NodeCondition{"MigLayoutApplied", holds, shown.reason, shown.layout + ": " + shown.text};
+  const MigShown& layout = mig->shown();
+  const std::string holds = layout.state == "success"  ? "True"
+                            : layout.state == "failed" ? "False"
+                                                       : "Unknown";
+  return NodeCondition{"MigLayoutApplied", holds, layout.reason,
+                       layout.layout + ": " + layout.text};
 }
 
 void Agent::set_mig_config(std::shared_ptr<const partition::MigConfig> config) {
