@@ -116,6 +116,7 @@ bool same_place_in_books(const PodObject& a, const PodObject& b) {
 void hold_as_bound(const LivePod& before, LivePod& live) {
   live.gpus = before.gpus;
   live.charged = before.charged;
+  live.seen_bound = before.seen_bound;
   if (live.body == before.body) return;
   const PodObject& was = before.body->object;
   const PodObject& is = live.body->object;
@@ -153,6 +154,7 @@ PodObject live_object(const LivePod& live) {
   if (live.node.empty()) return pod;
   indices_of(live.gpus, pod.spec.gpu_indices);
   if (live.is_charged()) pod.spec.charged = live.charged;
+  pod.spec.charge_seen = live.seen_bound;
   return pod;
 }
 

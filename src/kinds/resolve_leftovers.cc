@@ -50,10 +50,14 @@ std::optional<Resolver::Payer> Resolver::payer_of(const model::PodSpec& pod) {
       return Payer{known->second, "", system};
     }
   }
-  // A queue that its namespace might be let in by: whether a LocalQueue leads there any more is in
-  // the hands of whoever it is to pay for.
-  if (pod.charged.starts_with(kKueueCharge) && is_open_to(queue, pod.ns)) {
-    return Payer{queue, local_to(queue, pod.ns)};
+  // What stands in its metadata is believed where a LocalQueue leads there; what it was bound with
+  // wherever its namespace might be let in by that queue, since a LocalQueue may be taken away by
+  // whoever it is to pay for.
+  if (pod.charged.starts_with(kKueueCharge)) {
+    const std::string by_local = local_to(queue, pod.ns);
+    if (!by_local.empty() || (pod.charge_seen && is_open_to(queue, pod.ns))) {
+      return Payer{queue, by_local};
+    }
   }
   const std::string local = leftover_local(pod);
   if (local.empty()) return std::nullopt;
