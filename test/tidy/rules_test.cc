@@ -199,9 +199,9 @@ TEST(Rules, FileLength) {
     for (std::size_t i = 0; i < n; ++i) text += "\n";
     return text;
   };
-  EXPECT_FALSE(breaks(file_length, "src/base/a.cc", lines(800)));
-  EXPECT_TRUE(breaks(file_length, "src/base/a.cc", lines(801)));
-  EXPECT_TRUE(breaks(file_length, "src/base/a_test.cc", lines(801)));
+  EXPECT_FALSE(breaks(file_length, "src/base/a.cc", lines(700)));
+  EXPECT_TRUE(breaks(file_length, "src/base/a.cc", lines(701)));
+  EXPECT_TRUE(breaks(file_length, "src/base/a_test.cc", lines(701)));
 }
 
 TEST(Rules, LineLengthCountsCharacters) {

@@ -6,6 +6,7 @@
 #include "base/utf8.h"
 #include "outcome.h"
 #include "text/json.h"
+#include "text/patch.h"
 #include "text/path.h"
 #include "text/tree.h"
 
@@ -214,6 +215,39 @@ void check_move(const Case& one, const text::Value& fix, const std::string& titl
   }
 }
 
+// Whether the title speaks of the resource: by its name, or as people call it.
+bool speaks_of(std::string_view title, std::string_view resource) {
+  const auto has = [&](std::string_view word) { return title.find(word) != std::string::npos; };
+  if (has(resource.substr(resource.rfind('/') + 1))) return true;
+  return resource.find("nvidia.com/") != std::string_view::npos && (has("GPU") || has("MIG"));
+}
+
+// What it asks for otherwise than before is what it says; what it makes new is all its own.
+void check_amounts(const text::Value& fix, const std::string& title, Lines& lines) {
+  const auto look = [&](std::string_view resource, std::string_view path) {
+    if (speaks_of(title, resource)) return;
+    lines.push_back(title + "changes " + std::string(path) + ", which it does not name");
+  };
+  for (const text::Value& change : at(fix, "changes").items()) {
+    const text::Value* operations = change.find("patch");
+    if (operations == nullptr) continue;
+    for (const text::Value& operation : operations->items()) {
+      const std::string_view path = text_at(operation, "path");
+      const Result<std::vector<std::string>> tokens = text::parse_pointer(path);
+      for (std::size_t i = 0; tokens.ok() && i < tokens->size(); ++i) {
+        const std::string& token = (*tokens)[i];
+        if (token != "limits" && token != "requests" && token != "hard") continue;
+        if (i + 1 < tokens->size()) {
+          look((*tokens)[i + 1], path);
+        } else if (const text::Value* amounts = operation.find("value")) {
+          for (const text::Member& amount : amounts->members()) look(amount.key, path);
+        }
+        break;
+      }
+    }
+  }
+}
+
 void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lines) {
   const std::string title = "fix \"" + std::string(text_at(fix, "title")) + "\": ";
   ++tally.fixes;
@@ -223,6 +257,7 @@ void check_fix(const Case& one, const text::Value& fix, Tally& tally, Lines& lin
     lines.push_back(title + "no changes");
     return;
   }
+  check_amounts(fix, title, lines);
   for (const text::Value& change : changes) {
     const Status done = apply_change(change, objects);
     if (done.ok()) continue;

@@ -1,7 +1,8 @@
 // What an explanation is held to. Every broken promise is one line of text.
 //
 //   G1  verdict, reason, stage, also, exit code; nothing else is blamed
-//   G2  every fix, applied to the objects, lets the plan start the workload
+//   G2  every fix, applied to the objects, lets the plan start the workload, and changes no amount
+//       that it does not name
 //   G3  each cause that is named holds it: without its cure the workload does not start, and once
 //       it is cured nothing names it any more
 //   G4  the same bytes twice, and for the documents in reverse order

@@ -1,5 +1,7 @@
 // PersistentVolumeClaims are bound at once: to the volume they name, or to one made for them,
 // unless the class that they name does not exist.
+#include "embedded/api/claims.h"
+
 #include "embedded/api/server.h"
 #include "text/json_writer.h"
 #include "text/path.h"
@@ -62,8 +64,8 @@ std::string unprovisioned_json(const Object& claim, const std::string& storage,
 }  // namespace
 
 // A claim waits for a class by that name.
-void Server::storage_class_came(const std::string& name) {
-  const Shelf* claims = storage.find_shelf("persistentvolumeclaims");
+void Claims::class_came(const std::string& name) {
+  const Shelf* claims = server_.storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string word = "\"storageClassName\":" + quoted(name);
   std::vector<ObjectPtr> waiting;
@@ -73,19 +75,19 @@ void Server::storage_class_came(const std::string& name) {
       waiting.push_back(entry.latest);
     }
   }
-  in_slices<ObjectPtr>(std::move(waiting), [this](const ObjectPtr& claim) {
+  server_.in_slices<ObjectPtr>(std::move(waiting), [this](const ObjectPtr& claim) {
     Change change;
     change.now = claim;
-    claim_changed(change);
+    changed(change);
   });
 }
 
 // A claim that goes waits for the pods that use it.
-void Server::release_claim(const std::string& key) {
-  Shelf* claims = storage.find_shelf("persistentvolumeclaims");
+void Claims::release(const std::string& key) {
+  Shelf* claims = server_.storage.find_shelf("persistentvolumeclaims");
   const ObjectPtr claim = claims ? claims->latest(key) : nullptr;
   if (!claim || !claim->terminating || !claim->finalizers) return;
-  const Shelf* pods = storage.find_shelf("pods");
+  const Shelf* pods = server_.storage.find_shelf("pods");
   const std::string prefix = claim->ns + "/";
   const std::string word = "\"claimName\":" + quoted(claim->name);
   for (auto pod = pods->entries.lower_bound(prefix);
@@ -96,7 +98,7 @@ void Server::release_claim(const std::string& key) {
                       json.find("\"phase\":\"Failed\"") != std::string::npos;
     if (!over && json.find(word) != std::string::npos) return;
   }
-  rewrite(*claims, key, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
+  server_.rewrite(*claims, key, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
     const Value* list = find(root, "metadata.finalizers");
     if (list == nullptr) return std::nullopt;
@@ -110,9 +112,9 @@ void Server::release_claim(const std::string& key) {
 }
 
 // Claims that wait for a pod which is gone or over now.
-void Server::release_claims_of(const Object& pod) {
+void Claims::release_of(const Object& pod) {
   if (pod.json.find("\"claimName\":") == std::string::npos) return;
-  const Shelf* claims = storage.find_shelf("persistentvolumeclaims");
+  const Shelf* claims = server_.storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string prefix = pod.ns + "/";
   std::vector<std::string> keys;
@@ -120,22 +122,22 @@ void Server::release_claims_of(const Object& pod) {
        claim != claims->entries.end() && claim->first.starts_with(prefix); ++claim) {
     if (claim->second.latest && claim->second.latest->terminating) keys.push_back(claim->first);
   }
-  for (const std::string& key : keys) release_claim(key);
+  for (const std::string& key : keys) release(key);
 }
 
-void Server::claim_changed(const Change& change) {
+void Claims::changed(const Change& change) {
   if (change.type != Change::Type::kDeleted && change.now->terminating) {
-    return release_claim(object_key(change.now->ns, change.now->name));
+    return release(object_key(change.now->ns, change.now->name));
   }
   if (change.type == Change::Type::kDeleted) {
     const std::string volume = "pvc-" + change.now->uid;
-    const TypePtr volumes = registry.find("", "v1", "persistentvolumes");
+    const TypePtr volumes = server_.registry.find("", "v1", "persistentvolumes");
     if (volumes && volumes->shelf->latest(volume)) {
-      delete_object(volumes, volume, {}, [](const MaybeError&, const Deleted&) {});
+      server_.delete_object(volumes, volume, {}, [](const MaybeError&, const Server::Deleted&) {});
     }
     return;
   }
-  Shelf* claims = storage.find_shelf("persistentvolumeclaims");
+  Shelf* claims = server_.storage.find_shelf("persistentvolumeclaims");
   if (claims == nullptr) return;
   const std::string key = object_key(change.now->ns, change.now->name);
   if (change.now->json.find("\"phase\":\"Bound\"") != std::string::npos) return;
@@ -148,18 +150,19 @@ void Server::claim_changed(const Change& change) {
   const bool made = volume.empty();
   const std::string wanted(text_at(parsed.value(), "spec.storageClassName"));
   if (made && !wanted.empty()) {
-    const Shelf* classes = storage.find_shelf("storageclasses.storage.k8s.io");
+    const Shelf* classes = server_.storage.find_shelf("storageclasses.storage.k8s.io");
     if (classes == nullptr || !classes->latest(wanted)) {
-      return create_basic("", "events", claim->ns, unprovisioned_json(*claim, wanted, now_text()));
+      return server_.create_basic("", "events", claim->ns,
+                                  unprovisioned_json(*claim, wanted, server_.now_text()));
     }
   }
   if (made) {
     volume = "pvc-" + claim->uid;
-    create_basic("", "persistentvolumes", "", volume_json(*claim, parsed.value(), volume));
+    server_.create_basic("", "persistentvolumes", "", volume_json(*claim, parsed.value(), volume));
   }
-  Shelf* volumes = storage.find_shelf("persistentvolumes");
+  Shelf* volumes = server_.storage.find_shelf("persistentvolumes");
   if (volumes == nullptr || !volumes->latest(volume)) return;  // the one it names may still come
-  rewrite(*volumes, volume, [&](text::Editor& edit, const Value& root) {
+  server_.rewrite(*volumes, volume, [&](text::Editor& edit, const Value& root) {
     Value bound = edit.with_at(root, "status.phase", edit.string("Bound"));
     if (find(bound, "spec.claimRef") == nullptr) {
       bound = edit.with_at(bound, "spec.claimRef",
@@ -171,7 +174,7 @@ void Server::claim_changed(const Change& change) {
     }
     return bound;
   });
-  rewrite(*claims, key, [&](text::Editor& edit, const Value& root) {
+  server_.rewrite(*claims, key, [&](text::Editor& edit, const Value& root) {
     Value bound = edit.with_at(root, "spec.volumeName", edit.string(volume));
     bound = edit.with_at(bound, "status.phase", edit.string("Bound"));
     if (const Value* modes = find(root, "spec.accessModes")) {

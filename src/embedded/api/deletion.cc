@@ -221,7 +221,7 @@ void Server::remove(const RequestPtr& request) {
   request->dry_run = wish.dry_run;
   if (load_live(*draft)) return go();  // not there: go() says so
   draft->object = Value();
-  validate_by_webhooks(draft, [request, go](const MaybeError& denied) {
+  webhooks.validate(draft, [request, go](const MaybeError& denied) {
     if (denied) return request->fail(*denied);
     go();
   });

@@ -1,6 +1,5 @@
 // What the server says about itself: groups, resources, OpenAPI, version, health.
 #include <algorithm>
-#include <charconv>
 
 #include "base/sha256.h"
 #include "embedded/api/server.h"
@@ -308,48 +307,7 @@ void answer_empty_openapi(Request& request, const std::string& version) {
   request.exchange->respond(std::move(response));
 }
 
-std::string hash_text(std::string_view text) {
-  std::uint64_t hash = 1469598103934665603ULL;
-  for (const char c : text) {
-    hash = (hash ^ static_cast<unsigned char>(c)) * 1099511628211ULL;
-  }
-  char digits[16];
-  const auto end = std::to_chars(digits, digits + sizeof digits, hash, 16).ptr;
-  return std::string(digits, end);
-}
-
 }  // namespace
-
-// "": the index of v3; "v2"; otherwise the path of a group version, "api/v1", "apis/batch/v1".
-const std::string& Server::openapi_document(const std::string& path) {
-  if (openapi_.generation != registry.generation()) {
-    openapi_.documents.clear();
-    openapi_.hashes.clear();
-    openapi_.generation = registry.generation();
-  }
-  const auto found = openapi_.documents.find(path);
-  if (found != openapi_.documents.end()) return found->second;
-  std::vector<KindPtr> kinds;
-  for (const TypePtr& type : registry.types()) {
-    const Kind& kind = *type->kind;
-    if (!kind.served || type->role == Role::kReview) continue;
-    const std::string of =
-        kind.group.empty() ? "api/" + kind.version : "apis/" + kind.group + "/" + kind.version;
-    if (path.empty() || path == "v2" || path == of) kinds.push_back(type->kind);
-  }
-  std::string document;
-  if (path.empty()) {
-    // What a document is made of changes with the registry alone, so its generation is the hash.
-    const std::string generation = std::to_string(registry.generation()) + options.version;
-    document = openapi_v3_index(
-        kinds, [&](std::string_view gv) { return hash_text(std::string(gv) + generation); });
-  } else if (path == "v2") {
-    document = openapi_v2(kinds, options.version);
-  } else if (!kinds.empty()) {
-    document = openapi_v3(kinds, options.version);
-  }
-  return openapi_.documents[path] = std::move(document);
-}
 
 void Server::discover(const RequestPtr& request) {
   const std::vector<std::string>& path = request->target.path;
@@ -396,11 +354,11 @@ void Server::discover(const RequestPtr& request) {
           accept->find("*/*") == std::string_view::npos) {
         return answer_empty_openapi(*request, options.version);
       }
-      return request->answer(200, openapi_document("v2"));
+      return request->answer(200, openapi.at("v2"));
     }
     std::string of;
     for (std::size_t i = 2; i < path.size(); ++i) of += (i > 2 ? "/" : "") + path[i];
-    const std::string& document = openapi_document(of);
+    const std::string& document = openapi.at(of);
     if (!document.empty()) return request->answer(200, document);
   }
   if (path.empty()) {

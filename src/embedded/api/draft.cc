@@ -147,7 +147,7 @@ MaybeError Server::load_live(Draft& draft) {
 void Server::carry_out(const DraftPtr& draft) {
   if (auto error = admit_builtin(*draft)) return draft->request->fail(*error);
   const Value before = draft->object;
-  mutate_by_webhooks(draft, [this, draft, before](const MaybeError& refused) {
+  webhooks.mutate(draft, [this, draft, before](const MaybeError& refused) {
     if (refused) return draft->request->fail(*refused);
     const Kind& kind = *draft->type->kind;
     // Admission has changed it: a value is 16 bytes that say where its members are.
@@ -172,7 +172,7 @@ void Server::carry_out(const DraftPtr& draft) {
       }
     }
     if (auto error = check_builtin(*draft)) return draft->request->fail(*error);
-    validate_by_webhooks(draft, [this, draft](const MaybeError& denied) {
+    webhooks.validate(draft, [this, draft](const MaybeError& denied) {
       if (denied) return draft->request->fail(*denied);
       if (auto error = check_quotas(*draft)) return draft->request->fail(*error);
       commit(draft);

@@ -1,7 +1,5 @@
-// What follows when objects go: dependents of owners, old events; contents of namespaces are
-// emptied in namespace_end.cc.
-//
-// Nothing is kept beyond the indices: after a restart the same checks find the same work.
+#include "embedded/api/garbage.h"
+
 #include <utility>
 
 #include "embedded/api/server.h"
@@ -59,99 +57,102 @@ bool text_has(const Object& object, std::string_view word) {
 
 }  // namespace
 
-void Server::index_owners(Shelf& shelf, const Change& change) {
+void Garbage::index(Shelf& shelf, const Change& change) {
   const Object& now = *change.now;
   const std::pair<std::string, std::string> place{shelf.name, object_key(now.ns, now.name)};
   if (change.prev) {
     for (const Owner& owner : change.prev->owners) {
-      const auto found = dependents.find(owner.uid);
-      if (found == dependents.end()) continue;
+      const auto found = dependents_.find(owner.uid);
+      if (found == dependents_.end()) continue;
       found->second.places.erase(place);
       if (owner.blocks) --found->second.blocking[now.ns];
-      if (found->second.places.empty()) dependents.erase(found);
+      if (found->second.places.empty()) dependents_.erase(found);
     }
   }
   if (change.type == Change::Type::kDeleted) {
-    by_uid.erase(now.uid);
-    const auto home = in_namespace.find(now.ns);
-    if (change.prev && home != in_namespace.end() && --home->second == 0) in_namespace.erase(home);
+    by_uid_.erase(now.uid);
+    const auto home = in_namespace_.find(now.ns);
+    if (change.prev && home != in_namespace_.end() && --home->second == 0)
+      in_namespace_.erase(home);
     return;
   }
-  by_uid[now.uid] = {&shelf, place.second};
+  by_uid_[now.uid] = {&shelf, place.second};
   for (const Owner& owner : now.owners) {
-    Dependents& owned = dependents[owner.uid];
+    Dependents& owned = dependents_[owner.uid];
     owned.places.insert(place);
     if (owner.blocks) ++owned.blocking[now.ns];
   }
-  if (!change.prev && !now.ns.empty()) ++in_namespace[now.ns];
+  if (!change.prev && !now.ns.empty()) ++in_namespace_[now.ns];
 }
 
-void Server::collect(Shelf& shelf, const Change& change) {
+void Garbage::changed(Shelf& shelf, const Change& change) {
   const Object& now = *change.now;
   const std::string key = object_key(now.ns, now.name);
-  const Shelf* namespaces = storage.find_shelf("namespaces");
+  const Shelf* namespaces = server_.storage.find_shelf("namespaces");
   const ObjectPtr home =
       now.ns.empty() || namespaces == nullptr ? nullptr : namespaces->latest(now.ns);
   const bool home_goes = home && home->terminating;
   if (change.type == Change::Type::kDeleted) {
-    const auto owned = dependents.find(now.uid);
-    if (owned != dependents.end()) {
+    const auto owned = dependents_.find(now.uid);
+    if (owned != dependents_.end()) {
       using Place = std::pair<std::string, std::string>;
       std::vector<Place> places(owned->second.places.begin(), owned->second.places.end());
-      later([this, places = std::move(places)]() mutable {
-        in_slices<Place>(std::move(places), [this](const Place& place) {
-          if (Shelf* at = storage.find_shelf(place.first)) check_owners(*at, place.second);
+      server_.later([this, places = std::move(places)]() mutable {
+        server_.in_slices<Place>(std::move(places), [this](const Place& place) {
+          if (Shelf* at = server_.storage.find_shelf(place.first)) check_owners(*at, place.second);
         });
       });
     }
     // An owner that goes in the foreground waits for the last of those that hold it back.
     for (const Owner& owner : now.owners) {
-      const auto found = by_uid.find(owner.uid);
-      if (found == by_uid.end()) continue;
-      const auto others = dependents.find(owner.uid);
+      const auto found = by_uid_.find(owner.uid);
+      if (found == by_uid_.end()) continue;
+      const auto others = dependents_.find(owner.uid);
       const ObjectPtr waits = found->second.first->latest(found->second.second);
-      if (!waits || (others != dependents.end() && others->second.held_back(waits->ns))) continue;
-      later([this, place = found->second] { release_owner(*place.first, place.second); });
+      if (!waits || (others != dependents_.end() && others->second.held_back(waits->ns))) continue;
+      server_.later([this, place = found->second] { release_owner(*place.first, place.second); });
     }
     const bool last_pod = shelf.name == "pods" && !shelf.has_any(now.ns);
-    if (home_goes && (last_pod || in_namespace.count(now.ns) == 0)) settle_namespace(now.ns);
+    if (home_goes && (last_pod || in_namespace_.count(now.ns) == 0))
+      server_.namespaces.settle(now.ns);
     // The last object of a definition that waits for it.
-    const TypePtr type = registry.of_shelf(shelf);
+    const TypePtr type = server_.registry.of_shelf(shelf);
     if (type && !type->crd.empty() && shelf.entries.empty()) {
-      later([this, name = type->crd] { finish_crd(name); });
+      server_.later([this, name = type->crd] { server_.definitions.finish(name); });
     }
     return;
   }
   if (now.terminating && now.finalizers) {
-    later([this, at_shelf = &shelf, key] { settle_owner(*at_shelf, key); });
+    server_.later([this, at_shelf = &shelf, key] { settle_owner(*at_shelf, key); });
   }
   if (!now.owners.empty() && (!change.prev || change.prev->owners.size() != now.owners.size())) {
-    later([this, at_shelf = &shelf, key] { check_owners(*at_shelf, key); });
+    server_.later([this, at_shelf = &shelf, key] { check_owners(*at_shelf, key); });
   }
-  if (shelf.name == "namespaces" && now.terminating) settle_namespace(now.name);
-  if (home_goes && !change.prev) settle_namespace(now.ns);  // it was on its way before
+  if (shelf.name == "namespaces" && now.terminating) server_.namespaces.settle(now.name);
+  if (home_goes && !change.prev) server_.namespaces.settle(now.ns);  // it was on its way before
 }
 
-void Server::settle_all() {
+void Garbage::settle_all() {
   struct Left {
     Shelf* shelf;
     std::string key;
   };
   std::vector<Left> left;
-  for (const auto& [name, shelf] : storage.shelves()) {
+  for (const auto& [name, shelf] : server_.storage.shelves()) {
     for (const auto& [key, entry] : shelf->entries) {
       if (!entry.latest) continue;
-      if (name == "namespaces" && entry.latest->terminating) settle_namespace(key);
+      if (name == "namespaces" && entry.latest->terminating) server_.namespaces.settle(key);
       if (entry.latest->terminating || !entry.latest->owners.empty()) {
         left.push_back({shelf.get(), key});
       }
     }
   }
-  in_slices<Left>(std::move(left), [this](const Left& one) { settle_owner(*one.shelf, one.key); });
+  server_.in_slices<Left>(std::move(left),
+                          [this](const Left& one) { settle_owner(*one.shelf, one.key); });
 }
 
 // An owner that is terminating and waits for us: orphans let go, or dependents go first.
-void Server::settle_owner(Shelf& shelf, const std::string& key) {
+void Garbage::settle_owner(Shelf& shelf, const std::string& key) {
   const ObjectPtr owner = shelf.latest(key);
   if (!owner) return;
   if (!owner->terminating) return check_owners(shelf, key);
@@ -159,17 +160,17 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
   if (!orphan && !text_has(*owner, "\"foregroundDeletion\"")) return;
   using Place = std::pair<std::string, std::string>;
   std::vector<Place> places;
-  if (const auto found = dependents.find(owner->uid); found != dependents.end()) {
+  if (const auto found = dependents_.find(owner->uid); found != dependents_.end()) {
     places.assign(found->second.places.begin(), found->second.places.end());
   }
-  in_slices<Place>(
+  server_.in_slices<Place>(
       std::move(places),
       [this, orphan, uid = owner->uid, ns = owner->ns](const Place& place) {
-        Shelf* at_shelf = storage.find_shelf(place.first);
+        Shelf* at_shelf = server_.storage.find_shelf(place.first);
         const ObjectPtr object = at_shelf ? at_shelf->latest(place.second) : nullptr;
         if (!object || !may_own(ns, *object)) return;
         if (orphan) {
-          rewrite(*at_shelf, place.second, [&](text::Editor& edit, const Value& root) {
+          server_.rewrite(*at_shelf, place.second, [&](text::Editor& edit, const Value& root) {
             return std::optional<Value>(without_owner(
                 edit, root, [&](const Value& one) { return text_at(one, "uid") == uid; }));
           });
@@ -177,8 +178,9 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
           DeleteWish wish;
           wish.propagation = "Foreground";
           wish.uid = object->uid;
-          if (const TypePtr type = registry.of_shelf(*at_shelf)) {
-            delete_object(type, place.second, wish, [](const MaybeError&, const Deleted&) {});
+          if (const TypePtr type = server_.registry.of_shelf(*at_shelf)) {
+            server_.delete_object(type, place.second, wish,
+                                  [](const MaybeError&, const Server::Deleted&) {});
           }
         }
       },
@@ -186,29 +188,30 @@ void Server::settle_owner(Shelf& shelf, const std::string& key) {
 }
 
 // Lets an owner go that nothing holds back any more.
-void Server::release_owner(Shelf& shelf, const std::string& key) {
+void Garbage::release_owner(Shelf& shelf, const std::string& key) {
   const ObjectPtr owner = shelf.latest(key);
   if (!owner || !owner->terminating) return;
   const bool orphan = text_has(*owner, "\"orphan\"");
-  const auto owned = dependents.find(owner->uid);
-  if (!orphan && owned != dependents.end() && owned->second.held_back(owner->ns)) return;
+  const auto owned = dependents_.find(owner->uid);
+  if (!orphan && owned != dependents_.end() && owned->second.held_back(owner->ns)) return;
   const std::string_view finalizer = orphan ? kOrphanFinalizer : kForegroundFinalizer;
-  rewrite(shelf, key, [finalizer](text::Editor& edit, const Value& root) -> std::optional<Value> {
-    if (!has_finalizer(root, finalizer)) return std::nullopt;
-    return without_finalizer(edit, root, finalizer);
-  });
+  server_.rewrite(shelf, key,
+                  [finalizer](text::Editor& edit, const Value& root) -> std::optional<Value> {
+                    if (!has_finalizer(root, finalizer)) return std::nullopt;
+                    return without_finalizer(edit, root, finalizer);
+                  });
 }
 
-ObjectPtr Server::owner_of(const Object& object, const std::string& uid) const {
-  const auto found = by_uid.find(uid);
-  if (found == by_uid.end()) return nullptr;
+ObjectPtr Garbage::owner_of(const Object& object, const std::string& uid) const {
+  const auto found = by_uid_.find(uid);
+  if (found == by_uid_.end()) return nullptr;
   const ObjectPtr owner = found->second.first->latest(found->second.second);
   return owner && may_own(owner->ns, object) ? owner : nullptr;
 }
 
 // An object all of whose owners are gone goes too; owners that are gone among others are forgotten.
 // One whose owner waits in the foreground goes before it.
-void Server::check_owners(Shelf& shelf, const std::string& key) {
+void Garbage::check_owners(Shelf& shelf, const std::string& key) {
   const ObjectPtr object = shelf.latest(key);
   if (!object || object->owners.empty() || object->terminating) return;
   std::size_t missing = 0;
@@ -226,41 +229,17 @@ void Server::check_owners(Shelf& shelf, const std::string& key) {
     DeleteWish wish;
     wish.propagation = awaited ? "Foreground" : "Background";
     wish.uid = object->uid;
-    if (const TypePtr type = registry.of_shelf(shelf)) {
-      delete_object(type, key, wish, [](const MaybeError&, const Deleted&) {});
+    if (const TypePtr type = server_.registry.of_shelf(shelf)) {
+      server_.delete_object(type, key, wish, [](const MaybeError&, const Server::Deleted&) {});
     }
     return;
   }
-  rewrite(shelf, key,
-          [this, object](text::Editor& edit, const Value& root) -> std::optional<Value> {
-            return without_owner(edit, root, [&](const Value& owner) {
-              return !owner_of(*object, std::string(text_at(owner, "uid")));
-            });
-          });
-}
-
-void Server::expire_events() {
-  const TypePtr events = registry.find("", "v1", "events");
-  if (!events || options.event_ttl_ns <= 0) return;
-  const std::int64_t now_ns = loop.wall().now_ns();
-  std::vector<std::string> old;
-  for (const auto& [key, entry] : events->shelf->entries) {
-    if (!entry.latest) continue;
-    const auto written = event_times.find(entry.latest->uid);
-    if (written == event_times.end()) {
-      event_times[entry.latest->uid] = {entry.latest->version, now_ns};
-    } else if (written->second.first != entry.latest->version) {
-      written->second = {entry.latest->version, now_ns};
-    } else if (now_ns - written->second.second >= options.event_ttl_ns) {
-      old.push_back(key);
-    }
-  }
-  in_slices<std::string>(std::move(old), [this, events](const std::string& key) {
-    if (const ObjectPtr live = events->shelf->latest(key)) event_times.erase(live->uid);
-    delete_object(events, key, {}, [](const MaybeError&, const Deleted&) {});
-  });
-  if (event_times.size() > 2 * events->shelf->entries.size() + 1'000) event_times.clear();
-  event_timer = loop.after(60'000'000'000, [this] { expire_events(); });
+  server_.rewrite(shelf, key,
+                  [this, object](text::Editor& edit, const Value& root) -> std::optional<Value> {
+                    return without_owner(edit, root, [&](const Value& owner) {
+                      return !owner_of(*object, std::string(text_at(owner, "uid")));
+                    });
+                  });
 }
 
 }  // namespace berth::sim::api

@@ -2,6 +2,7 @@
 // with the namespace, before whoever made it is answered; made again when somebody deletes them,
 // and put right when somebody changes the certificate. In a cluster of Kubernetes two controllers
 // do it.
+#include "embedded/api/namespaces.h"
 #include "embedded/api/server.h"
 #include "text/json_writer.h"
 #include "text/path.h"
@@ -33,44 +34,46 @@ std::string root_ca_json(const std::string& pem) {
 
 }  // namespace
 
-void Server::furnish_namespace(const std::string& name) {
-  const Shelf* namespaces = storage.find_shelf("namespaces");
+void Namespaces::furnish(const std::string& name) {
+  const Shelf* namespaces = server_.storage.find_shelf("namespaces");
   const ObjectPtr home = namespaces == nullptr ? nullptr : namespaces->latest(name);
-  if (!home || home->terminating || storage.broken()) return;
-  create_basic("", "serviceaccounts", name, R"({"metadata":{"name":"default"}})");
-  create_basic("", "configmaps", name, root_ca_json(options.root_ca_pem));
+  if (!home || home->terminating || server_.storage.broken()) return;
+  server_.create_basic("", "serviceaccounts", name, R"({"metadata":{"name":"default"}})");
+  server_.create_basic("", "configmaps", name, root_ca_json(server_.options.root_ca_pem));
   right_root_ca(name);  // a server of before may have had another
 }
 
-void Server::right_root_ca(const std::string& ns) {
-  rewrite(*storage.find_shelf("configmaps"), object_key(ns, kRootCa),
-          [this](text::Editor& edit, const Value& map) -> std::optional<Value> {
-            const Value& data = map["data"];
-            if (data.size() == 1 && data[kFile].string() == options.root_ca_pem) {
-              return std::nullopt;
-            }
-            return edit.with(map, "data", edit.object({{kFile, edit.string(options.root_ca_pem)}}));
-          });
+void Namespaces::right_root_ca(const std::string& ns) {
+  server_.rewrite(*server_.storage.find_shelf("configmaps"), object_key(ns, kRootCa),
+                  [this](text::Editor& edit, const Value& map) -> std::optional<Value> {
+                    const Value& data = map["data"];
+                    if (data.size() == 1 && data[kFile].string() == server_.options.root_ca_pem) {
+                      return std::nullopt;
+                    }
+                    return edit.with(
+                        map, "data",
+                        edit.object({{kFile, edit.string(server_.options.root_ca_pem)}}));
+                  });
 }
 
-void Server::furnish_all() {
-  const Shelf* namespaces = storage.find_shelf("namespaces");
+void Namespaces::furnish_all() {
+  const Shelf* namespaces = server_.storage.find_shelf("namespaces");
   std::vector<std::string> names;
   for (const auto& [name, entry] : namespaces->entries) names.push_back(name);
-  in_slices<std::string>(std::move(names),
-                         [this](const std::string& name) { furnish_namespace(name); });
+  server_.in_slices<std::string>(std::move(names),
+                                 [this](const std::string& name) { furnish(name); });
 }
 
-void Server::furniture_changed(Shelf& shelf, const Change& change) {
+void Namespaces::changed(Shelf& shelf, const Change& change) {
   const Object& now = *change.now;
   const bool gone = change.type == Change::Type::kDeleted;
   if (shelf.name == "namespaces") {
-    if (change.type == Change::Type::kAdded) furnish_namespace(now.name);
+    if (change.type == Change::Type::kAdded) furnish(now.name);
     return;
   }
   const bool certificate = shelf.name == "configmaps" && now.name == kRootCa;
   if (!certificate && !(shelf.name == "serviceaccounts" && now.name == kAccount)) return;
-  if (gone) return later([this, ns = now.ns] { furnish_namespace(ns); });
+  if (gone) return server_.later([this, ns = now.ns] { furnish(ns); });
   if (certificate) right_root_ca(now.ns);
 }
 

@@ -7,6 +7,7 @@
 #include <map>
 #include <utility>
 
+#include "embedded/api/namespaces.h"
 #include "embedded/api/server.h"
 #include "text/path.h"
 
@@ -89,30 +90,30 @@ std::optional<Value> with_conditions(text::Editor& edit, const Value& root,
 
 }  // namespace
 
-void Server::settle_namespace(const std::string& name) {
-  if (const auto [at, fresh] = settling.emplace(name, false); !fresh) {
+void Namespaces::settle(const std::string& name) {
+  if (const auto [at, fresh] = settling_.emplace(name, false); !fresh) {
     at->second = true;
     return;
   }
-  later([this, name] {
+  server_.later([this, name] {
     struct Found {
       TypePtr type;
       std::string key;
     };
     std::vector<Found> all;
-    Shelf* namespaces = storage.find_shelf("namespaces");
+    Shelf* namespaces = server_.storage.find_shelf("namespaces");
     const ObjectPtr home = namespaces ? namespaces->latest(name) : nullptr;
     if (!home || !home->terminating) {
-      settling.erase(name);
+      settling_.erase(name);
       return;
     }
     const std::string prefix = name + "/";
-    const Shelf* pods = storage.find_shelf("pods");
+    const Shelf* pods = server_.storage.find_shelf("pods");
     const bool pods_alone = pods != nullptr && pods->has_any(name);
-    for (const auto& [shelf_name, shelf] : storage.shelves()) {
+    for (const auto& [shelf_name, shelf] : server_.storage.shelves()) {
       if (!shelf->kind || !shelf->kind->namespaced) continue;
       if (pods_alone && shelf.get() != pods) continue;
-      const TypePtr type = registry.of_shelf(*shelf);
+      const TypePtr type = server_.registry.of_shelf(*shelf);
       for (auto entry = shelf->entries.lower_bound(prefix);
            entry != shelf->entries.end() && entry->first.starts_with(prefix); ++entry) {
         if (type && entry->second.latest && !entry->second.latest->terminating) {
@@ -120,28 +121,29 @@ void Server::settle_namespace(const std::string& name) {
         }
       }
     }
-    in_slices<Found>(
+    server_.in_slices<Found>(
         std::move(all),
         [this](const Found& one) {
           DeleteWish wish;
           wish.propagation = "Background";
-          delete_object(one.type, one.key, wish, [](const MaybeError&, const Deleted&) {});
+          server_.delete_object(one.type, one.key, wish,
+                                [](const MaybeError&, const Server::Deleted&) {});
         },
         [this, name] {
-          const bool again = settling[name];
-          settling.erase(name);
-          if (again) return settle_namespace(name);
-          release_namespace(name);
+          const bool again = settling_[name];
+          settling_.erase(name);
+          if (again) return settle(name);
+          release(name);
         });
   });
 }
 
-void Server::release_namespace(const std::string& name) {
+void Namespaces::release(const std::string& name) {
   const std::string prefix = name + "/";
   std::vector<ObjectPtr> held;
   auto left = std::make_shared<Leftover>();
   bool empty = true;
-  for (const auto& [shelf_name, shelf] : storage.shelves()) {
+  for (const auto& [shelf_name, shelf] : server_.storage.shelves()) {
     if (!shelf->kind || !shelf->kind->namespaced) continue;
     for (auto entry = shelf->entries.lower_bound(prefix);
          entry != shelf->entries.end() && entry->first.starts_with(prefix); ++entry) {
@@ -154,7 +156,7 @@ void Server::release_namespace(const std::string& name) {
   }
   if (!empty && left->resources.empty()) return;  // gone with the next commit
   if (!empty) {
-    return in_slices<ObjectPtr>(
+    return server_.in_slices<ObjectPtr>(
         std::move(held),
         [left](const ObjectPtr& object) {
           text::Editor read;
@@ -165,25 +167,27 @@ void Server::release_namespace(const std::string& name) {
           }
         },
         [this, name, left] {
-          rewrite(*storage.find_shelf("namespaces"), name,
-                  [this, left](text::Editor& edit, const Value& root) -> std::optional<Value> {
-                    if (find(root, "metadata.deletionTimestamp") == nullptr) return std::nullopt;
-                    return with_conditions(edit, root, conditions_of(*left), now_text());
-                  });
+          server_.rewrite(
+              *server_.storage.find_shelf("namespaces"), name,
+              [this, left](text::Editor& edit, const Value& root) -> std::optional<Value> {
+                if (find(root, "metadata.deletionTimestamp") == nullptr) return std::nullopt;
+                return with_conditions(edit, root, conditions_of(*left), server_.now_text());
+              });
         });
   }
-  Shelf* namespaces = storage.find_shelf("namespaces");
-  rewrite(*namespaces, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
-    std::vector<Value> kept;
-    const Value* list = find(root, "spec.finalizers");
-    if (list == nullptr || list->size() == 0) return std::nullopt;
-    for (const Value& item : list->items()) {
-      if (item.string() != "kubernetes") kept.push_back(item);
-    }
-    if (kept.size() == list->size()) return std::nullopt;
-    return kept.empty() ? edit.with(root, "spec", edit.object({}))
-                        : edit.with_at(root, "spec.finalizers", edit.array(kept));
-  });
+  Shelf* namespaces = server_.storage.find_shelf("namespaces");
+  server_.rewrite(*namespaces, name,
+                  [](text::Editor& edit, const Value& root) -> std::optional<Value> {
+                    std::vector<Value> kept;
+                    const Value* list = find(root, "spec.finalizers");
+                    if (list == nullptr || list->size() == 0) return std::nullopt;
+                    for (const Value& item : list->items()) {
+                      if (item.string() != "kubernetes") kept.push_back(item);
+                    }
+                    if (kept.size() == list->size()) return std::nullopt;
+                    return kept.empty() ? edit.with(root, "spec", edit.object({}))
+                                        : edit.with_at(root, "spec.finalizers", edit.array(kept));
+                  });
 }
 
 }  // namespace berth::sim::api

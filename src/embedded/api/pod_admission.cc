@@ -80,7 +80,7 @@ MaybeError admit_account(Server& server, Draft& draft, Value& spec) {
   };
   ObjectPtr account = look_up();
   if (!account && name == rules::kDefaultAccount) {  // its turn has not come yet
-    server.furnish_namespace(std::string(draft.ns));
+    server.namespaces.furnish(std::string(draft.ns));
     account = look_up();
   }
   if (!account) return refused_pod(draft, rules::no_account(draft.ns, name));

@@ -70,6 +70,13 @@ Server::Server(Loop& the_loop, store::Store& store, const Random& seed, ApiServe
                               const rules::Sums& used) { write_quota_status(key, hard, used); }}),
       registry(storage),
       hub(the_loop, storage, options.bookmark_ns),
+      garbage(*this),
+      old_events(*this),
+      namespaces(*this),
+      definitions(*this),
+      claims(*this),
+      webhooks(*this),
+      openapi(registry, options.version),
       self(std::make_shared<Server*>(this)) {
   registry.add_builtins();
   storage.set_listener([this](Shelf& shelf, const Change& change) { on_change(shelf, change); });
@@ -85,18 +92,15 @@ Server::Server(Loop& the_loop, store::Store& store, const Random& seed, ApiServe
     if (error == nullptr) {
       later([this] {
         create_basics();
-        furnish_all();
-        settle_all();
+        namespaces.furnish_all();
+        garbage.settle_all();
         quotas.write_again();
       });
     }
   });
 }
 
-Server::~Server() {
-  self.reset();
-  loop.cancel(event_timer);
-}
+Server::~Server() { self.reset(); }
 
 void Server::later(std::function<void()> work) {
   loop.post([weak = std::weak_ptr<Server*>(self), work = std::move(work)] {
@@ -117,19 +121,19 @@ std::string Server::now_text() const {
 
 void Server::on_change(Shelf& shelf, const Change& change) {
   hub.tell(shelf, change);
-  index_owners(shelf, change);
-  collect(shelf, change);
-  furniture_changed(shelf, change);
+  garbage.index(shelf, change);
+  garbage.changed(shelf, change);
+  namespaces.changed(shelf, change);
   const TypePtr type = registry.of_shelf(shelf);
   if (!type) return;
-  if (type->role == Role::kCrd) crd_changed(change);
-  if (type->role == Role::kClaim) claim_changed(change);
+  if (type->role == Role::kCrd) definitions.changed(change);
+  if (type->role == Role::kClaim) claims.changed(change);
   if (type->role == Role::kStorageClass && change.type == Change::Type::kAdded) {
-    storage_class_came(change.now->name);
+    claims.class_came(change.now->name);
   }
-  if (type->role == Role::kPod) release_claims_of(*change.now);
-  if (type->role == Role::kMutatingHook) mutating_hooks_.fresh = false;
-  if (type->role == Role::kValidatingHook) validating_hooks_.fresh = false;
+  if (type->role == Role::kPod) claims.release_of(*change.now);
+  if (type->role == Role::kMutatingHook) webhooks.mutating_changed();
+  if (type->role == Role::kValidatingHook) webhooks.validating_changed();
 }
 
 // ---- start -----------------------------------------------------------------------------------
@@ -163,9 +167,9 @@ Status Server::start() {
     Change change;
     change.version = object.version;
     change.now = read.value();
-    index_owners(*shelf, change);
+    garbage.index(*shelf, change);
     if (object.shelf == kCrdShelf) {
-      status = install_crd(object.json, read.value()->name);
+      status = definitions.install(object.json, read.value()->name);
       if (!status.ok()) return status;
     }
   }
@@ -173,10 +177,10 @@ Status Server::start() {
   random = random.split("api server at " + std::to_string(loaded.value()));
   quotas.start();
   create_basics();
-  expire_events();
+  old_events.expire();
   later([this] {
-    furnish_all();  // namespaces from before they were furnished
-    settle_all();
+    namespaces.furnish_all();  // namespaces from before they were furnished
+    garbage.settle_all();
   });
   return {};
 }

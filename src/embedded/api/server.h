@@ -17,6 +17,12 @@
 #include <vector>
 
 #include "embedded/api/api_server.h"
+#include "embedded/api/claims.h"
+#include "embedded/api/definitions.h"
+#include "embedded/api/garbage.h"
+#include "embedded/api/namespaces.h"
+#include "embedded/api/old_events.h"
+#include "embedded/api/openapi_documents.h"
 #include "embedded/api/quota_book.h"
 #include "embedded/api/registry.h"
 #include "embedded/api/render.h"
@@ -24,6 +30,7 @@
 #include "embedded/api/server_metrics.h"
 #include "embedded/api/storage.h"
 #include "embedded/api/watch_hub.h"
+#include "embedded/api/webhooks.h"
 
 namespace berth::sim::api {
 
@@ -51,8 +58,6 @@ struct Draft {
 };
 using DraftPtr = std::shared_ptr<Draft>;
 using MaybeError = std::optional<ApiError>;
-
-struct Hook;  // webhooks.cc
 
 struct DeleteWish {
   std::optional<std::int64_t> grace_seconds;
@@ -120,16 +125,13 @@ class Server {
   void evict_now(const RequestPtr& request, const Value& eviction);
 
   // admission.cc, pod_admission.cc: what changes it; admission_checks.cc: what refuses it as it
-  // would be stored, quotas after all others; webhooks.cc
+  // would be stored, quotas after all others
   MaybeError admit_builtin(Draft& draft);
   MaybeError admit_pod(Draft& draft);
   MaybeError check_builtin(const Draft& draft);
   MaybeError check_quotas(const Draft& draft);
   void write_quota_status(const std::string& key, const rules::Sums& hard, const rules::Sums& used);
   std::vector<ObjectPtr> in_namespace_of(std::string_view shelf_name, std::string_view ns) const;
-  void mutate_by_webhooks(const DraftPtr& draft, const std::function<void(MaybeError)>& then);
-  void validate_by_webhooks(const DraftPtr& draft, const std::function<void(MaybeError)>& then);
-  const std::vector<std::shared_ptr<const Hook>>& hooks_of(bool mutating);
 
   // deletion.cc
   void remove(const RequestPtr& request);
@@ -145,41 +147,11 @@ class Server {
                      DeleteDone done);
   bool finished(const Type& type, const Value& object) const;  // terminating and nothing holds it
 
-  // garbage.cc
-  void collect(Shelf& shelf, const Change& change);
-  void settle_all();  // what may be left over: after a start, and after the disk was full
-  void settle_owner(Shelf& shelf, const std::string& key);
-  void release_owner(Shelf& shelf, const std::string& key);
-  void check_owners(Shelf& shelf, const std::string& key);
-  // Null: there is none of that UID that may own it.
-  ObjectPtr owner_of(const Object& object, const std::string& uid) const;
-  void expire_events();
   // Each of them in turn, a few in one piece of work, then done. One object costs its size: the
   // pieces are counted and not timed, so that a run can be repeated.
   template <class One>
   void in_slices(std::vector<One> all, std::function<void(const One&)> each,
                  std::function<void()> done = {});
-
-  // namespace_end.cc
-  void settle_namespace(const std::string& name);
-  void release_namespace(const std::string& name);
-
-  // namespace_basics.cc
-  void furnish_namespace(const std::string& name);
-  void furnish_all();
-  void right_root_ca(const std::string& ns);
-  void furniture_changed(Shelf& shelf, const Change& change);
-
-  // crds.cc
-  void crd_changed(const Change& change);
-  void finish_crd(const std::string& name);
-  Status install_crd(std::string_view json, std::string_view name);
-
-  // claims.cc
-  void claim_changed(const Change& change);
-  void storage_class_came(const std::string& name);
-  void release_claim(const std::string& key);
-  void release_claims_of(const Object& pod);
 
   // subresources.cc
   void scale(const RequestPtr& request);
@@ -203,37 +175,26 @@ class Server {
   FaultHook fault_hook;
   std::function<void(const Error&)> told_broken;
   std::function<void(const Error*)> told_full;
-  // Who names whom as owner, by the owner's uid; committed.
-  struct Dependents {
-    std::set<std::pair<std::string, std::string>> places;  // shelf and key
-    // References that would hold the owner back, by the namespace of who made them.
-    std::map<std::string, std::int64_t> blocking;
-    bool held_back(const std::string& owner_ns) const {
-      return std::any_of(blocking.begin(), blocking.end(), [&](const auto& one) {
-        return one.second > 0 && (owner_ns.empty() || one.first == owner_ns);
-      });
-    }
-  };
-  std::map<std::string, Dependents, std::less<>> dependents;
-  std::map<std::string, std::pair<Shelf*, std::string>, std::less<>> by_uid;  // committed
-  std::map<std::string, std::size_t, std::less<>> in_namespace;               // committed objects
-  // Namespaces that are being emptied; true: something came meanwhile, look again.
-  std::map<std::string, bool, std::less<>> settling;
-  Loop::Timer event_timer = 0;
-  // When an event was first seen in its present version, by uid.
-  std::map<std::string, std::pair<std::uint64_t, std::int64_t>> event_times;
+  // What follows from what was written.
+  Garbage garbage;
+  OldEvents old_events;
+  Namespaces namespaces;
+  Definitions definitions;
+  Claims claims;
+  Webhooks webhooks;
+  OpenApiDocuments openapi;
   std::shared_ptr<Server*> self;  // what posted work looks at
 
   std::string make_uid();
+  // An object of the server's own, where it is not there yet.
+  void create_basic(std::string_view group, std::string_view kind, std::string_view ns,
+                    std::string_view json);
   // Runs later, unless the server is gone by then.
   void later(std::function<void()> work);
   Loop::Timer later_by(std::int64_t ns, std::function<void()> work);
 
  private:
-  void index_owners(Shelf& shelf, const Change& change);
   void create_basics();
-  void create_basic(std::string_view group, std::string_view kind, std::string_view ns,
-                    std::string_view json);
   void route_resource(const RequestPtr& request, std::size_t first, std::string_view group);
   void route_verb(const RequestPtr& request);
   void route_subresource(const RequestPtr& request);
@@ -248,18 +209,6 @@ class Server {
   };
   template <class One>
   void run_slice(const std::shared_ptr<Slices<One>>& slices);
-
-  struct HookCache {
-    bool fresh = false;
-    std::vector<std::shared_ptr<const Hook>> hooks;
-  };
-  HookCache mutating_hooks_, validating_hooks_;
-  struct OpenApiCache {
-    std::uint64_t generation = 0;
-    std::map<std::string, std::string> documents;
-    std::map<std::string, std::string> hashes;
-  } openapi_;
-  const std::string& openapi_document(const std::string& path);
 };
 
 template <class One>

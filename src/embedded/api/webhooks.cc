@@ -299,11 +299,11 @@ void call_next(Server& server, const DraftPtr& draft, const std::shared_ptr<Hook
 
 }  // namespace
 
-const std::vector<std::shared_ptr<const Hook>>& Server::hooks_of(bool mutating) {
-  HookCache& cache = mutating ? mutating_hooks_ : validating_hooks_;
-  const Shelf* shelf =
-      storage.find_shelf(mutating ? "mutatingwebhookconfigurations.admissionregistration.k8s.io"
-                                  : "validatingwebhookconfigurations.admissionregistration.k8s.io");
+const std::vector<std::shared_ptr<const Hook>>& Webhooks::hooks_of(bool mutating) {
+  Cache& cache = mutating ? mutating_ : validating_;
+  const Shelf* shelf = server_.storage.find_shelf(
+      mutating ? "mutatingwebhookconfigurations.admissionregistration.k8s.io"
+               : "validatingwebhookconfigurations.admissionregistration.k8s.io");
   if (cache.fresh || shelf == nullptr) return cache.hooks;
   cache.hooks.clear();
   cache.fresh = true;
@@ -320,24 +320,22 @@ const std::vector<std::shared_ptr<const Hook>>& Server::hooks_of(bool mutating) 
   return cache.hooks;
 }
 
-void Server::mutate_by_webhooks(const DraftPtr& draft,
-                                const std::function<void(MaybeError)>& then) {
+void Webhooks::mutate(const DraftPtr& draft, const std::function<void(MaybeError)>& then) {
   const Role role = draft->type->role;
   const auto& hooks = hooks_of(true);
   if (hooks.empty() || role == Role::kMutatingHook || role == Role::kValidatingHook) {
     return then(std::nullopt);
   }
-  call_next(*this, draft, std::make_shared<HookList>(hooks), 0, then);
+  call_next(server_, draft, std::make_shared<HookList>(hooks), 0, then);
 }
 
-void Server::validate_by_webhooks(const DraftPtr& draft,
-                                  const std::function<void(MaybeError)>& then) {
+void Webhooks::validate(const DraftPtr& draft, const std::function<void(MaybeError)>& then) {
   const Role role = draft->type->role;
   const auto& hooks = hooks_of(false);
   if (hooks.empty() || role == Role::kMutatingHook || role == Role::kValidatingHook) {
     return then(std::nullopt);
   }
-  call_next(*this, draft, std::make_shared<HookList>(hooks), 0, then);
+  call_next(server_, draft, std::make_shared<HookList>(hooks), 0, then);
 }
 
 }  // namespace berth::sim::api

@@ -1,5 +1,5 @@
-// CustomResourceDefinitions: their kinds are served as soon as they are stored, and leave with
-// their objects.
+#include "embedded/api/definitions.h"
+
 #include "embedded/api/server.h"
 #include "text/json.h"
 #include "text/path.h"
@@ -48,28 +48,28 @@ Value stored_versions(text::Editor& edit, const Value& crd) {
 
 }  // namespace
 
-Status Server::install_crd(std::string_view json, std::string_view name) {
+Status Definitions::install(std::string_view json, std::string_view name) {
   BERTH_TRY(const text::Document crd, text::parse_json(json));
   BERTH_TRY(const std::vector<KindPtr> kinds, read_crd(crd.root()));
-  registry.set_custom(std::string(name), kinds);
+  server_.registry.set_custom(std::string(name), kinds);
   return {};
 }
 
-void Server::crd_changed(const Change& change) {
+void Definitions::changed(const Change& change) {
   const std::string name = change.now->name;
   if (change.type == Change::Type::kDeleted) {
-    registry.set_custom(name, {});
+    server_.registry.set_custom(name, {});
     return;
   }
-  const Status installed = install_crd(change.now->json, name);
+  const Status installed = install(change.now->json, name);
   if (!installed.ok()) return;  // validation has let it through; it is stored and not served
   if (change.now->terminating) {
-    later([this, name] { finish_crd(name); });
+    server_.later([this, name] { finish(name); });
     return;
   }
-  Shelf* shelf = storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
-  const std::string now = now_text();
-  rewrite(*shelf, name, [&](text::Editor& edit, const Value& crd) -> std::optional<Value> {
+  Shelf* shelf = server_.storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
+  const std::string now = server_.now_text();
+  server_.rewrite(*shelf, name, [&](text::Editor& edit, const Value& crd) -> std::optional<Value> {
     const Value versions = stored_versions(edit, crd);
     const Value* accepted = find(crd, "status.acceptedNames");
     const Value* names = find(crd, "spec.names");
@@ -98,23 +98,23 @@ void Server::crd_changed(const Change& change) {
 }
 
 // A definition that goes takes its objects along first.
-void Server::finish_crd(const std::string& name) {
-  Shelf* crds = storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
+void Definitions::finish(const std::string& name) {
+  Shelf* crds = server_.storage.find_shelf("customresourcedefinitions.apiextensions.k8s.io");
   const ObjectPtr crd = crds ? crds->latest(name) : nullptr;
   if (!crd || !crd->terminating) return;
-  Shelf* shelf = storage.find_shelf(name);
-  const TypePtr type = shelf ? registry.of_shelf(*shelf) : nullptr;
+  Shelf* shelf = server_.storage.find_shelf(name);
+  const TypePtr type = shelf ? server_.registry.of_shelf(*shelf) : nullptr;
   if (shelf != nullptr && !shelf->entries.empty() && type) {
     std::vector<std::string> keys;
     for (const auto& [key, entry] : shelf->entries) {
       if (entry.latest && !entry.latest->terminating) keys.push_back(key);
     }
-    in_slices<std::string>(std::move(keys), [this, type](const std::string& key) {
-      delete_object(type, key, {}, [](const MaybeError&, const Deleted&) {});
+    server_.in_slices<std::string>(std::move(keys), [this, type](const std::string& key) {
+      server_.delete_object(type, key, {}, [](const MaybeError&, const Server::Deleted&) {});
     });
     return;  // comes back when the last one is gone
   }
-  rewrite(*crds, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
+  server_.rewrite(*crds, name, [](text::Editor& edit, const Value& root) -> std::optional<Value> {
     std::vector<Value> kept;
     const Value* list = find(root, "metadata.finalizers");
     if (list == nullptr) return std::nullopt;
