@@ -237,8 +237,10 @@ void check_amounts(const text::Value& fix, const std::string& title, Lines& line
       for (std::size_t i = 0; tokens.ok() && i < tokens->size(); ++i) {
         const std::string& token = (*tokens)[i];
         if (token != "limits" && token != "requests" && token != "hard") continue;
-        if (i + 1 < tokens->size()) {
-          look((*tokens)[i + 1], path);
+        const bool of_range = text_at(change, "kind") == "LimitRange";  // limits/0/max/memory
+        const std::size_t at_name = of_range ? i + 3 : i + 1;
+        if (at_name < tokens->size()) {
+          look((*tokens)[at_name], path);
         } else if (const text::Value* amounts = operation.find("value")) {
           for (const text::Member& amount : amounts->members()) look(amount.key, path);
         }
