@@ -98,8 +98,11 @@ void rules_of_conditions(const Value& object, Causes& out) {
     }
     if ((type == "Approved" && seen.contains("Denied")) ||
         (type == "Denied" && seen.contains("Approved"))) {
-      out.add(invalid_text("status.conditions", type,
-                           "Approved and Denied conditions are mutually exclusive"));
+      constexpr const char* kApproved = R"(conditions[{"type": "Approved"}])";
+      constexpr const char* kDenied = R"(conditions[{"type": "Denied"}])";
+      out.add(invalid_text(
+          "status.conditions", '{' + std::string(kApproved) + ", " + kDenied + '}',
+          "must specify at most one of: `" + std::string(kApproved) + "`, `" + kDenied + '`'));
     }
     if (!seen.insert(type).second) {
       out.add(duplicate_value(path.with("type"), condition["type"]));

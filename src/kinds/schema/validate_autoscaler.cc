@@ -131,9 +131,7 @@ void rules_of_autoscaler(const Value& spec, Path& path, Causes& out) {
     out.add(invalid_value(path.with("minReplicas"), at(spec, "minReplicas"),
                           "must be greater than or equal to 0"));
   }
-  if (most == 0) {
-    out.add(required_value(path.with("maxReplicas"), "must be set and greater than 0"));
-  } else if (most < 0) {
+  if (most < 0) {
     out.add(invalid_value(path.with("maxReplicas"), at(spec, "maxReplicas"),
                           "must be greater than or equal to 1"));
   }
@@ -141,6 +139,7 @@ void rules_of_autoscaler(const Value& spec, Path& path, Causes& out) {
     out.add(invalid_value(path.with("maxReplicas"), at(spec, "maxReplicas"),
                           "must be greater than or equal to `minReplicas`"));
   }
+  if (most == 0) out.add(required_value(path.with("maxReplicas")));
   const Value& ref = at(spec, "scaleTargetRef");
   at_field(spec, "scaleTargetRef", path, [&](const Value& target) {
     // The one kind of the core group that can be scaled may leave its group out.
