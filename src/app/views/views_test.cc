@@ -411,6 +411,14 @@ TEST(Codes, OfEveryCommand) {
   EXPECT_EQ(view({"queue", "nobody"}, two_nodes()).code, 1);
   EXPECT_EQ(view({"why", "nobody"}, two_nodes()).code, 1);
   EXPECT_EQ(view({"why", "t/a"}, two_nodes()).code, 0);
+  const std::string job = two_nodes() + queued_job("x", 9, 1);  // in no queue: nothing decides
+  const int plain = view({"why", "job", "t/x"}, job).code;
+  for (const char* kind : {"job.batch", "jobs.batch", "jobs.v1.batch"}) {  // as kubectl has it
+    EXPECT_EQ(view({"why", std::string(kind) + "/x", "-n", "t"}, job).code, plain) << kind;
+    EXPECT_EQ(view({"why", kind, "t/x"}, job).code, plain) << kind;
+  }
+  EXPECT_NE(plain, 2);
+  EXPECT_EQ(view({"why", "job.apps/x", "-n", "t"}, job).code, 2);
   EXPECT_EQ(view({"plan"}, two_nodes()).code, 0);
   EXPECT_EQ(view({"plan"}, two_nodes() + view_pod("c", 9)).code, 10);
   EXPECT_EQ(view({"why", "t/c"}, two_nodes() + view_pod("c", 4)).code, 10);

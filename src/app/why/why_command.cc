@@ -24,8 +24,28 @@ namespace {
 
 constexpr int kExitNotThere = 1;
 
+bool is_kind_of(std::string_view group, std::string_view kind) {  // kind: in small letters
+  const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
+  const auto& rows = kinds::kind_table();
+  return std::any_of(rows.begin(), rows.end(), [&](const kinds::KindRow& row) {
+    return row.group == group &&
+           std::equal(row.kind.begin(), row.kind.end(), kind.begin(), kind.end(), same);
+  });
+}
+
 // The words people and kubectl use.
 Result<std::string> kind_by_word(const std::string& word) {
+  // "job.batch", "jobs.v1.batch": a kind with its group, as kubectl prints and takes it.
+  if (const std::size_t dot = word.find('.'); dot != std::string::npos) {
+    BERTH_TRY(std::string kind, kind_by_word(word.substr(0, dot)));
+    const std::size_t next = word.find('.', dot + 1);
+    const bool version = next != std::string::npos && word[dot + 1] == 'v' &&
+                         word[dot + 2] >= '1' && word[dot + 2] <= '9';
+    const std::string group = word.substr((version ? next : dot) + 1);
+    if (is_kind_of(group, kind)) return kind;
+    return invalid("found group \"" + text::terminal_safe(group) + "\", want one that has a kind " +
+                   kind);
+  }
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"pod", "pod"},
       {"pods", "pod"},
@@ -60,7 +80,10 @@ Result<people::Subject> subject_of(const WhyArguments& args) {
   std::vector<std::string> words = args.subject;
   if (words.size() == 1) {
     const std::size_t slash = words[0].find('/');
-    if (slash != std::string::npos && kind_by_word(words[0].substr(0, slash)).ok()) {
+    // A namespace has no dot.
+    const std::string before = words[0].substr(0, slash);
+    const bool kind = kind_by_word(before).ok() || before.find('.') != std::string::npos;
+    if (slash != std::string::npos && kind) {
       words = {words[0].substr(0, slash), words[0].substr(slash + 1)};
     }
   }
