@@ -113,5 +113,8 @@ std::vector<Note> read_pod(const text::Value& object, PodObject& out);
 
 // Cross-object resolution: the second half of ManifestReader::finish().
 Inputs resolve(Gathered&& gathered, const ManifestOptions& options);
+// What of that namespaces say about queues.
+struct QueueDemands;  // object_set.h
+QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options);
 
 }  // namespace berth::kinds

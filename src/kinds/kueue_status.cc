@@ -88,9 +88,9 @@ void read_pod_set_assignments(const Value& v, WorkloadObject& out, AdmissionSpec
 }
 
 // After errors: an entry for each pod set, in their order. Where the status says nothing, they hold
-// what their spec says, with what comes with the other objects (Resolver::mend_admission). Where it
-// does, no later word of the spec makes it more: a set that was renamed has the entry that no other
-// set has, one that came since holds nothing, and what is left over counts with the first.
+// what their spec says, with what comes with the other objects (KnownQueues::fill_admission). Where
+// it does, no later word of the spec makes it more: a set that was renamed has the entry that no
+// other set has, one that came since holds nothing, and what is left over counts with the first.
 void complete_admission(const WorkloadObject& workload, AdmissionSpec& admission) {
   std::vector<PodSetAdmission> given = std::move(admission.pod_sets);
   const bool said = !given.empty();

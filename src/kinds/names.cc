@@ -32,4 +32,6 @@ bool is_dns_subdomain(std::string_view text) {
 
 bool is_qualified_name(std::string_view text) { return text::validate_label_key(text).ok(); }
 
+std::string qualified(const std::string& ns, const std::string& name) { return ns + '/' + name; }
+
 }  // namespace berth::kinds

@@ -1,7 +1,6 @@
-#include "kinds/object_set_state.h"
-
 #include <algorithm>
 
+#include "kinds/object_set_state.h"
 #include "text/path.h"
 
 namespace berth::kinds {

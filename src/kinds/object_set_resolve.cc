@@ -1,7 +1,7 @@
-#include "kinds/object_set_state.h"
-
 #include <algorithm>
 #include <tuple>
+
+#include "kinds/object_set_state.h"
 
 namespace berth::kinds {
 

@@ -10,10 +10,10 @@
 #include <vector>
 
 #include "kinds/counted.h"
+#include "kinds/names.h"
 #include "kinds/object_set.h"
 #include "kinds/object_shelves.h"
 #include "kinds/queue_marks.h"
-#include "kinds/resolver.h"
 #include "kinds/unread_book.h"
 #include "kinds/waiting_lanes.h"
 

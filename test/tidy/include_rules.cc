@@ -35,7 +35,7 @@ Table make_direction_table() {
   table["text"] = {"base"};
   table["model"] = {"base", "text"};
   table["kinds"] = ground;
-  table["kinds/schema"] = joined(ground, {"kinds"});
+  table["kinds/resolve"] = table["kinds/schema"] = joined(ground, {"kinds"});
   // What an API server refuses: asked by the embedded one, and by who explains.
   table["rules"] = kinds;
   // The decision works on the model alone: it does not know how Kubernetes spells things, so that

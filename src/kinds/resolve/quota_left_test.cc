@@ -1,4 +1,4 @@
-#include "kinds/quota_left.h"
+#include "kinds/resolve/quota_left.h"
 
 #include <gtest/gtest.h>
 

@@ -1,4 +1,4 @@
-#include "kinds/queue_forest.h"
+#include "kinds/resolve/queue_forest.h"
 
 #include <algorithm>
 #include <cmath>

@@ -1,10 +1,9 @@
-// Queues of Volcano and KAI: their names, their trees, who belongs to them.
+#include "kinds/resolve/other_systems.h"
+
 #include <algorithm>
 #include <cmath>
 #include <limits>
 #include <tuple>
-
-#include "kinds/resolver.h"
 
 namespace berth::kinds {
 
@@ -56,8 +55,13 @@ bool has_name(const std::vector<T>& list, const std::string& name) {
 
 }  // namespace
 
+OtherSystems::OtherSystems(Resolution& all, const KnownQueues& queues)
+    : Part(all), queues_(queues) {
+  if (any()) name_all();
+}
+
 // Of one name in two systems Kueue's stays, then Volcano's; the other gets its system before it.
-void Resolver::name_other_queues() {
+void OtherSystems::name_all() {
   while (has_name(out_.queues.flavors, any_flavor_)) any_flavor_ += "-any";
   for (const auto& found : in_.volcano_queues) {
     volcano_.queues.push_back(from_volcano(found.object));
@@ -88,7 +92,7 @@ void Resolver::name_other_queues() {
   }
 }
 
-void Resolver::straighten(OtherSystem& system) {
+void OtherSystems::straighten(OtherSystem& system) {
   std::map<std::string, std::string> parents;
   for (const ForestQueue& queue : system.queues) parents[queue.name] = queue.parent;
   const auto warn = [&](const std::string& name, const std::string& message) {
@@ -125,7 +129,7 @@ void Resolver::straighten(OtherSystem& system) {
 }
 
 // Parents are those of straighten(), so the way up ends.
-void Resolver::find_doors(OtherSystem& system) {
+void OtherSystems::find_doors(OtherSystem& system) {
   std::map<std::string, QueueDoor> own;
   const auto read = [&](const auto& list) {
     for (const auto& found : list) {
@@ -147,8 +151,8 @@ void Resolver::find_doors(OtherSystem& system) {
   }
 }
 
-std::string Resolver::shut_to(const std::string& ns, const std::string& queue,
-                              const OtherSystem& system) const {
+std::string OtherSystems::shut_to(const std::string& ns, const std::string& queue,
+                                  const OtherSystem& system) const {
   const QueueDoor& door = system.doors.at(queue);
   const std::string note(kNamespacesAnnotation);
   if (door.bad)
@@ -156,12 +160,12 @@ std::string Resolver::shut_to(const std::string& ns, const std::string& queue,
   if (door.takes(ns)) return "";
   const std::string no = "queue " + quoted(queue) + " does not take namespace " + quoted(ns);
   if (door.given) return no + ": its annotation " + note + " does not name it";
-  if (!requires_queue(ns)) return "";
+  if (!queues_.requires_queue(ns)) return "";
   return no + ", which requires a queue of its own: the queue has no annotation " + note +
          " that names it";
 }
 
-Resolver::OtherSystem* Resolver::system_of(const std::string& queue, bool kai) {
+OtherSystem* OtherSystems::system_of(const std::string& queue, bool kai) {
   if (queue.empty()) return nullptr;
   OtherSystem* first = kai ? &kai_ : &volcano_;
   OtherSystem* second = kai ? &volcano_ : &kai_;
@@ -171,9 +175,8 @@ Resolver::OtherSystem* Resolver::system_of(const std::string& queue, bool kai) {
   return nullptr;
 }
 
-// The LocalQueue that stands for a cluster-scoped queue in a namespace, made where needed.
-std::string Resolver::local_queue(const std::string& ns, const std::string& queue,
-                                  const OtherSystem& system) {
+std::string OtherSystems::local_queue(const std::string& ns, const std::string& queue,
+                                      const OtherSystem& system) {
   const std::string& target = system.cluster_queue.at(queue);
   std::string name = queue;
   while (true) {
@@ -187,16 +190,8 @@ std::string Resolver::local_queue(const std::string& ns, const std::string& queu
   }
 }
 
-void Resolver::other_queues() {
-  if (in_.volcano_queues.empty() && in_.kai_queues.empty()) return;
-  name_other_queues();
-  queue_gangs();
-  queue_other_pods();
-}
-
-// Once it is known what is counted in them.
-void Resolver::plant_other_queues() {
-  if (in_.volcano_queues.empty() && in_.kai_queues.empty()) return;
+void OtherSystems::plant_queues() {
+  if (!any()) return;
   model::QueueInputs& queues = out_.queues;
   queues.flavors.push_back({.name = any_flavor_});
   const model::Amounts totals = cluster_totals(out_.nodes);
@@ -205,7 +200,7 @@ void Resolver::plant_other_queues() {
     plant(system->root, std::move(system->queues), totals, system->resources, any_flavor_, queues);
   }
   // Both systems share by weight; with Kueue's own queues its Configuration says.
-  if (!kueue_decides_ && in_.queue_configs.empty()) queues.config.fair_sharing = true;
+  if (!queues_.decide() && in_.queue_configs.empty()) queues.config.fair_sharing = true;
 }
 
 }  // namespace berth::kinds
