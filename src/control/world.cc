@@ -6,6 +6,7 @@
 #include "control/decision_line.h"
 #include "decide/queueing.h"
 #include "kinds/pod_writes.h"
+#include "kinds/queue_marks.h"
 #include "plans/react/rejected_pods.h"
 
 namespace berth::control {
@@ -376,7 +377,11 @@ void World::assume(const std::string& pod, Assumed assumed) {
 // Whoever wrote the annotation before must not be believed once the pod is bound.
 std::string World::charge_of(const std::string& pod) const {
   const auto known = charges_.find(pod);
-  if (known != charges_.end() && !known->second.queue.empty()) return known->second.queue;
+  if (known != charges_.end() && !known->second.queue.empty()) {
+    const auto& [workload, queue] = known->second;
+    if (!queue.starts_with(kinds::kKueueCharge)) return queue;
+    return queue + workload.substr(workload.find('/'));  // its name; its namespace is the pod's
+  }
   const kinds::LivePod* live = objects_.pod(pod);
   return live == nullptr || live->charged.empty() ? "" : "none";
 }

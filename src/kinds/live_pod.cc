@@ -68,6 +68,8 @@ std::shared_ptr<PodBody> read_pod_body(const Value& v, bool ours) {
   spec.uid.clear();
   spec.node_name.clear();
   spec.gpu_indices.clear();
+  spec.charged.clear();
+  spec.let_in_by.clear();
   spec.created_ns = spec.started_ns = 0;
   spec.terminating = false;
   return body;
@@ -116,7 +118,6 @@ bool same_place_in_books(const PodObject& a, const PodObject& b) {
 void hold_as_bound(const LivePod& before, LivePod& live) {
   live.gpus = before.gpus;
   live.charged = before.charged;
-  live.seen_bound = before.seen_bound;
   if (live.body == before.body) return;
   const PodObject& was = before.body->object;
   const PodObject& is = live.body->object;
@@ -153,8 +154,11 @@ PodObject live_object(const LivePod& live) {
   pod.phase = live.phase;
   if (live.node.empty()) return pod;
   indices_of(live.gpus, pod.spec.gpu_indices);
-  if (live.is_charged()) pod.spec.charged = live.charged;
-  pod.spec.charge_seen = live.seen_bound;
+  if (live.is_charged()) {
+    Charge charge = parse_charge(live.charged);
+    pod.spec.charged = std::move(charge.queue);
+    pod.spec.let_in_by = std::move(charge.workload);
+  }
   return pod;
 }
 

@@ -55,8 +55,7 @@ struct LivePod {
   std::string phase;
   std::int64_t created_ns = 0, started_ns = 0;
   bool terminating = false, ready = false;
-  bool foreign = false;     // of another scheduler
-  bool seen_bound = false;  // without a node before: what it is charged to the binding said
+  bool foreign = false;  // of another scheduler
   bool strayed =
       false;  // bound, and its owner or queue are others now than those it was bound with
   std::uint64_t digest = 0;

@@ -43,8 +43,9 @@ bool ObjectSet::State::give_pod(const std::string& key, const LivePod& pod, cons
   model::PodSpec& spec = to.pods.back().object.spec;
   spec.node_name = std::move(place.node);
   spec.gpu_indices = std::move(place.gpus);
-  spec.charged = std::move(place.charged);
-  spec.charge_seen = true;
+  Charge charge = parse_charge(place.charged);
+  spec.charged = std::move(charge.queue);
+  spec.let_in_by = std::move(charge.workload);
   spec.gated = false;
   return true;
 }
@@ -105,13 +106,7 @@ Effect ObjectSet::State::put_pod(const Value& v) {
   }
   LivePod& old = it->second;
   digest += live.digest - old.digest;
-  if (old.uid == live.uid) {
-    if (old.node.empty()) {
-      live.seen_bound = !live.node.empty();
-    } else {
-      hold_as_bound(old, live);
-    }
-  }
+  if (old.uid == live.uid && !old.node.empty()) hold_as_bound(old, live);
   const bool same = old.uid == live.uid && old.node == live.node && old.body == live.body &&
                     old.gpus == live.gpus && old.terminating == live.terminating &&
                     old.created_ns == live.created_ns && old.finished() == live.finished();

@@ -109,8 +109,10 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   }
   spec.node_name = std::move(raw.node_name);
   if (const std::string* by = out.meta.annotation(kChargedAnnotation);
-      by != nullptr && !spec.node_name.empty() && *by != "none") {
-    spec.charged = *by;
+      by != nullptr && !spec.node_name.empty()) {
+    Charge charge = parse_charge(*by);
+    spec.charged = std::move(charge.queue);
+    spec.let_in_by = std::move(charge.workload);
   }
   spec.node_selector = std::move(raw.node_selector);
   spec.tolerations = std::move(raw.tolerations);

@@ -5,6 +5,7 @@
 #include <map>
 #include <optional>
 
+#include "kinds/queue_marks.h"
 #include "text/path.h"
 #include "text/rfc3339.h"
 
@@ -156,6 +157,7 @@ BodyHash hash_of_body(const Value& v, std::uint64_t seed) {
       std::vector<int> ignored;
       if (member.key == kLastApplied) continue;
       if (member.key == kGpusAnnotation && indices_of(member.value.string(), ignored)) continue;
+      if (member.key == kChargedAnnotation) continue;
       h.add(member.key);
       h.add(member.value);
     }

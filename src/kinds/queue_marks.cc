@@ -165,6 +165,15 @@ std::optional<BadMark> read_topology_ask(const Meta& meta, const TopologyRequest
   return read_slices(meta, count, out);
 }
 
+Charge parse_charge(std::string_view text) {
+  if (text == "none") return {};
+  // Neither queues nor workloads have a slash in their names.
+  const std::size_t end =
+      text.starts_with(kKueueCharge) ? text.find('/', kKueueCharge.size()) : std::string_view::npos;
+  if (end == std::string_view::npos) return {std::string(text), ""};
+  return {std::string(text.substr(0, end)), std::string(text.substr(end + 1))};
+}
+
 std::optional<BadMark> read_number_label(const Meta& meta, std::string_view key, std::int64_t most,
                                          int& out) {
   const auto it = meta.labels.find(key);

@@ -219,12 +219,12 @@ struct PodSpec {
   bool preempts = true;        // preemptionPolicy != Never
   std::string gang, subgroup;  // gang: name of the group in ns, or empty
   std::string queue;
-  bool gated = false;        // has scheduling gates
-  bool queued = false;       // its workload decides when it starts
-  bool stays = false;        // nobody's to evict: the API refuses it
-  bool leftover = false;     // held by itself, and by no workload that has its owner
-  std::string charged;       // of a bound pod: the queue that let it in ("kueue/cq"), or empty
-  bool charge_seen = false;  // as its binding said: nobody else wrote that
+  bool gated = false;     // has scheduling gates
+  bool queued = false;    // its workload decides when it starts
+  bool stays = false;     // nobody's to evict: the API refuses it
+  bool leftover = false;  // held by itself, and by no workload that has its owner
+  std::string charged;    // of a bound pod: the queue that let it in ("kueue/cq"), or empty
+  std::string let_in_by;  // the workload of its namespace that did, where its binding says
   std::int64_t created_ns = 0, started_ns = 0;
   std::vector<int> gpu_indices;  // of a bound pod, where known (berth.dev/gpus or the agent)
   bool terminating = false;

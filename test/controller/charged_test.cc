@@ -363,8 +363,10 @@ TEST(Charged, AGroupThatAPodOfAJobNamesHasNoRoomInTheJob) {
 }
 
 TEST(Charged, NobodyWritesWhoPaysForHim) {
-  ChargedRig rig;
-  rig.remove("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/localqueues/shared");
+  ChargedRig rig;  // his LocalQueue "shared" leads there, and it does not take him
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-good",
+                  R"({"spec":{"namespaceSelector":{"matchLabels":{)"
+                  R"("kubernetes.io/metadata.name":"good"}}}})");
   for (const char* node : {"nosuch", "m-3"}) {
     rig.apply(fmt::format(
         "{{apiVersion: v1, kind: Pod, metadata: {{name: on-{0}, namespace: evil, annotations: "
@@ -382,6 +384,73 @@ TEST(Charged, NobodyWritesWhoPaysForHim) {
   ASSERT_TRUE(rig.until(
       [&] { return !rig.get("/api/v1/namespaces/evil/pods/p").at("spec.nodeName").empty(); }));
   EXPECT_NE(rig.get("/api/v1/namespaces/evil/pods/p").body.find("kueue/q-evil"), std::string::npos);
+}
+
+// A LocalQueue is its namespace's: that it is gone frees nothing of what came by it.
+TEST(Charged, WhoTakesHisLocalQueueAwayPaysAfterARestartToo) {
+  ChargedRig rig;
+  rig.job("evil", "j", 4, 1);
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }));
+  rig.run(3 * kSecond);
+  rig.start();  // by another leader
+  rig.run(3 * kSecond);
+  rig.remove("/apis/kueue.x-k8s.io/v1beta2/namespaces/evil/localqueues/lq");
+  rig.remove(rig.job_path("evil", "j") + "?propagationPolicy=Orphan");
+  rig.delete_workloads();
+  rig.apply(
+      "{apiVersion: kueue.x-k8s.io/v1beta2, kind: LocalQueue, metadata: {name: theirs, "
+      "namespace: good}, spec: {clusterQueue: q-evil}}");
+  rig.job("good", "second", 1, 4, ", labels: {kueue.x-k8s.io/queue-name: theirs}");
+  rig.run(20 * kSecond);
+  EXPECT_EQ(rig.held("evil"), 4);
+  EXPECT_EQ(rig.held("good"), 0) << "q-evil has four, and they are in use";
+  rig.expect_good_gets_his();
+}
+
+// What waits as a whole lets its pods in once: they have its room until they are gone, whatever
+// their labels and their owners say by then.
+TEST(Charged, TheRoomOfAWholeIsForThePodsThatItLetIn) {
+  for (const bool by_labels : {true, false}) {
+    ChargedRig rig;
+    rig.define("jobset.x-k8s.io", "v1alpha2", "JobSet", true);
+    rig.run(31 * kSecond);
+    rig.apply(
+        "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, namespace: "
+        "evil, labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {suspend: true, replicatedJobs: "
+        "[{name: w, replicas: 1, template: {spec: {parallelism: 4, completions: 4, template: "
+        "{spec: {schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: i, "
+        "resources: {limits: {nvidia.com/gpu: 1}}}]}}}}}]}}");
+    const std::string js = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/evil/jobsets/js";
+    ASSERT_TRUE(rig.until([&] { return rig.get(js).at("spec.suspend") == "false"; }));
+    const std::string owner = fmt::format(
+        ", ownerReferences: [{{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: js, uid: "
+        "{}, controller: true}}]",
+        rig.get(js).at("metadata.uid"));
+    for (int round = 0; round < 3; ++round) {
+      const std::string job = fmt::format("j{}", round);
+      if (by_labels) {
+        for (int i = 0; i < 4; ++i) {
+          rig.evil_pod(fmt::format("{}-{}", job, i), 1,
+                       ", labels: {jobset.sigs.k8s.io/jobset-name: js, "
+                       "jobset.sigs.k8s.io/replicatedjob-name: w}");
+        }
+      } else {
+        rig.job("evil", job, 4, 1, owner);
+      }
+      rig.expect_at_most(4, 10, job);
+      ASSERT_EQ(rig.held("evil"), 4) << by_labels;
+      if (!by_labels) {
+        rig.world.merge(rig.job_path("evil", job), R"({"metadata":{"ownerReferences":[]}})");
+        continue;
+      }
+      for (int i = 0; i < 4; ++i) {
+        rig.world.merge(fmt::format("/api/v1/namespaces/evil/pods/{}-{}", job, i),
+                        R"({"metadata":{"labels":{"jobset.sigs.k8s.io/jobset-name":"other"}}})");
+      }
+      if (round == 1) rig.start();  // another leader has not seen how they were bound
+    }
+    rig.expect_good_gets_his();
+  }
 }
 
 TEST(Charged, APodThatCameOutLargerStartsAtOnce) {

@@ -73,14 +73,11 @@ class Leftovers : private Part {
         return Payer{known->second, "", system};
       }
     }
-    // What stands in its metadata is believed where a LocalQueue leads there; what it was bound
-    // with wherever its namespace might be let in by that queue, since a LocalQueue may be taken
-    // away by whoever it is to pay for.
-    if (pod.charged.starts_with(kKueueCharge)) {
-      const std::string by_local = queues_.local_to(queue, pod.ns);
-      if (!by_local.empty() || (pod.charge_seen && queues_.is_open_to(queue, pod.ns))) {
-        return Payer{queue, by_local};
-      }
+    // What stands in its metadata is believed where the queue takes its namespace. Its LocalQueues
+    // say nothing here: whoever is to pay could make one that leads to another's queue, and take
+    // away the one that he came by.
+    if (pod.charged.starts_with(kKueueCharge) && queues_.is_open_to(queue, pod.ns)) {
+      return Payer{queue, queues_.local_to(queue, pod.ns)};
     }
     const std::string local = leftover_local(pod);
     if (local.empty()) return std::nullopt;

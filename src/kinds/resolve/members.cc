@@ -106,10 +106,11 @@ void Members::attach_all() {
       const auto at = told.find(qualified(pod.ns, pod.name));
       const Told& says = at == told.end() ? nothing : at->second;
       if (attach_to_owner(pod, says, makers) || !bound || !options_.live) continue;
-      if (says.workload.empty()) {
-        strays.push_back(&pod);
-      } else if (const auto holder = holder_named(pod.ns, says.workload)) {
+      const std::string& by = pod.let_in_by.empty() ? says.workload : pod.let_in_by;
+      if (const auto holder = holder_named(pod.ns, by)) {
         attach(pod, {*holder});  // which it was started by
+      } else if (says.workload.empty()) {
+        strays.push_back(&pod);
       }
     }
     for (model::PodSpec* pod : std::exchange(strays, {})) attach_replacement(*pod);
@@ -140,7 +141,7 @@ bool Members::attach_to_owner(model::PodSpec& pod, const Told& told, const Names
   }
   if (owned == nullptr) return false;
   const Workloads::Places places = workloads_.of_uid(*owned, uid);
-  if (!pod.node_name.empty() && was_started_by(pod, told.workload, places)) return false;
+  if (was_started_by_another(pod, told, places)) return false;
   if (places.empty() && !owned->empty()) return false;
   attach(pod, places);
   return true;
@@ -178,12 +179,18 @@ void Members::attach_replacement(model::PodSpec& pod) {
   }
 }
 
-// What runs was started by a workload that holds quota. Whom it names as its owner since, one whose
-// workloads hold nothing, does not change that: its room would be free for another.
-bool Members::was_started_by(const model::PodSpec& pod, const std::string& workload,
-                             const Workloads::Places& of_owner_now) {
-  return options_.live && !workloads_.hold_quota(of_owner_now) &&
-         holder_named(pod.ns, workload).has_value();
+// What runs was started by a workload that holds quota. Whom it names as its owner since does not
+// change that: its room would be free for another. Where its binding does not say which one it was,
+// only an owner whose workloads hold nothing is not believed.
+bool Members::was_started_by_another(const model::PodSpec& pod, const Told& told,
+                                     const Workloads::Places& of_owner_now) {
+  if (!options_.live || pod.node_name.empty()) return false;
+  if (pod.let_in_by.empty()) {
+    return !workloads_.hold_quota(of_owner_now) && holder_named(pod.ns, told.workload).has_value();
+  }
+  const auto holder = holder_named(pod.ns, pod.let_in_by);
+  return holder &&
+         std::find(of_owner_now.begin(), of_owner_now.end(), *holder) == of_owner_now.end();
 }
 
 std::optional<std::size_t> Members::holder_named(const std::string& ns,

@@ -47,8 +47,8 @@ class Members : private Part {
   void attach(model::PodSpec& pod, const Workloads::Places& places);
   void attach_replacement(model::PodSpec& pod);
   std::size_t place_for(const Workloads::Places& places, bool bound) const;
-  bool was_started_by(const model::PodSpec& pod, const std::string& workload,
-                      const Workloads::Places& of_owner_now);
+  bool was_started_by_another(const model::PodSpec& pod, const Told& told,
+                              const Workloads::Places& of_owner_now);
   // Of those that hold quota.
   std::optional<std::size_t> holder_named(const std::string& ns, const std::string& workload);
 

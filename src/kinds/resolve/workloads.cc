@@ -355,7 +355,7 @@ model::PodSpec as_template(const model::PodSpec& pod) {
   out.gpu_indices.clear();
   out.queued = out.terminating = false;
   out.charged.clear();
-  out.charge_seen = false;
+  out.let_in_by.clear();
   out.started_ns = 0;
   return out;
 }
