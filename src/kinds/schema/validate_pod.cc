@@ -190,6 +190,40 @@ void check_container(const Value& container, const PodNames& names, Path& path, 
            [&](const Value& resources) { check_resources(resources, names, path, out); });
 }
 
+// It comes to a pod that runs: nothing that the pod would have to be placed or kept alive for.
+void check_ephemeral(const Value& container, const Path& path, Causes& out) {
+  for (const std::string_view field :
+       {"lifecycle", "livenessProbe", "ports", "readinessProbe", "resizePolicy", "resources",
+        "restartPolicy", "startupProbe"}) {
+    const Value* value = container.find(field);
+    const bool none = value == nullptr || value->is_null() ||
+                      (value->size() == 0 && (field == "resources" || value->is_array()));
+    if (!none) {
+      out.add(forbidden_value(path.with(field), "cannot be set for an Ephemeral Container"));
+    }
+  }
+}
+
+// What the containers of a pod share: no devices.
+void check_pod_resources(const Value& resources, Path& path, Causes& out) {
+  for (const std::string_view which : {"limits", "requests"}) {
+    at_field(resources, which, path, [&](const Value& list) {
+      for (const Member& member : list.members()) {
+        const Path::Mark mark = path.mark();
+        path.key(member.key);
+        const bool shared =
+            member.key == "cpu" || member.key == "memory" || member.key.starts_with("hugepages-");
+        if (!shared) {
+          out.add(not_supported(path.text(), Value::make_string(member.key, 0),
+                                {"cpu", "hugepages-", "memory"}));
+        }
+        check_amount(member.key, member.value, path, out);
+        path.back(mark);
+      }
+    });
+  }
+}
+
 void check_containers(const Value& spec, const PodNames& names, Path& path, Causes& out) {
   std::set<std::string, std::less<>> seen;
   for (const std::string_view list : {"containers", "initContainers", "ephemeralContainers"}) {
@@ -199,6 +233,7 @@ void check_containers(const Value& spec, const PodNames& names, Path& path, Caus
       if (!name.empty() && !seen.insert(std::string(name)).second) {
         out.add(duplicate_value(path.with("name"), at(container, "name")));
       }
+      if (list == "ephemeralContainers") check_ephemeral(container, path, out);
     });
   }
 }
@@ -374,6 +409,8 @@ void validate_pod_spec(const Value& spec, Path& path, Causes& out) {
   check_volumes(spec, names, path, out);
   check_claims(spec, names, path, out);
   check_containers(spec, names, path, out);
+  at_field(spec, "resources", path,
+           [&](const Value& resources) { check_pod_resources(resources, path, out); });
   at_field(spec, "nodeSelector", path,
            [&](const Value& labels) { validate_labels(labels, path, out); });
   each_item(spec, "tolerations", path,
