@@ -273,6 +273,14 @@ class Suite:
         except Exception:
             return traceback.format_exc(limit=4)
 
+    def run_again(self, cases, results):
+        """Those that failed and wait for controllers, once more and alone. The real ones count quotas from caches that
+        lag behind what they write: on a busy machine one stays wrong until its next round, in five minutes."""
+        for number, case in enumerate(cases):
+            if results[case.name] and "controllers" in case.needs:
+                print(f"again {case.name}\n      {results[case.name]}", flush=True)
+                results[case.name] = self.run_one(case, len(cases) + number)
+
     def run(self, cases, jobs):
         """{case: None or what failed}; serial ones after all others."""
         results = {}
@@ -324,6 +332,8 @@ def main():
     parser.add_argument("--controllers", action="store_true", help="a controller-manager runs there")
     parser.add_argument("--accounts", action="store_true",
                         help="it admits pods by their ServiceAccounts")
+    parser.add_argument("--again", action="store_true",
+                        help="cases of controllers have a second try: their races are not ours")
     parser.add_argument("--jobs", type=int, default=6)
     parser.add_argument("--differences", default=os.path.join(HERE, "differences.txt"))
     parser.add_argument("--list", action="store_true", help="names of the cases, and nothing else")
@@ -348,6 +358,8 @@ def report(suite, cases, options):
     ours = [c for c in cases if not suite.skip(c)]
     began = time.monotonic()
     results = suite.run(ours, options.jobs)
+    if options.again:
+        suite.run_again(ours, results)
     seconds = time.monotonic() - began
     suite.hook.close()
     listed = read_differences(options.differences, suite.name)
