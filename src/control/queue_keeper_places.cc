@@ -29,7 +29,7 @@ void QueueKeeper::restore_places(const kinds::Inputs& inputs) {
       places.push_back({seat.pod_set, fmt::format("{}-seat-{}", spec.name, places.size()),
                         seat.node, seat.gpus});
     }
-    const auto sits = [&](const std::string&, const kinds::LivePod& pod) {
+    const auto sits = [&](const kinds::LivePod& pod) {
       if (pod.node.empty()) return;
       const auto it = std::find_if(places.begin(), places.end(), [&](const KnownPlace& place) {
         return place.node == pod.node &&
@@ -37,7 +37,9 @@ void QueueKeeper::restore_places(const kinds::Inputs& inputs) {
       });
       if (it != places.end()) places.erase(it);
     };
-    if (!spec.owner.empty()) world_.objects().for_each_owned(spec.ns + '/' + spec.owner, sits);
+    for (const std::string& key : world_.pods_of(spec.ns + '/' + spec.name)) {
+      if (const kinds::LivePod* live = world_.objects().pod(key)) sits(*live);
+    }
     std::erase_if(
         places, [this](const KnownPlace& place) { return !world_.objects().has_node(place.node); });
     if (!places.empty()) world_.restore(spec, places, common_.now());
@@ -139,9 +141,8 @@ std::vector<std::pair<std::string, Assumed>> QueueKeeper::take_places(std::int64
       const std::string key = place.pod.ns + '/' + place.pod.name;
       if (const kinds::LivePod* live = world_.objects().pod(key)) take(key, *live);
     }
-    if (!reservation.owner.empty() &&
-        !reservation.owner.ends_with("/Pod/" + name.substr(slash + 1))) {
-      world_.objects().for_each_owned(reservation.owner, take);
+    for (const std::string& key : world_.pods_of(name)) {
+      if (const kinds::LivePod* live = world_.objects().pod(key)) take(key, *live);
     }
     const bool full = std::all_of(reservation.places.begin(), reservation.places.end(),
                                   [](const auto& place) { return !place.taken_by.empty(); });

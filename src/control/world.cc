@@ -294,10 +294,13 @@ kinds::Inputs World::inputs() {
   kinds::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
   objects_.inputs_taken();
   charges_.clear();
+  pods_of_.clear();
   for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+    const std::string name = spec.ns + '/' + spec.name;
     for (const model::PodSetSpec& set : spec.pod_sets) {
       for (const std::string& pod : set.pods) {
-        charges_.insert_or_assign(pod, Charge{spec.ns + '/' + spec.name, spec.charge});
+        charges_.insert_or_assign(pod, Charge{name, spec.charge});
+        pods_of_[name].push_back(pod);
       }
     }
   }
@@ -384,6 +387,12 @@ std::string World::charge_of(const std::string& pod) const {
   }
   const kinds::LivePod* live = objects_.pod(pod);
   return live == nullptr || live->charged.empty() ? "" : "none";
+}
+
+const std::vector<std::string>& World::pods_of(const std::string& workload) const {
+  static const std::vector<std::string> kNone;
+  const auto it = pods_of_.find(workload);
+  return it == pods_of_.end() ? kNone : it->second;
 }
 
 bool World::is_of(const std::string& pod, const std::string& workload) const {

@@ -60,7 +60,6 @@ struct Reservation {
     std::string key() const { return pod.ns + '/' + pod.name; }
   };
   std::string workload;  // "ns/name"
-  std::string owner;     // "ns/Job/x", or empty
   std::vector<Place> places;
   std::int64_t since = 0;
 };
@@ -106,6 +105,7 @@ class World {
   void drop(const std::string& pod);  // it did not come to be
   // Whether the workload had the pod among those that it holds quota for, by the last inputs().
   bool is_of(const std::string& pod, const std::string& workload) const;
+  const std::vector<std::string>& pods_of(const std::string& workload) const;  // the same, all
   Assumed* assumed(const std::string& pod);
   const std::map<std::string, Assumed>& all_assumed() const { return assumed_; }
   // The API has the pod as it is now. True: it is bound where we put it, nothing is new.
@@ -218,8 +218,9 @@ class World {
     std::string workload, queue;
   };
   std::string charge_of(const std::string& pod) const;
-  std::unordered_map<std::string, Charge> charges_;   // by pod of a workload
-  std::map<std::string, model::Loss> failed_;         // pods, and why
+  std::unordered_map<std::string, Charge> charges_;                    // by pod of a workload
+  std::unordered_map<std::string, std::vector<std::string>> pods_of_;  // by "ns/workload"
+  std::map<std::string, model::Loss> failed_;                          // pods, and why
   std::set<std::string> phantoms_;                    // in the builder: places of reservations
   std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
   std::map<std::string, model::GangSpec> gangs_;      // as they were fed

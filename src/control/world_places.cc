@@ -67,7 +67,6 @@ void World::reserve(const model::WorkloadSpec& spec,
   note("reserve", {{"workload", name}});
   Reservation out;
   out.workload = name;
-  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
   out.since = now;
   for (const model::Placement* p : placements) {
     const model::PodSetSpec* set = &spec.pod_sets.front();
@@ -88,7 +87,6 @@ void World::restore(const model::WorkloadSpec& spec, const std::vector<KnownPlac
   if (log_ != nullptr) log_->line(places_line(name, places));
   Reservation out;
   out.workload = name;
-  if (!spec.owner.empty()) out.owner = spec.ns + '/' + spec.owner;
   out.since = now;
   for (const KnownPlace& known : places) {
     for (const model::PodSetSpec& set : spec.pod_sets) {

@@ -59,6 +59,23 @@ class ChargedRig : public TenantRig {
       ASSERT_LE(held("evil"), gpus) << when << ", after " << second << " s";
     }
   }
+  // A JobSet of four pods with a GPU each that was let in; for what it is to own.
+  std::string whole_of_four() {
+    define("jobset.x-k8s.io", "v1alpha2", "JobSet", true);
+    run(31 * kSecond);
+    apply(
+        "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, namespace: "
+        "evil, labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {suspend: true, replicatedJobs: "
+        "[{name: w, replicas: 1, template: {spec: {parallelism: 4, completions: 4, template: "
+        "{spec: {schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: i, "
+        "resources: {limits: {nvidia.com/gpu: 1}}}]}}}}}]}}");
+    const std::string js = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/evil/jobsets/js";
+    EXPECT_TRUE(until([&] { return get(js).at("spec.suspend") == "false"; }));
+    return fmt::format(
+        ", ownerReferences: [{{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: js, uid: "
+        "{}, controller: true}}]",
+        get(js).at("metadata.uid"));
+  }
   void expect_good_gets_his() {
     job("good", "mine", 1, 4);
     EXPECT_TRUE(until([&] { return held("good") == 4; }, 30 * kSecond));
@@ -412,20 +429,7 @@ TEST(Charged, WhoTakesHisLocalQueueAwayPaysAfterARestartToo) {
 TEST(Charged, TheRoomOfAWholeIsForThePodsThatItLetIn) {
   for (const bool by_labels : {true, false}) {
     ChargedRig rig;
-    rig.define("jobset.x-k8s.io", "v1alpha2", "JobSet", true);
-    rig.run(31 * kSecond);
-    rig.apply(
-        "{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, metadata: {name: js, namespace: "
-        "evil, labels: {kueue.x-k8s.io/queue-name: lq}}, spec: {suspend: true, replicatedJobs: "
-        "[{name: w, replicas: 1, template: {spec: {parallelism: 4, completions: 4, template: "
-        "{spec: {schedulerName: berth, restartPolicy: Never, containers: [{name: c, image: i, "
-        "resources: {limits: {nvidia.com/gpu: 1}}}]}}}}}]}}");
-    const std::string js = "/apis/jobset.x-k8s.io/v1alpha2/namespaces/evil/jobsets/js";
-    ASSERT_TRUE(rig.until([&] { return rig.get(js).at("spec.suspend") == "false"; }));
-    const std::string owner = fmt::format(
-        ", ownerReferences: [{{apiVersion: jobset.x-k8s.io/v1alpha2, kind: JobSet, name: js, uid: "
-        "{}, controller: true}}]",
-        rig.get(js).at("metadata.uid"));
+    const std::string owner = rig.whole_of_four();
     for (int round = 0; round < 3; ++round) {
       const std::string job = fmt::format("j{}", round);
       if (by_labels) {
@@ -451,6 +455,20 @@ TEST(Charged, TheRoomOfAWholeIsForThePodsThatItLetIn) {
     }
     rig.expect_good_gets_his();
   }
+}
+
+// Places that were chosen for a JobSet's pods are theirs, though only their Job says whose they
+// are.
+TEST(Charged, APlaceIsTakenHoweverItsPodIsKnown) {
+  ChargedRig rig;
+  rig.world.merge("/apis/kueue.x-k8s.io/v1beta2/clusterqueues/q-good",
+                  R"({"spec":{"resourceGroups":[{"coveredResources":["nvidia.com/gpu"],)"
+                  R"("flavors":[{"name":"f","resources":[{"name":"nvidia.com/gpu",)"
+                  R"("nominalQuota":12}]}]}]}})");
+  rig.job("evil", "j", 4, 1, rig.whole_of_four());
+  ASSERT_TRUE(rig.until([&] { return rig.held("evil") == 4; }, 10 * kSecond));
+  rig.job("good", "mine", 3, 4);
+  EXPECT_TRUE(rig.until([&] { return rig.held("good") == 12; }, 10 * kSecond));
 }
 
 TEST(Charged, APodThatCameOutLargerStartsAtOnce) {
