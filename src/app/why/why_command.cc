@@ -24,13 +24,15 @@ namespace {
 
 constexpr int kExitNotThere = 1;
 
-bool is_kind_of(std::string_view group, std::string_view kind) {  // kind: in small letters
+std::set<std::string> groups_with(std::string_view kind) {  // kind: in small letters
   const auto same = [](char a, char b) { return (a >= 'A' && a <= 'Z' ? a - 'A' + 'a' : a) == b; };
-  const auto& rows = kinds::kind_table();
-  return std::any_of(rows.begin(), rows.end(), [&](const kinds::KindRow& row) {
-    return row.group == group &&
-           std::equal(row.kind.begin(), row.kind.end(), kind.begin(), kind.end(), same);
-  });
+  std::set<std::string> out;
+  for (const kinds::KindRow& row : kinds::kind_table()) {
+    if (std::equal(row.kind.begin(), row.kind.end(), kind.begin(), kind.end(), same)) {
+      out.emplace(row.group);
+    }
+  }
+  return out;
 }
 
 // The words people and kubectl use.
@@ -42,9 +44,10 @@ Result<std::string> kind_by_word(const std::string& word) {
     const bool version = next != std::string::npos && word[dot + 1] == 'v' &&
                          word[dot + 2] >= '1' && word[dot + 2] <= '9';
     const std::string group = word.substr((version ? next : dot) + 1);
-    if (is_kind_of(group, kind)) return kind;
-    return invalid("found group \"" + text::terminal_safe(group) + "\", want one that has a kind " +
-                   kind);
+    const std::set<std::string> groups = groups_with(kind);
+    if (groups.contains(group)) return kind;
+    return invalid(fmt::format("found group \"{}\", want one that has a {}: {}",
+                               text::terminal_safe(group), kind, fmt::join(groups, ", ")));
   }
   constexpr std::pair<std::string_view, std::string_view> kWords[] = {
       {"pod", "pod"},

@@ -40,8 +40,8 @@ class Leftovers : private Part {
  private:
   // The LocalQueue that a pod's devices count in where nothing says who let it in: the one it was
   // started from, the one that it or its group names, or the first of a namespace that requires
-  // one;
-  // "": none. One that leads to a queue that is not for its namespace lets nobody in, so it is not.
+  // one; "": none. One that leads to a queue that is not for its namespace lets nobody in, so it is
+  // not.
   std::string leftover_local(const model::PodSpec& pod) const {
     const KnownQueues::Locals* own = queues_.locals(pod.ns);
     if (own == nullptr) return "";
