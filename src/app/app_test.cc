@@ -8,6 +8,7 @@
 #include "app/cli/cli.h"
 #include "app/input.h"
 #include "app/plan/plan_json.h"
+#include "app/plan/policy_option.h"
 #include "app/words.h"
 #include "text/json.h"
 #include "text/yaml.h"
@@ -118,15 +119,15 @@ TEST(PolicyOption, ReadsRules) {
   const auto policy =
       parse_policy("spread,spread@queue=web,pack@label:app.io/x=y,near@zone=a*7,near@rack=r1");
   ASSERT_TRUE(policy.ok());
-  EXPECT_EQ(policy->packing, schedule::Policy::Packing::kLeastAllocated);
-  ASSERT_EQ(policy->rules.size(), 2u);
-  EXPECT_TRUE(policy->rules[0].spread);
-  EXPECT_EQ(policy->rules[1].key, "app.io/x");
-  EXPECT_EQ(policy->rules[1].value, "y");
+  EXPECT_EQ(policy->packing, model::PlacementPolicy::Packing::kLeastAllocated);
+  ASSERT_EQ(policy->classes.size(), 2u);
+  EXPECT_TRUE(policy->classes[0].spread);
+  EXPECT_EQ(policy->classes[0].queues, std::vector<std::string>{"web"});
+  EXPECT_EQ(text::print_label_selector(policy->classes[1].selector), "app.io/x=y");
   ASSERT_EQ(policy->locality.size(), 2u);
   EXPECT_EQ(policy->locality[0].weight, 7);
   for (const char* bad : {"", "pack,", "spread@", "spread@queue", "pack@label:=x", "near@a",
-                          "near@a=b*0", "near@a=b*x", "PACK"}) {
+                          "near@a=b*0", "near@a=b*x", "near@a=b c", "PACK"}) {
     EXPECT_FALSE(parse_policy(bad).ok()) << bad;
   }
 }

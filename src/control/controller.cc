@@ -11,6 +11,7 @@
 #include "control/gangs.h"
 #include "control/group_statuses.h"
 #include "control/kueue_presence.h"
+#include "control/policy_status.h"
 #include "control/queue_keeper.h"
 #include "control/rejected_pods.h"
 #include "control/sick_gpus.h"
@@ -40,8 +41,7 @@ struct Controller::State {
         leading(std::move(leading_in)),
         decisions(decisions_in),
         input_log(inputs_in),
-        world(options.scheduler_names, random.split("bodies").next(), options.policy,
-              options.queue_policy),
+        world(options.scheduler_names, random.split("bodies").next(), options.policy),
         writer(loop.monotonic(), client, leading, options.max_writes_at_once, metrics),
         notices(loop, random.split("events"), writer),
         common{.loop = loop,
@@ -65,14 +65,15 @@ struct Controller::State {
         sick_gpus(common, binder, {options.sick_gpus, options.heed_notices}),
         groups(common, watches),
         waits(common),
+        policy(common, watches.of("berth.dev", "BerthPolicy"), options.policy.words),
         keeper(common, binder,
                {[this](const kinds::KindRow& row) -> kube::Informer& {
                   return watches.of(row.group, row.kind);
                 },
                 watches.of(kKueueGroup, "Workload"), watches.of(kKueueGroup, "ClusterQueue"),
                 watches.of(kKueueGroup, "LocalQueue"), watches.of("", "Pod")}),
-        parts{&kueue,  &finalizers, &rejected_pods, &gangs, &sick_gpus,
-              &groups, &waits,      &keeper,        &binder},
+        parts{&kueue,  &finalizers, &rejected_pods, &gangs,  &sick_gpus,
+              &groups, &waits,      &policy,        &keeper, &binder},
         cycles_metric(
             metrics.counter({.name = "berth_controller_cycles_total", .help = "Decision cycles."})
                 .get()),
@@ -130,6 +131,7 @@ struct Controller::State {
   SickGpus sick_gpus;
   GroupStatuses groups;
   WaitNotices waits;
+  PolicyStatus policy;
   QueueKeeper keeper;
   // In the order in which they hear of a change: who writes what waited for it is the last.
   const std::vector<Part*> parts;

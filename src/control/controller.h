@@ -23,19 +23,18 @@
 #include "base/random.h"
 #include "control/queue_board.h"
 #include "control/world_log.h"
-#include "decide/admit/policy.h"
 #include "decide/schedule/policy.h"
 #include "edge/kube/client.h"
 #include "kinds/manifest.h"
 #include "kinds/object_set.h"
+#include "model/policy.h"
 #include "plans/react/sick_gpus.h"
 
 namespace berth::control {
 
 struct ControllerOptions {
   std::vector<std::string> scheduler_names = {"berth"};
-  schedule::Policy policy;
-  admit::Policy queue_policy;
+  model::PolicyFlags policy;  // beside the BerthPolicy
   bool manage_queues = true;
   std::string own_namespace = "berth-system";  // whose pods are nobody's victims
   std::size_t max_writes_at_once = 256;

@@ -322,7 +322,7 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
   world_.end_reservation(s.name);
   common_.notices.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                         "Evicting", e.message);
-  if (preempted && world_.queue_policy().max_evictions_per_hour > 0) {
+  if (preempted && world_.policy().queues.max_evictions_per_hour > 0) {
     status.set(kinds::kPreemptionsCondition, true, "Preempted",
                kinds::preemption_times(s.spec.preemptions_ns, common_.loop.wall().now_ns()));
   }

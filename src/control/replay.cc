@@ -86,8 +86,8 @@ Status Replay::begin(const Value& v) {
   if (const Value* list = v.find("schedulerNames")) {
     for (const Value& name : list->items()) names.emplace_back(name.string());
   }
-  BERTH_TRY(auto policies, read_policies(v));
-  world_ = std::make_unique<World>(std::move(names), 1, std::move(policies.first), policies.second);
+  BERTH_TRY(model::PolicyFlags flags, read_flags(v));
+  world_ = std::make_unique<World>(std::move(names), 1, std::move(flags));
   inputs_.reset();
   return {};
 }

@@ -8,6 +8,7 @@
 #include "kinds/pod_writes.h"
 #include "kinds/queue_marks.h"
 #include "plans/react/rejected_pods.h"
+#include "text/path.h"
 
 namespace berth::control {
 
@@ -23,19 +24,26 @@ std::string key_of(const model::PodSpec& pod) { return pod.ns + '/' + pod.name; 
 
 }  // namespace
 
-World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
-             admit::Policy queue_policy)
+World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, model::PolicyFlags flags)
     : scheduler_names_(std::move(scheduler_names)),
       objects_({.scheduler_names = scheduler_names_, .seed = seed}),
-      policy_(std::move(policy)),
-      queue_policy_(queue_policy) {
+      flags_(std::move(flags)),
+      policy_(model::in_force({}, flags_)) {
   start_over();
 }
 
 kinds::Effect World::put(std::string_view version, std::string_view kind,
                          const text::Value& object) {
-  if (log_ != nullptr) log_->put(version, kind, object);
-  return objects_.put(version, kind, object);
+  if (log_ == nullptr) return objects_.put(version, kind, object);
+  log_->put(version, kind, object);
+  const kinds::Effect effect = objects_.put(version, kind, object);
+  if (kind == "Pod") {
+    const std::string_view ns = text_at(object, "metadata.namespace");
+    const std::string_view name = text_at(object, "metadata.name");
+    const kinds::LivePod* live = objects_.pod(std::string(ns) + '/' + std::string(name));
+    if (live != nullptr && live->as_bound) log_->keep_before(version, kind, ns, name);
+  }
+  return effect;
 }
 
 kinds::Effect World::remove(std::string_view version, std::string_view kind, std::string_view ns,
@@ -45,8 +53,8 @@ kinds::Effect World::remove(std::string_view version, std::string_view kind, std
 }
 
 void World::start_over() {
-  builder_ = std::make_unique<model::SnapshotBuilder>(schedule::keeps_apart(policy_));
-  placer_ = std::make_unique<schedule::Placer>(policy_);
+  builder_ = std::make_unique<model::SnapshotBuilder>(schedule::keeps_apart(policy_.placement));
+  placer_ = std::make_unique<schedule::Placer>(policy_.placement);
   learned_ = false;
   turns_ = {};
   phantoms_.clear();
@@ -161,6 +169,7 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
   while (more) {
     kinds::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
     if (changes.everything) {
+      policy_ = model::in_force(objects_.policy(), flags_);
       const auto queue_pods = std::move(queue_pods_);
       start_over();
       for (const auto& [key, pod] : queue_pods) {  // inputs() will say how they are now
@@ -260,15 +269,15 @@ void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision
 
 model::Decision World::decide_queues(kinds::Inputs& inputs, std::int64_t now_ns) {
   believe(inputs, now_ns);
-  model::SnapshotBuilder builder(schedule::keeps_apart(policy_));
+  model::SnapshotBuilder builder(schedule::keeps_apart(policy_.placement));
   for (const auto& node : inputs.nodes) builder.upsert_node(node);
   for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);
   for (const auto& pod : inputs.pods) builder.upsert_pod(pod);
   builder.set_budgets(inputs.budgets);
-  schedule::Placer placer(policy_);
+  schedule::Placer placer(policy_.placement);
   placer.learn_present(builder.state());
   decide::QueueSetting setting(inputs.queues, inputs.nodes, inputs.pods);
-  setting.policy = queue_policy_;
+  setting.policy = policy_.queues;
   decide::Queueing queueing(setting, builder, placer, now_ns);
   model::Decision out;
   // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.
@@ -587,7 +596,7 @@ void World::begin_cycle(std::uint64_t number) {
 // there. Admissions that are being written cannot be told: the log waits until there are none.
 void World::begin_log() {
   if (!admitting_.empty()) return;
-  log_->begin(scheduler_names_, policy_, queue_policy_);
+  log_->begin(scheduler_names_, flags_);
   start_over();
   objects_.touch_all();
   objects_.touch_queues();

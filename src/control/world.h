@@ -28,11 +28,11 @@
 #include <vector>
 
 #include "control/world_log.h"
-#include "decide/admit/policy.h"
 #include "decide/decide.h"
 #include "decide/schedule/placer.h"
 #include "decide/schedule/policy.h"
 #include "kinds/object_set.h"
+#include "model/policy.h"
 #include "model/snapshot_builder.h"
 
 namespace berth::control {
@@ -73,8 +73,7 @@ struct KnownPlace {
 
 class World {
  public:
-  World(std::vector<std::string> scheduler_names, std::uint64_t seed, schedule::Policy policy,
-        admit::Policy queue_policy = {});
+  World(std::vector<std::string> scheduler_names, std::uint64_t seed, model::PolicyFlags flags);
   // From here on. The log gets a new file now, and with the next cycle whenever it is full.
   void record(WorldLog* log);
   void begin_cycle(std::uint64_t number);
@@ -84,7 +83,7 @@ class World {
   kinds::Effect remove(std::string_view version, std::string_view kind, std::string_view ns,
                        std::string_view name);
   const kinds::ObjectSet& objects() const { return objects_; }
-  const admit::Policy& queue_policy() const { return queue_policy_; }
+  const model::Policy& policy() const { return policy_; }  // as of the last refresh()
   model::SnapshotBuilder& builder() { return *builder_; }
 
   // Feeds the builder with everything that changed. Invalid pods are told to refused, what cannot
@@ -196,8 +195,8 @@ class World {
 
   std::vector<std::string> scheduler_names_;
   kinds::ObjectSet objects_;
-  schedule::Policy policy_;
-  admit::Policy queue_policy_;
+  model::PolicyFlags flags_;
+  model::Policy policy_;
   WorldLog* log_ = nullptr;
   std::unique_ptr<model::SnapshotBuilder> builder_;
   std::unique_ptr<schedule::Placer> placer_;

@@ -81,10 +81,16 @@ void FileWorldLog::write_object(const std::string& key, std::string_view line, b
   const std::uint64_t at = bytes_ + kPrefix;
   write(line);
   if (there && !stopped_) {
-    objects_[key] = {at, line.size()};
+    Lines& lines = objects_[key];
+    lines.before = std::exchange(lines.now, {at, line.size()});
   } else if (!there) {
     objects_.erase(key);
   }
+}
+
+void FileWorldLog::keep_line_before(const std::string& key) {
+  const auto it = objects_.find(key);
+  if (it != objects_.end() && it->second.kept.size == 0) it->second.kept = it->second.before;
 }
 
 // An object that cannot be carried over makes the new file worthless: it stops there.
@@ -103,17 +109,22 @@ void FileWorldLog::start_file(std::string_view header) {
   sum_ = kLineSumStart;
   write(header);
   std::string text;
-  for (auto& [key, spot] : objects_) {
+  const auto carry_over = [&](Spot& spot) {
+    if (spot.size == 0) return true;
     text.resize(spot.size);
     const bool read = old != nullptr && !torn &&
                       std::fseek(old, static_cast<long>(spot.at), SEEK_SET) == 0 &&
                       std::fread(text.data(), 1, text.size(), old) == text.size();
-    if (!read) {
-      fail();
-      break;
-    }
+    if (!read) return false;
     spot.at = bytes_ + kPrefix;
     write(text);
+    return true;
+  };
+  for (auto& [key, lines] : objects_) {
+    lines.before = {};
+    if (carry_over(lines.kept) && carry_over(lines.now)) continue;
+    fail();
+    break;
   }
   if (old != nullptr) std::fclose(old);
   base_bytes_ = bytes_;

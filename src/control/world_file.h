@@ -1,7 +1,7 @@
 // The log of a World in two files: lines go to PATH until it is full, then it becomes PATH.1 and a
 // new one begins, with the objects as they are. For app/ and tests alone: it does file I/O.
 //
-// In memory there is a place in the file for each object (about 100 bytes), not its text. A write
+// In memory there is a place in the file for each object (about 150 bytes), not its text. A write
 // that fails ends the log until the controller starts again: what is there is true as far as it
 // goes. Bounded: a file that cannot be ended in time stops at kMostTimes its size. The files are
 // their owner's alone (base/private_file.h). One owner.
@@ -38,11 +38,15 @@ class FileWorldLog final : public WorldLog {
   void start_file(std::string_view header) override;
   void write(std::string_view line) override;
   void write_object(const std::string& key, std::string_view line, bool there) override;
+  void keep_line_before(const std::string& key) override;
 
  private:
   struct Spot {
     std::uint64_t at = 0;
-    std::size_t size = 0;
+    std::size_t size = 0;  // 0: there is none
+  };
+  struct Lines {
+    Spot now, before, kept;  // kept: comes before now in a new file
   };
   void fail();
   std::size_t limit() const;
@@ -53,7 +57,7 @@ class FileWorldLog final : public WorldLog {
   bool stopped_ = false;
   std::uint64_t bytes_ = 0, base_bytes_ = 0, written_ = 0, failures_ = 0;
   std::uint64_t sum_ = 0;
-  std::map<std::string, Spot> objects_;
+  std::map<std::string, Lines> objects_;
 };
 
 }  // namespace berth::control

@@ -466,7 +466,7 @@ void apply_live(const Decision& decision, model::SnapshotBuilder& builder,
 
 }  // namespace
 
-Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
+Run run(model::SnapshotBuilder& builder, const model::PlacementPolicy& policy, std::int64_t now_ns,
         int max_cycles, Options options, const QueueSetting* queues) {
   schedule::Placer placer(policy);
   return run(builder, placer, now_ns, max_cycles, options, queues);

@@ -66,7 +66,7 @@ struct Run {
   // When time alone may change the decision: a backoff ends, a timeout strikes. INT64_MAX: never.
   std::int64_t due_ns = INT64_MAX;
 };
-Run run(model::SnapshotBuilder& builder, const schedule::Policy& policy, std::int64_t now_ns,
+Run run(model::SnapshotBuilder& builder, const model::PlacementPolicy& policy, std::int64_t now_ns,
         int max_cycles, Options options = {}, const QueueSetting* queues = nullptr);
 // The same by a placer that has served copies of the builder before, and learns this one's mix:
 // what it knows of nodes, rules and demands is not worked out again. It numbers kinds of nodes as

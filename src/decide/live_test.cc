@@ -34,7 +34,7 @@ struct World {
   model::QueueInputs queues;
 
   Run decide_live(std::int64_t now_ns = kSecond) const {
-    const schedule::Policy policy;
+    const model::PlacementPolicy policy;
     model::SnapshotBuilder builder(schedule::keeps_apart(policy));
     for (const auto& node : nodes) builder.upsert_node(node);
     for (const auto& pod : pods) builder.upsert_pod(pod);

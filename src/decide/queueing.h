@@ -21,7 +21,7 @@ struct QueueSetting {
   InputIndex index;                                   // of what the builder has
   bool quota_only = false;                            // nodes count for topologies alone
   bool marked = false;  // pods of holders are PodSpec::queued: they need not be looked at
-  admit::Policy policy;
+  model::QueuePolicy policy;
   // Made before from the rules, for decisions with the same ones; null: made anew.
   std::shared_ptr<const admit::Book> book;
   std::shared_ptr<admit::Forms> forms;

@@ -14,6 +14,7 @@
 #include "kinds/manifest.h"
 #include "kinds/node.h"
 #include "kinds/other_queues.h"
+#include "kinds/policy.h"
 #include "kinds/priority.h"
 #include "kinds/queued_maker.h"
 
@@ -61,6 +62,7 @@ struct Gathered {
   std::vector<Found<VolumeObject>> volumes;
   std::vector<Found<ClaimObject>> claims;
   std::vector<Found<PriorityClassObject>> priority_classes;
+  std::vector<Found<PolicyObject>> policies;
   std::vector<Found<model::FlavorSpec>> flavors;
   std::vector<Found<model::QueueSpec>> cluster_queues;
   std::vector<Found<model::LocalQueueSpec>> local_queues;

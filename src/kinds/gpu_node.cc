@@ -30,14 +30,6 @@ constexpr std::pair<std::string_view, NumaPolicy> kNumaPolicies[] = {
 constexpr std::pair<std::string_view, NumaScope> kNumaScopes[] = {
     {"container", NumaScope::kContainer}, {"pod", NumaScope::kPod}};
 
-template <class E, std::size_t N>
-std::string_view word_of(const std::pair<std::string_view, E> (&words)[N], E value) {
-  for (const auto& [word, v] : words) {
-    if (v == value) return word;
-  }
-  return words[0].first;
-}
-
 constexpr text::Field<MigSlots> kMigSlotFields[] = {
     text::required(text::field<&MigSlots::resource>("resource")),
     text::required(text::field<&MigSlots::count, text::int_between<1, 8>>("count")),

@@ -116,6 +116,7 @@ bool same_place_in_books(const PodObject& a, const PodObject& b) {
 }  // namespace
 
 void hold_as_bound(const LivePod& before, LivePod& live) {
+  live.as_bound = live.gpus != before.gpus || live.charged != before.charged;
   live.gpus = before.gpus;
   live.charged = before.charged;
   if (live.body == before.body) return;
@@ -123,6 +124,7 @@ void hold_as_bound(const LivePod& before, LivePod& live) {
   const PodObject& is = live.body->object;
   const bool same_place = same_place_in_books(was, is);
   if (same_place && was.spec.gpu == is.spec.gpu) return;
+  live.as_bound = true;
   auto body = std::make_shared<PodBody>(*live.body);
   PodObject& held = body->object;
   held.spec.gpu = was.spec.gpu;
@@ -154,11 +156,7 @@ PodObject live_object(const LivePod& live) {
   pod.phase = live.phase;
   if (live.node.empty()) return pod;
   indices_of(live.gpus, pod.spec.gpu_indices);
-  if (live.is_charged()) {
-    Charge charge = parse_charge(live.charged);
-    pod.spec.charged = std::move(charge.queue);
-    pod.spec.let_in_by = std::move(charge.workload);
-  }
+  if (live.is_charged()) read_charge(live.charged, pod.spec);
   return pod;
 }
 

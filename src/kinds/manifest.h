@@ -1,14 +1,14 @@
 // The one way from Kubernetes manifests to the model: give it documents, take the Inputs.
 //
 // Read: Node, Pod, Namespace, PersistentVolume, PersistentVolumeClaim (v1), PriorityClass,
-// PodDisruptionBudget, Job, GpuNode, PodGroups (group.h), Kueue's ResourceFlavor, ClusterQueue,
-// LocalQueue, Cohort, Topology, AdmissionCheck, WorkloadPriorityClass, Workload (kueue.h,
-// kueue_workload.h) and Configuration (kueue_config.h), by itself or in the ConfigMap of an
-// installation, the Queues of Volcano and KAI, Volcano's
-// Job, the upstream Workload (other_queues.h), and lists of any of these. Every other kind is named
-// in ignored. An object with an error is named in invalid, with every error, and the
-// rest goes on; one that holds something counts with what can be read of it, and its errors are
-// warnings (counted.h). Unknown fields and assumptions are warnings.
+// PodDisruptionBudget, Job, GpuNode, BerthPolicy (policy.h), PodGroups (group.h), Kueue's
+// ResourceFlavor, ClusterQueue, LocalQueue, Cohort, Topology, AdmissionCheck,
+// WorkloadPriorityClass, Workload (kueue.h, kueue_workload.h) and Configuration (kueue_config.h),
+// by itself or in the ConfigMap of an installation, the Queues of Volcano and KAI, Volcano's Job,
+// the upstream Workload (other_queues.h), and lists of any of these. Every other kind is named in
+// ignored. An object with an error is named in invalid, with every error, and the rest goes on; one
+// that holds something counts with what can be read of it, and its errors are warnings (counted.h).
+// Unknown fields and assumptions are warnings.
 //
 // The result does not depend on the order of the documents: of two objects with one name the
 // first by (source, document, place in it) is taken, outputs are sorted by namespace and name,
@@ -43,10 +43,12 @@
 
 #include <cstddef>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <vector>
 
+#include "model/policy.h"
 #include "model/workload.h"
 #include "text/value.h"
 
@@ -91,6 +93,7 @@ struct Inputs {
   std::vector<model::GangSpec> gangs;
   std::vector<model::BudgetSpec> budgets;
   model::QueueInputs queues;
+  std::optional<model::Policy> policy;  // of the BerthPolicy in force
   // Pods ("ns/name") that wait although their workload is admitted, and why.
   std::vector<std::pair<std::string, std::string>> beyond;
   std::vector<Note> ignored, warnings, invalid;

@@ -158,6 +158,12 @@ QueueDemands ObjectSet::queue_demands() const {
   return demands_of(of_demands(state_->shelves), state_->live_options());
 }
 bool ObjectSet::queues_changed() const { return state_->queues_dirty; }
+std::optional<model::Policy> ObjectSet::policy() const {
+  const auto& objects = state_->shelves.policies.objects;
+  const auto it = objects.find(key_on_shelf("berth.dev/v1alpha1", "", kPolicyInForce));
+  if (it == objects.end()) return std::nullopt;
+  return it->second->object.policy;
+}
 void ObjectSet::inputs_taken() { state_->queues_dirty = false; }
 std::map<std::string, std::size_t> ObjectSet::unread() const {
   std::map<std::string, std::size_t> out{{"Pod", state_->unread_pods}};

@@ -58,6 +58,7 @@ struct LivePod {
   bool foreign = false;  // of another scheduler
   bool strayed =
       false;  // bound, and its owner or queue are others now than those it was bound with
+  bool as_bound = false;  // it says something else now than it did when it was bound, which holds
   std::uint64_t digest = 0;
   std::shared_ptr<const PodBody> body;
 
@@ -148,11 +149,12 @@ class ObjectSet {
   void for_each_owned(const std::string& owner, const PodVisitor& f) const;   // by "ns/Job/x"
   bool has_node(std::string_view name) const;
 
-  bool has_queues() const;                    // of any system
-  bool has_cluster_queues() const;            // Kueue's
-  bool in_queue(std::string_view key) const;  // a pod that inputs() alone can resolve
-  QueueDemands queue_demands() const;         // O(namespaces)
-  bool queues_changed() const;                // since the last inputs_taken()
+  bool has_queues() const;                      // of any system
+  bool has_cluster_queues() const;              // Kueue's
+  bool in_queue(std::string_view key) const;    // a pod that inputs() alone can resolve
+  QueueDemands queue_demands() const;           // O(namespaces)
+  std::optional<model::Policy> policy() const;  // of the BerthPolicy in force
+  bool queues_changed() const;                  // since the last inputs_taken()
   void inputs_taken();
 
   // By kind: how many objects count although part of them cannot be read.

@@ -83,7 +83,8 @@ Effect ObjectSet::State::changed(std::string_view version, std::string_view kind
     budgets_dirty = true;
     return Effect::kLater;
   }
-  if (kind == "PriorityClass") {
+  if (kind == "BerthPolicy" && name != kPolicyInForce) return Effect::kNone;
+  if (kind == "PriorityClass" || kind == "BerthPolicy") {
     everything = true;
   } else if (kind == "PersistentVolume" || kind == "PersistentVolumeClaim") {
     for (const auto& [key, pod] : pods) {

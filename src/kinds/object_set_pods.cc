@@ -43,9 +43,7 @@ bool ObjectSet::State::give_pod(const std::string& key, const LivePod& pod, cons
   model::PodSpec& spec = to.pods.back().object.spec;
   spec.node_name = std::move(place.node);
   spec.gpu_indices = std::move(place.gpus);
-  Charge charge = parse_charge(place.charged);
-  spec.charged = std::move(charge.queue);
-  spec.let_in_by = std::move(charge.workload);
+  read_charge(place.charged, spec);
   spec.gated = false;
   return true;
 }

@@ -29,6 +29,9 @@ bool same_object(const T&, const T&) {
 }
 inline bool same_object(const NodeObject& a, const NodeObject& b) { return a.spec == b.spec; }
 inline bool same_object(const GpuNode& a, const GpuNode& b) { return a == b; }
+inline bool same_object(const PolicyObject& a, const PolicyObject& b) {
+  return a.policy == b.policy;
+}
 inline bool same_object(const GroupObject& a, const GroupObject& b) {
   return a.gang == b.gang && a.priority_class == b.priority_class && a.kai == b.kai;
 }
@@ -66,6 +69,7 @@ struct Shelves {
   ShelfOf<&Gathered::volumes> volumes;
   ShelfOf<&Gathered::claims> claims;
   ShelfOf<&Gathered::priority_classes> priority_classes;
+  ShelfOf<&Gathered::policies> policies;
   ShelfOf<&Gathered::flavors> flavors;
   ShelfOf<&Gathered::cluster_queues> cluster_queues;
   ShelfOf<&Gathered::local_queues> local_queues;
@@ -81,30 +85,15 @@ struct Shelves {
   ShelfOf<&Gathered::volcano_jobs> volcano_jobs;
   ShelfOf<&Gathered::upstream_workloads> upstream_workloads;
 
-  std::array<const Shelf*, 23> all() const {
-    return {&nodes,
-            &gpu_nodes,
-            &jobs,
-            &makers,
-            &groups,
-            &budgets,
-            &volumes,
-            &claims,
-            &priority_classes,
-            &flavors,
-            &cluster_queues,
-            &local_queues,
-            &cohorts,
-            &topologies,
-            &checks,
-            &workload_classes,
-            &namespaces,
-            &workloads,
-            &queue_configs,
-            &volcano_queues,
-            &kai_queues,
-            &volcano_jobs,
-            &upstream_workloads};
+  std::array<const Shelf*, 24> all() const {
+    return {&nodes,        &gpu_nodes,        &jobs,
+            &makers,       &groups,           &budgets,
+            &volumes,      &claims,           &priority_classes,
+            &policies,     &flavors,          &cluster_queues,
+            &local_queues, &cohorts,          &topologies,
+            &checks,       &workload_classes, &namespaces,
+            &workloads,    &queue_configs,    &volcano_queues,
+            &kai_queues,   &volcano_jobs,     &upstream_workloads};
   }
 };
 

@@ -110,9 +110,7 @@ void fill(const Value& v, PodTop&& top, PodObject& out, Decoder& d) {
   spec.node_name = std::move(raw.node_name);
   if (const std::string* by = out.meta.annotation(kChargedAnnotation);
       by != nullptr && !spec.node_name.empty()) {
-    Charge charge = parse_charge(*by);
-    spec.charged = std::move(charge.queue);
-    spec.let_in_by = std::move(charge.workload);
+    read_charge(*by, spec);
   }
   spec.node_selector = std::move(raw.node_selector);
   spec.tolerations = std::move(raw.tolerations);

@@ -165,13 +165,14 @@ std::optional<BadMark> read_topology_ask(const Meta& meta, const TopologyRequest
   return read_slices(meta, count, out);
 }
 
-Charge parse_charge(std::string_view text) {
-  if (text == "none") return {};
+void read_charge(std::string_view text, model::PodSpec& out) {
+  if (text == "none") text = {};
   // Neither queues nor workloads have a slash in their names.
+  const bool of_kueue = text.starts_with(kKueueCharge);
   const std::size_t end =
-      text.starts_with(kKueueCharge) ? text.find('/', kKueueCharge.size()) : std::string_view::npos;
-  if (end == std::string_view::npos) return {std::string(text), ""};
-  return {std::string(text.substr(0, end)), std::string(text.substr(end + 1))};
+      std::min(of_kueue ? text.find('/', kKueueCharge.size()) : text.size(), text.size());
+  out.charged = text.substr(0, end);
+  out.let_in_by = text.substr(std::min(end + 1, text.size()));
 }
 
 std::optional<BadMark> read_number_label(const Meta& meta, std::string_view key, std::int64_t most,

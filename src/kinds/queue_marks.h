@@ -18,11 +18,7 @@ inline constexpr std::string_view kKueueCharge = "kueue/";  // before the Cluste
 // The queue that let a pod in, written with its binding, and of Kueue's the workload that did:
 // "kueue/cq/train", "volcano/q", "kai/q", "none".
 inline constexpr std::string_view kChargedAnnotation = "berth.dev/charged-to";
-struct Charge {
-  std::string queue;     // "kueue/cq", "volcano/q"
-  std::string workload;  // its name, in the pod's namespace; "" where nothing says it
-};
-Charge parse_charge(std::string_view text);  // of "none": nothing
+void read_charge(std::string_view text, model::PodSpec& out);  // charged and let_in_by
 inline constexpr std::string_view kLocalQueueLabel = "kueue.x-k8s.io/local-queue-name";
 inline constexpr std::string_view kGroupName = "kueue.x-k8s.io/pod-group-name";
 inline constexpr std::string_view kClassLabel = "kueue.x-k8s.io/priority-class";

@@ -56,6 +56,15 @@ void decode_lenient(const text::Value& v, const text::Field<T> (&fields)[N], T& 
   decode_lenient<T>(v, std::span<const text::Field<T>>(fields), out, d);
 }
 
+// The word of a table for text::one_of that stands for the value; its first where none does.
+template <class E, std::size_t N>
+std::string_view word_of(const std::pair<std::string_view, E> (&words)[N], E value) {
+  for (const auto& [word, v] : words) {
+    if (v == value) return word;
+  }
+  return words[0].first;
+}
+
 // One resource amount in the units of model/spec.h: cpu in milli, others whole, both rounded up.
 // Negative amounts and amounts above kMaxAmount are errors.
 inline constexpr std::int64_t kMaxAmount = std::int64_t{1} << 53;

@@ -369,9 +369,10 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod, bool quiet) {
   shape->priority_class = pod.priority_class;
   shape->terminating = pod.terminating;
   shape->service = pod.service;
-  if (!shape->owner.empty() && keeps_apart_(*shape)) {
+  if (const auto apart = shape->owner.empty() ? std::nullopt : keeps_apart_(*shape)) {
     shape->replicas =
         intern_counter({.kind = Counter::Kind::kOwner, .pods = {}, .owner = shape->owner}, news);
+    if (!apart->over.empty()) shape->apart_over = topology_key(apart->over);
   }
   shape->key = scratch_;
   if (free_indices_.empty()) {

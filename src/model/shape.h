@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
 #include <string_view>
@@ -105,6 +106,7 @@ struct Shape {
   std::string owner;     // "ns/Kind/name", or empty
   bool service = false;  // one of the replicas of a long-running workload
   CounterRef replicas;   // its owner's pods, where they are kept apart; null otherwise
+  int apart_over = -1;   // topology key that they keep apart over first; -1: nodes alone
   std::vector<HostPort> host_ports;
   std::string queue, priority_class;  // what policies choose by
   bool terminating = false;
@@ -139,9 +141,13 @@ bool counts(const Counter& counter, const Shape& shape);  // a running pod of th
 
 class ShapeBook {
  public:
-  // Which workloads a policy keeps apart; by default services.
-  using KeepsApart = std::function<bool(const Shape&)>;
-  ShapeBook() : ShapeBook([](const Shape& shape) { return shape.service; }) {}
+  // Which workloads a policy keeps apart, over which label of nodes first; by default services,
+  // over none.
+  struct Apart {
+    std::string over;
+  };
+  using KeepsApart = std::function<std::optional<Apart>(const Shape&)>;
+  ShapeBook() : ShapeBook(services_apart) {}
   explicit ShapeBook(KeepsApart keeps_apart) : keeps_apart_(std::move(keeps_apart)) {}
 
   // What interning met for the first time; the builder acts on it.
@@ -185,6 +191,9 @@ class ShapeBook {
   using Table =
       boost::unordered_flat_map<std::string, std::weak_ptr<const T>, KeyHash, std::equal_to<>>;
 
+  static std::optional<Apart> services_apart(const Shape& shape) {
+    return shape.service ? std::optional(Apart()) : std::nullopt;
+  }
   std::shared_ptr<const Demand> intern_demand(const PodSpec& pod, bool core = false);
   std::shared_ptr<const NodeRules> intern_rules(const PodSpec& pod);
   CounterRef intern_counter(Counter counter, News& news);

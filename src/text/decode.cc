@@ -200,12 +200,12 @@ namespace internal {
 
 void unknown_field(const Member& member, std::span<const std::string_view> names, Decoder& d) {
   Decoder::Step step(d, member.key);
-  for (const std::string_view known : names) {
-    if (same_but_case(known, member.key)) {
-      return d.warning(member.value, "an unknown field", std::string(known));
-    }
-  }
-  d.warning(member.value, "an unknown field", "");
+  const auto near = std::find_if(names.begin(), names.end(), [&](std::string_view known) {
+    return same_but_case(known, member.key);
+  });
+  const std::string meant(near == names.end() ? std::string_view() : *near);
+  if (d.strict()) return d.error(member.value, "an unknown field", meant);
+  d.warning(member.value, "an unknown field", meant);
 }
 
 void missing_field(const Value& object, std::string_view field_name, Decoder& d) {

@@ -10,9 +10,10 @@
 //
 // Any type with a decode() in its namespace (or this one) can be a member, a vector element or a
 // map value. A field that is null counts as absent. A wrong value leaves its member untouched and
-// the rest is still read, so that one pass reports everything. An unknown field is a warning, a
-// wrong or a missing one an error. Unit of memory: the path is a stack of views; text is made only
-// for an issue, and at most Decoder::Options::max_issues are kept (all are counted).
+// the rest is still read, so that one pass reports everything. An unknown field is a warning (an
+// error while the Decoder is strict), a wrong or a missing one an error. Unit of memory: the path
+// is a stack of views; text is made only for an issue, and at most Decoder::Options::max_issues are
+// kept (all are counted).
 #pragma once
 
 #include <cstdint>
@@ -65,6 +66,22 @@ class Decoder {
   // All errors in one, for callers that cannot go on. Only when !ok().
   Error to_error() const;
 
+  // While it lives, an unknown field is an error.
+  class [[nodiscard]] Strict {
+   public:
+    explicit Strict(Decoder& decoder) : decoder_(decoder), before_(decoder.strict_) {
+      decoder_.strict_ = true;
+    }
+    ~Strict() { decoder_.strict_ = before_; }
+    Strict(const Strict&) = delete;
+    Strict& operator=(const Strict&) = delete;
+
+   private:
+    Decoder& decoder_;
+    bool before_;
+  };
+  bool strict() const { return strict_; }
+
   // One step of the path while it lives.
   class [[nodiscard]] Step {
    public:
@@ -91,6 +108,7 @@ class Decoder {
   void add(Issue::Severity severity, int line, std::string found, std::string allowed);
 
   Options options_;
+  bool strict_ = false;
   std::vector<Part> path_;
   std::vector<Issue> issues_;
   std::size_t errors_ = 0;

@@ -60,6 +60,7 @@ class History {
         random_(seed) {
     rig.define_kueue();
     rig.define("scheduling.x-k8s.io", "v1alpha1", "PodGroup", true);
+    rig.define("berth.dev", "v1alpha1", "BerthPolicy", false);
     rig.apply(kReplayQueues);
     rig.run(31 * kSecond);
     rig.inputs = &log;
@@ -89,7 +90,7 @@ class History {
     const std::string run =
         fmt::format("annotations: {{sim.berth.dev/run-seconds: '{}'}}", random_.between(1, 40));
     const std::string node = "m-" + std::to_string(random_.below(4));
-    switch (random_.below(10)) {
+    switch (random_.below(11)) {
       case 0:
       case 1:
         return rig.pod(name, static_cast<int>(random_.between(0, 4)), "", run);
@@ -132,6 +133,8 @@ class History {
                                    R"({"berth.dev/topology-required":"a b"})"};
         return rig.annotate_pod(one.substr(0, one.find('@')), bad[random_.below(std::size(bad))]);
       }
+      case 9:
+        return change_policy();
       default: {
         const auto bound = rig.bound();
         if (bound.empty()) return;
@@ -139,6 +142,18 @@ class History {
         rig.delete_pod(one.substr(0, one.find('@')));
       }
     }
+  }
+
+  void change_policy() {
+    const std::string at = "/apis/berth.dev/v1alpha1/berthpolicies/default";
+    const char* const specs[] = {
+        R"({"placement":{"packing":"LeastAllocated"}})", R"({"preemption":{"enabled":false}})",
+        R"({"queues":{"minRuntime":"10s","victims":"FewestJobs"}})", R"({"queues":{"budgets":3}})"};
+    rig.remove(at);
+    rig.world.post("/apis/berth.dev/v1alpha1/berthpolicies",
+                   fmt::format(R"({{"apiVersion":"berth.dev/v1alpha1","kind":"BerthPolicy",)"
+                               R"("metadata":{{"name":"default"}},"spec":{}}})",
+                               specs[random_.below(std::size(specs))]));
   }
 
   Random random_;

@@ -192,8 +192,12 @@ class Rig {
                                 const std::string& ns) {
     std::string plural = kind;
     for (char& c : plural) c = static_cast<char>(std::tolower(c));
-    plural += plural.ends_with("class") ? "es" : "s";
-    if (kind == "Topology") plural = "topologies";
+    if (plural.ends_with("y")) {
+      plural.replace(plural.size() - 1, 1, "ie");
+    } else if (plural.ends_with("class")) {
+      plural += "e";
+    }
+    plural += "s";
     std::string out = (api.find('/') == std::string::npos ? "/api/" : "/apis/") + api;
     if (!ns.empty()) out += "/namespaces/" + ns;
     return out + '/' + plural;

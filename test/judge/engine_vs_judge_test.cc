@@ -60,7 +60,7 @@ std::string show(const model::Decision& d) {
 // The engine's side: a builder that is told of every change, and one placer for the whole sequence.
 class Engine {
  public:
-  explicit Engine(const schedule::Policy& policy)
+  explicit Engine(const model::PlacementPolicy& policy)
       : builder_(schedule::keeps_apart(policy)), placer_(policy) {}
 
   // The mix of the pods that are there now, for the fragmentation score.
@@ -137,12 +137,21 @@ class DirectScore {
   schedule::WorthScale scale_;
 };
 
-int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
-                  schedule::Policy::Packing packing = schedule::Policy::Packing::kMostAllocated) {
-  const bool fragmentation = packing == schedule::Policy::Packing::kFragmentation;
-  // Services spread, and so do the pods of one app that is none.
-  const schedule::Policy engine_policy{.packing = packing,
-                                       .rules = {{.key = "app", .value = "db", .spread = true}}};
+int run_sequences(
+    Mix mix, int sequences, int steps, std::uint64_t seed,
+    model::PlacementPolicy::Packing packing = model::PlacementPolicy::Packing::kMostAllocated) {
+  const bool fragmentation = packing == model::PlacementPolicy::Packing::kFragmentation;
+  // Services spread over nodes, those of one namespace over racks first, and so do the pods of an
+  // app that is none.
+  const auto is = [](const char* app) {
+    return text::Selector{{"app", text::Operator::kIn, {app}}};
+  };
+  const model::PlacementPolicy engine_policy{
+      .packing = packing,
+      .classes = {
+          {.name = "db", .namespaces = {"a"}, .selector = is("db"), .spread = true, .over = "rack"},
+          {.name = "other db", .selector = is("db"), .spread = true},
+          {.name = "web", .selector = is("web"), .spread = true, .over = model::kZoneLabel}}};
   int decisions = 0;
   for (int s = 0; s < sequences; ++s) {
     Random random = Random(seed).split(std::to_string(s));
@@ -152,9 +161,12 @@ int run_sequences(Mix mix, int sequences, int steps, std::uint64_t seed,
     for (int step = 0; step < steps; ++step) {
       engine.follow(cluster);
       JudgePolicy policy;
-      policy.spreads = [](const model::PodSpec& pod) {
-        auto app = pod.labels.find("app");
-        return pod.service || (app != pod.labels.end() && app->second == "db");
+      policy.spreads = [](const model::PodSpec& pod) -> std::optional<std::string> {
+        const auto it = pod.labels.find("app");
+        const std::string app = it == pod.labels.end() ? "" : it->second;
+        if (app == "db") return pod.ns == "a" ? "rack" : "";
+        if (app == "web") return model::kZoneLabel;
+        return pod.service ? std::optional(std::string()) : std::nullopt;
       };
       if (fragmentation) {
         DirectScore direct(engine.learn());
@@ -212,9 +224,9 @@ TEST(EngineVsJudge, Preemption) {
 // The default policy, with the mix of the pods that are there.
 TEST(EngineVsJudge, Fragmentation) {
   int count = run_sequences(Mix::kPlain, sequences(150), 8, seed() + 4,
-                            schedule::Policy::Packing::kFragmentation);
+                            model::PlacementPolicy::Packing::kFragmentation);
   count += run_sequences(Mix::kGangs, sequences(60), 8, seed() + 5,
-                         schedule::Policy::Packing::kFragmentation);
+                         model::PlacementPolicy::Packing::kFragmentation);
   std::printf("decisions: %d\n", count);
 }
 

@@ -158,9 +158,12 @@ std::int64_t pack_score(const JudgeNodeView& before, const model::PodSpec& pod);
 
 struct JudgePolicy {
   std::function<std::int64_t(const JudgeNodeView& before, const model::PodSpec& pod)> score =
-      pack_score;                                       // level 5, higher is better
-  std::function<bool(const model::PodSpec&)> spreads =  // level 3 counts for these
-      [](const model::PodSpec& pod) { return pod.service; };
+      pack_score;  // level 5, higher is better
+  // Level 3 counts for these, over a label of nodes first where it names one.
+  std::function<std::optional<std::string>(const model::PodSpec&)> spreads =
+      [](const model::PodSpec& pod) {
+        return pod.service ? std::optional(std::string()) : std::nullopt;
+      };
   std::vector<LocalityWeight> locality;  // level 4
 };
 

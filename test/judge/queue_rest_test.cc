@@ -27,7 +27,7 @@ struct RestHour {
   std::string last;                      // the latest of them
 };
 
-RestHour hour_of(std::uint64_t seed, const QueueMix& mix, const admit::Policy& policy) {
+RestHour hour_of(std::uint64_t seed, const QueueMix& mix, const model::QueuePolicy& policy) {
   Random random(seed);
   const model::QueueInputs inputs = generate_queues(random, mix);
   const admit::Book book(inputs);

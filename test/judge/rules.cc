@@ -266,12 +266,24 @@ std::int64_t View::soft(int node) const {
   return sum;
 }
 
-std::int64_t View::replicas(int node) const {
-  if (pod_.owner.empty() || !policy_.spreads(pod_)) return 0;
-  return std::count_if(state_.bound.begin(), state_.bound.end(), [&](const Bound& bound) {
-    return bound.present && bound.node == node && bound.pod->ns == pod_.ns &&
-           bound.pod->owner == pod_.owner;
-  });
+std::pair<std::int64_t, std::int64_t> View::replicas(int node) const {
+  const auto over = pod_.owner.empty() ? std::nullopt : policy_.spreads(pod_);
+  if (!over) return {0, 0};
+  const auto running = [&](const auto& counts_there) {
+    return std::count_if(state_.bound.begin(), state_.bound.end(), [&](const Bound& bound) {
+      return bound.present && bound.pod->ns == pod_.ns && bound.pod->owner == pod_.owner &&
+             counts_there(bound.node);
+    });
+  };
+  const std::int64_t on_node = running([&](int at) { return at == node; });
+  if (over->empty()) return {0, on_node};
+  const std::string* domain = domain_of(state_, node, *over);
+  if (domain == nullptr) return {INT64_MAX, on_node};
+  return {running([&](int at) {
+            const std::string* theirs = domain_of(state_, at, *over);
+            return theirs != nullptr && *theirs == *domain;
+          }),
+          on_node};
 }
 
 std::int64_t View::locality(int node) const {
@@ -285,7 +297,8 @@ std::int64_t View::locality(int node) const {
 }
 
 int View::best(const std::vector<bool>& allowed) const {
-  using Levels = std::tuple<std::int64_t, std::int64_t, std::int64_t, std::int64_t, std::int64_t>;
+  using Levels = std::tuple<std::int64_t, std::int64_t, std::pair<std::int64_t, std::int64_t>,
+                            std::int64_t, std::int64_t>;
   std::optional<Levels> lowest;
   int found = -1;
   for (std::size_t i = 0; i < state_.nodes.size(); ++i) {

@@ -67,7 +67,7 @@ class View {
   bool ports_free(int node) const;
   std::int64_t preference(int node) const;
   std::int64_t soft(int node) const;
-  std::int64_t replicas(int node) const;
+  std::pair<std::int64_t, std::int64_t> replicas(int node) const;  // in its domain, on it
   std::int64_t locality(int node) const;
 
   const State& state_;

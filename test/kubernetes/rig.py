@@ -214,7 +214,7 @@ class Controller:
 
 
 class Rig:
-    def __init__(self, test, controllers=WORK, crds=("kueue", "coscheduling", "gpunodes"), **options):
+    def __init__(self, test, controllers=WORK, crds=("kueue", "coscheduling", "gpunodes", "berthpolicies"), **options):
         self.test = test
         self.cluster = Cluster(controllers=controllers, **{"audit": True, **options})
         self.crds = crds

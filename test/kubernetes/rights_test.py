@@ -17,6 +17,7 @@ CRDS = "/apis/apiextensions.k8s.io/v1/customresourcedefinitions"
 NODE = "/api/v1/nodes/node-0"
 EVENTS = "/apis/events.k8s.io/v1/namespaces/default/events"
 GPU_NODES = "/apis/berth.dev/v1alpha1/gpunodes"
+POLICIES = "/apis/berth.dev/v1alpha1/berthpolicies"
 GPU_NODE = {"apiVersion": "berth.dev/v1alpha1", "kind": "GpuNode"}
 # What says which workload, group and queue a pod is of.
 MARKS = ("kueue.x-k8s.io/queue-name", "kueue.x-k8s.io/pod-group-total-count", "kueue.x-k8s.io/workload",
@@ -68,7 +69,7 @@ class Rights(rig.Test):
 
     def test_the_whole_life_of_workloads(self):
         """A Job in a queue, a gang, a Deployment, a queued pod, a preemption: no refusal, and no spare right."""
-        crds = ("kueue", "coscheduling", "gpunodes", "jobset", "appwrapper")
+        crds = ("kueue", "coscheduling", "gpunodes", "berthpolicies", "jobset", "appwrapper")
         with rig.Rig(self, crds=crds, rbac=True, audit="reads") as r:
             self.apply(r)
             r.nodes(3)
@@ -81,6 +82,7 @@ class Rights(rig.Test):
             r.wait("the webhook is asked", lambda: self.marked(r))
             self.workloads(r)
             self.preemption(r)
+            self.policy(r)
             r.wait("kinds are converted", lambda: r.api.get(f"{CRDS}/workloads.kueue.x-k8s.io")[
                 "spec"]["conversion"]["strategy"] == "Webhook")
             self.assertTrue(one.running(), one.text())
@@ -156,6 +158,20 @@ class Rights(rig.Test):
         r.api.post("/api/v1/namespaces/team/pods", {"metadata": {"name": "huge"}, "spec": rig.pod_spec(64)})
         r.wait("somebody waits", lambda: rig.condition(
             r.api.get("/api/v1/namespaces/team/pods/huge"), "PodScheduled").get("reason") == "Unschedulable")
+
+    def policy(self, r):
+        """What is in force says so; the server refuses what cannot be read, and drops nothing unsaid for kubectl."""
+        policy = {"apiVersion": "berth.dev/v1alpha1", "kind": "BerthPolicy", "metadata": {"name": "default"}}
+        classes = [{"name": "web", "match": {"namespaces": ["team"]}, "strategy": "Spread", "spreadOver": "rack"}]
+        for spec in ({"placement": {"packing": "Best"}}, {"queues": {"minRuntime": "-1m"}},
+                     {"placement": {"classes": [{**classes[0], "strategy": "Pack"}]}},
+                     {"placement": {"classes": [*classes, *classes]}}, {"queues": {"maxEvictionsPerHour": 65}}):
+            self.assertEqual(self.answer(lambda spec=spec: r.api.post(POLICIES, {**policy, "spec": spec})), 422, spec)
+        self.assertEqual(self.answer(lambda: r.api.post(
+            POLICIES + "?fieldValidation=Strict", {**policy, "spec": {"pools": []}})), 400)
+        r.api.post(POLICIES, {**policy, "spec": {"placement": {"classes": classes}, "queues": {"minRuntime": "1m"}}})
+        r.wait("the policy is in force", lambda: rig.is_true(r.api.get(POLICIES + "/default"), "InForce"))
+        self.assertTrue(rig.is_true(r.api.get(POLICIES + "/default"), "Valid"))
 
     def judge(self, r):
         mine = [e for e in r.audit() if e["user"]["username"] == ACCOUNT + "berth-controller"]

@@ -434,10 +434,7 @@ Result<Observed> ClusterEngine::run(const Step& step) {
       if (!node.empty()) s.bound_before[pod->key.to_string()] = node;
     }
     control::ControllerOptions options;
-    BERTH_TRY(options.policy, app::parse_policy(s.scenario.policy));
-    options.policy.preemption = s.scenario.preemption;
-    BERTH_TRY(options.queue_policy, app::parse_queue_policy(s.scenario.queue_policy));
-    options.queue_policy.preemption = s.scenario.preemption;
+    BERTH_TRY(options.policy, app::policy_flags(s.scenario.policy));
     s.controller = std::make_unique<control::Controller>(
         s.client, Random(3), options, [&s] { return !s.paused; }, s.log, s.metrics, &s.decisions);
     s.controller->start();

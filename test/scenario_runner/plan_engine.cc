@@ -22,10 +22,7 @@ class PlanEngine final : public Engine {
     carry_over(inputs);
     queues_.recall(inputs);
     app::PlanOptions options;
-    BERTH_TRY(options.policy, app::parse_policy(scenario_.policy));
-    options.policy.preemption = scenario_.preemption;
-    BERTH_TRY(options.queue_policy, app::parse_queue_policy(scenario_.queue_policy));
-    options.queue_policy.preemption = scenario_.preemption;
+    BERTH_TRY(options.flags, app::policy_flags(scenario_.policy));
     if (scenario_.cycles > 0) options.cycles = scenario_.cycles;
     options.now_ns = step.at_ns;
     options.quota_only = scenario_.quota_only;

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "app/plan/policy_option.h"
 #include "base/result.h"
 
 namespace berth::scenario {
@@ -76,11 +77,9 @@ struct Step {
 struct Scenario {
   std::string path;
   std::string title;  // the first comment
-  std::string policy = "fragmentation";
-  bool preemption = true;
+  app::PolicyArguments policy;
   int cycles = 0;  // 0: until stable
   bool quota_only = false;
-  std::string queue_policy;  // rules beyond Kueue
   std::vector<Step> steps;
 };
 

@@ -127,13 +127,13 @@ class ScenarioParser {
     } else if (line == "expect") {
       section_ = Section::kExpect;
     } else if (w[0] == "policy" && w.size() == 2) {
-      scenario_.policy = w[1];
+      scenario_.policy.policy = w[1];
     } else if (line == "no preemption") {
-      scenario_.preemption = false;
+      scenario_.policy.no_preemption = true;
     } else if (line == "quota only") {
       scenario_.quota_only = true;
     } else if (w.size() == 3 && w[0] == "queue" && w[1] == "policy") {
-      scenario_.queue_policy = w[2];
+      scenario_.policy.queue_policy = w[2];
     } else if (w[0] == "cycles" && w.size() == 2 && number_of(w[1])) {
       scenario_.cycles = *number_of(w[1]);
     } else if (w[0] == "at" && w.size() == 2 && w[1].starts_with('+')) {

@@ -34,9 +34,4 @@ inline constexpr int kExitNothing = 1;  // not reached, not readable, not there
 // arguments: without the program's name.
 int run_command(const std::vector<std::string>& arguments, Terminal& terminal);
 
-// "pack", "fragmentation,spread@queue=web,near@topology.kubernetes.io/zone=a*10": docs/plan.md.
-Result<schedule::Policy> parse_policy(std::string_view text);
-// The text of --queue-policy; empty: nothing beyond Kueue.
-Result<admit::Policy> parse_queue_policy(std::string_view text);
-
 }  // namespace berth::app

@@ -125,10 +125,10 @@ void add_controller_options(CLI::App& controller, ControllerArguments& args) {
       .add_option("--scheduler-name", args.scheduler_names,
                   "pods of these are ours (default berth); also volcano,\nkai-scheduler")
       ->type_name("NAME");
-  controller.add_option("--policy", args.policy, "as of berth plan")->type_name("POLICY");
-  controller.add_option("--queue-policy", args.queue_policy, "as of berth plan")
+  controller.add_option("--policy", args.policy.policy, "as of berth plan")->type_name("POLICY");
+  controller.add_option("--queue-policy", args.policy.queue_policy, "as of berth plan")
       ->type_name("RULES");
-  controller.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
+  controller.add_flag("--no-preemption", args.policy.no_preemption, "never evict a running pod");
   controller.add_flag("--keep-on-gpu-failure", args.keep_on_gpu_failure,
                       "leave pods on a GPU that broke where they are");
   controller.add_flag("--no-queues", args.no_queues, "leave Kueue's objects to Kueue");

@@ -30,16 +30,17 @@ void add_plan_options(CLI::App& plan, PlanArguments& args) {
       ->type_name("table|json|yaml|csv");
   plan.add_option("--explain", args.explain, "why one workload waits, or where it goes")
       ->type_name("WORKLOAD");
-  plan.add_option(
-          "--policy", args.policy,
-          "fragmentation (default), pack or spread; rules follow\nafter commas, see docs/plan.md")
+  plan.add_option("--policy", args.policy.policy,
+                  "fragmentation, pack or spread; rules follow after commas\n(default: the "
+                  "BerthPolicy; see docs/policy.md)")
       ->type_name("POLICY");
-  plan.add_flag("--no-preemption", args.no_preemption, "never evict a running pod");
+  plan.add_flag("--no-preemption", args.policy.no_preemption, "never evict a running pod");
   plan.add_flag("--quota-only", args.quota_only,
                 "queues admit by quota (and topology) alone; another\nscheduler binds");
-  plan.add_option("--queue-policy", args.queue_policy,
-                  "preemption by queues beyond Kueue's rules: min-runtime=10m,\nbudgets, "
-                  "victims=fewest|least-lost, owners-first,\nno-ping-pong, max-evictions=N")
+  plan.add_option("--queue-policy", args.policy.queue_policy,
+                  "preemption by queues beyond Kueue's rules (default: the\nBerthPolicy): "
+                  "min-runtime=10m, budgets, "
+                  "\nvictims=fewest|least-lost, owners-first, no-ping-pong,\nmax-evictions=N")
       ->type_name("RULES");
   plan.add_option("--max-input", args.max_input, "refuse more input than this (default 256Mi)")
       ->type_name("SIZE");

@@ -62,9 +62,10 @@ void add_why_command(CLI::App& app, CommandContext& context) {
   add_view_options(*why, args->view);
   why->add_option("-o,--output", args->output, "how to print it (default table)")
       ->type_name("table|json|yaml");
-  why->add_option("--policy", args->policy, "as of berth plan")->type_name("POLICY");
-  why->add_option("--queue-policy", args->queue_policy, "as of berth plan")->type_name("RULES");
-  why->add_flag("--no-preemption", args->no_preemption, "never evict a running pod");
+  why->add_option("--policy", args->policy.policy, "as of berth plan")->type_name("POLICY");
+  why->add_option("--queue-policy", args->policy.queue_policy, "as of berth plan")
+      ->type_name("RULES");
+  why->add_flag("--no-preemption", args->policy.no_preemption, "never evict a running pod");
   why->add_flag("--quota-only", args->quota_only,
                 "queues admit by quota (and topology) alone; another\nscheduler binds");
   why->add_flag("--holders", args->holders, "all who hold GPUs, on all nodes that could take it");

@@ -12,7 +12,6 @@ ControlPlane::ControlPlane(Loop& loop, kube::Client& client, const Random& rando
   options_.control.name_decisions = options_.page.has_value();
   if (options_.page) {
     options_.page->policy = options_.control.policy;
-    options_.page->queue_policy = options_.control.queue_policy;
   }
   controller_ = std::make_unique<control::Controller>(
       client_, random.split("controller"), options_.control, options_.leading, log, metrics_,

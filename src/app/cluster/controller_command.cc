@@ -108,13 +108,10 @@ Result<ControllerSettings> controller_settings(const ControllerArguments& argume
     return invalid("--lease-namespace: found \"" + text::terminal_safe(arguments.lease_namespace) +
                    "\", want the name of a namespace: a-z, 0-9 and '-', at most 63");
   }
-  BERTH_TRY(out.control.policy, parse_policy(arguments.policy));
-  BERTH_TRY(out.control.queue_policy, parse_queue_policy(arguments.queue_policy));
-  out.control.policy.preemption = !arguments.no_preemption;
-  out.control.queue_policy.preemption = !arguments.no_preemption;
+  BERTH_TRY(out.control.policy, policy_flags(arguments.policy));
   out.control.manage_queues = !arguments.no_queues;
-  out.control.heed_notices = !arguments.no_preemption;
-  out.control.sick_gpus.act = !arguments.keep_on_gpu_failure && !arguments.no_preemption;
+  out.control.heed_notices = !arguments.policy.no_preemption;
+  out.control.sick_gpus.act = !arguments.keep_on_gpu_failure && !arguments.policy.no_preemption;
   if (!arguments.metrics_address.empty()) {
     Result<HostPort> place = parse_host_port(arguments.metrics_address);
     if (!place.ok()) return std::move(place).error().context("--metrics");

@@ -6,14 +6,15 @@
 #include <vector>
 
 #include "app/cli/cli.h"
+#include "app/plan/policy_option.h"
 
 namespace berth::app {
 
 struct ControllerArguments {
   std::string kubeconfig, context;  // empty: in the cluster, else the usual kubeconfig
   std::vector<std::string> scheduler_names = {"berth"};
-  std::string policy = "fragmentation", queue_policy;
-  bool no_preemption = false, no_queues = false, keep_on_gpu_failure = false;
+  PolicyArguments policy;
+  bool no_queues = false, keep_on_gpu_failure = false;
   bool no_election = false;
   std::string lease_namespace = "berth-system";
   std::string identity;                          // empty: host name and process id

@@ -255,10 +255,9 @@ struct PageServer::State : std::enable_shared_from_this<State> {
     const bool taken = jobs.try_push(
         [self = weak_from_this(), inputs = std::make_shared<kinds::Inputs>(source.inputs()),
          facts = std::make_shared<people::PageFacts>(source.facts()), wall = loop.wall().now_ns(),
-         policy = options.policy, queue_policy = options.queue_policy, begin, &on = loop] {
+         policy = options.policy, begin, &on = loop] {
           people::PlanOptions how;
-          how.policy = policy;
-          how.queue_policy = queue_policy;
+          how.flags = policy;
           how.now_ns = wall;
           people::PageMembers made =
               people::page_members(*inputs, people::make_plan(*inputs, how), *facts, wall);
@@ -340,8 +339,7 @@ void PageServer::State::why_with(const WhyQuestion& question,
   const std::uint64_t now_revision = source.revision();
   WhyService::Question asked;
   asked.subject = subject;
-  asked.plan.policy = options.policy;
-  asked.plan.queue_policy = options.queue_policy;
+  asked.plan.flags = options.policy;
   asked.plan.now_ns = loop.wall().now_ns();
   asked.objects = objects;
   asked.decided = source.decided();

@@ -28,7 +28,6 @@
 #include "base/loop.h"
 #include "base/metrics.h"
 #include "base/result.h"
-#include "decide/schedule/policy.h"
 #include "edge/serve/http_server.h"
 #include "people/view/page.h"
 
@@ -52,8 +51,7 @@ struct PageOptions {
   std::string address = "127.0.0.1";
   std::uint16_t port = 0;
   std::optional<serve::TlsFiles> tls;
-  schedule::Policy policy;  // as the controller's: what is said about waiting follows it
-  admit::Policy queue_policy;
+  model::PolicyFlags policy;    // as the controller's: what is said about waiting follows it
   std::string decision_inputs;  // the file that decisions can be made again from, or empty
   // May the owner of this bearer token look? Answers later, on the loop. Absent: everybody may.
   using Allowed = std::function<void(Status)>;

@@ -40,11 +40,8 @@ Result<Settings> settings_of(const PlanArguments& args, const Terminal& terminal
     return invalid("--explain prints text; leave -o away, or --explain: -o " + args.output +
                    " has the certificate of every workload that waits");
   }
-  BERTH_TRY(settings.plan.policy, parse_policy(args.policy));
-  settings.plan.policy.preemption = !args.no_preemption;
+  BERTH_TRY(settings.plan.flags, policy_flags(args.policy));
   settings.plan.quota_only = args.quota_only;
-  BERTH_TRY(settings.plan.queue_policy, parse_queue_policy(args.queue_policy));
-  settings.plan.queue_policy.preemption = !args.no_preemption;
   if (args.cycles != "until-stable") {
     int cycles = 0;
     const char* end = args.cycles.data() + args.cycles.size();
@@ -74,10 +71,8 @@ std::string command_line(const PlanArguments& args) {
   std::string out = "berth plan";
   for (const std::string& path : args.paths) out += " -f " + shell_word(path);
   if (args.cycles != PlanArguments{}.cycles) out += " --cycles " + shell_word(args.cycles);
-  if (args.policy != PlanArguments{}.policy) out += " --policy " + shell_word(args.policy);
-  if (args.no_preemption) out += " --no-preemption";
+  for (const std::string& word : args.policy.words()) out += ' ' + shell_word(word);
   if (args.quota_only) out += " --quota-only";
-  if (!args.queue_policy.empty()) out += " --queue-policy " + shell_word(args.queue_policy);
   if (args.max_input != PlanArguments{}.max_input) {
     out += " --max-input " + shell_word(args.max_input);
   }

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "app/cli/cli.h"
+#include "app/plan/policy_option.h"
 
 namespace berth::app {
 
@@ -14,12 +15,10 @@ struct PlanArguments {
   std::string cycles = "until-stable";
   std::string output = "table";
   std::optional<std::string> explain;
-  std::string policy = "fragmentation";
   std::string max_input = "256Mi";
   std::string now;
-  bool no_preemption = false;
+  PolicyArguments policy;
   bool quota_only = false;
-  std::string queue_policy;
 };
 
 int plan_command(const PlanArguments& args, Terminal& terminal);

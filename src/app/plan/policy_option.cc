@@ -1,8 +1,8 @@
-// The text of --policy.
+#include "app/plan/policy_option.h"
+
 #include <algorithm>
 #include <charconv>
 
-#include "app/cli/cli.h"
 #include "text/escape.h"
 #include "text/rfc3339.h"
 
@@ -10,7 +10,7 @@ namespace berth::app {
 
 namespace {
 
-using schedule::Policy;
+using model::PlacementPolicy;
 
 constexpr const char* kPolicyForms =
     "fragmentation, pack or spread; spread@ or pack@ with queue=NAME, priority-class=NAME or "
@@ -21,31 +21,41 @@ Error policy_error(std::string_view part) {
                  kPolicyForms);
 }
 
-bool read_rule(std::string_view text, bool spread, Policy& out) {
-  Policy::Rule rule;
-  rule.spread = spread;
+bool is_label(const std::string& key, const std::string& value) {
+  return text::validate_label_key(key).ok() && text::validate_label_value(value).ok();
+}
+
+// "spread@queue=web"; one that stands there already adds nothing.
+bool read_class(std::string_view text, PlacementPolicy& out) {
+  PlacementPolicy::Class one;
+  one.name = text;
+  for (const PlacementPolicy::Class& before : out.classes) {
+    if (before.name == one.name) return true;
+  }
+  one.spread = text.starts_with("spread@");
+  text.remove_prefix(text.find('@') + 1);
   constexpr std::string_view kLabelPrefix = "label:";
-  if (text.starts_with(kLabelPrefix)) {
-    text.remove_prefix(kLabelPrefix.size());
-    rule.by = Policy::Rule::By::kLabel;
-    rule.key = text.substr(0, text.find('='));
-    if (rule.key.empty()) return false;
-  } else if (text.starts_with("queue=")) {
-    rule.by = Policy::Rule::By::kQueue;
-  } else if (text.starts_with("priority-class=")) {
-    rule.by = Policy::Rule::By::kPriorityClass;
+  const bool by_label = text.starts_with(kLabelPrefix);
+  if (by_label) text.remove_prefix(kLabelPrefix.size());
+  const std::size_t equals = text.find('=');
+  if (equals == std::string_view::npos || equals == 0 || equals + 1 == text.size()) return false;
+  const std::string key(text.substr(0, equals)), value(text.substr(equals + 1));
+  if (by_label) {
+    if (!is_label(key, value)) return false;
+    one.selector = {{key, text::Operator::kIn, {value}}};
+  } else if (key == "queue") {
+    one.queues = {value};
+  } else if (key == "priority-class") {
+    one.priority_classes = {value};
   } else {
     return false;
   }
-  const std::size_t equals = text.find('=');
-  if (equals == std::string_view::npos || equals + 1 == text.size()) return false;
-  rule.value = text.substr(equals + 1);
-  out.rules.push_back(std::move(rule));
+  out.classes.push_back(std::move(one));
   return true;
 }
 
-bool read_locality(std::string_view text, Policy& out) {
-  Policy::Locality locality;
+bool read_locality(std::string_view text, PlacementPolicy& out) {
+  PlacementPolicy::Locality locality;
   if (const std::size_t star = text.rfind('*'); star != std::string_view::npos) {
     const std::string_view weight = text.substr(star + 1);
     const auto [end, code] =
@@ -60,14 +70,15 @@ bool read_locality(std::string_view text, Policy& out) {
   if (equals == std::string_view::npos || equals == 0) return false;
   locality.key = text.substr(0, equals);
   locality.value = text.substr(equals + 1);
+  if (!is_label(locality.key, locality.value)) return false;
   out.locality.push_back(std::move(locality));
   return true;
 }
 
 }  // namespace
 
-Result<Policy> parse_policy(std::string_view text) {
-  Policy policy;
+Result<PlacementPolicy> parse_policy(std::string_view text) {
+  PlacementPolicy policy;
   int packings = 0;
   while (true) {
     const std::size_t comma = text.find(',');
@@ -75,15 +86,13 @@ Result<Policy> parse_policy(std::string_view text) {
     bool good = true;
     packings += part == "fragmentation" || part == "pack" || part == "spread" ? 1 : 0;
     if (part == "fragmentation") {
-      policy.packing = Policy::Packing::kFragmentation;
+      policy.packing = PlacementPolicy::Packing::kFragmentation;
     } else if (part == "pack") {
-      policy.packing = Policy::Packing::kMostAllocated;
+      policy.packing = PlacementPolicy::Packing::kMostAllocated;
     } else if (part == "spread") {
-      policy.packing = Policy::Packing::kLeastAllocated;
-    } else if (part.starts_with("spread@")) {
-      good = read_rule(part.substr(7), true, policy);
-    } else if (part.starts_with("pack@")) {
-      good = read_rule(part.substr(5), false, policy);
+      policy.packing = PlacementPolicy::Packing::kLeastAllocated;
+    } else if (part.starts_with("spread@") || part.starts_with("pack@")) {
+      good = read_class(part, policy);
     } else if (part.starts_with("near@")) {
       good = read_locality(part.substr(5), policy);
     } else {
@@ -100,8 +109,8 @@ Result<Policy> parse_policy(std::string_view text) {
   }
 }
 
-Result<admit::Policy> parse_queue_policy(std::string_view text) {
-  admit::Policy out;
+Result<model::QueuePolicy> parse_queue_policy(std::string_view text) {
+  model::QueuePolicy out;
   while (!text.empty()) {
     const std::size_t comma = std::min(text.find(','), text.size());
     const std::string_view part = text.substr(0, comma);
@@ -114,9 +123,9 @@ Result<admit::Policy> parse_queue_policy(std::string_view text) {
     } else if (part == "no-ping-pong") {
       out.no_ping_pong = true;
     } else if (part == "victims=fewest") {
-      out.victims = admit::Policy::Victims::kFewestJobs;
+      out.victims = model::QueuePolicy::Victims::kFewestJobs;
     } else if (part == "victims=least-lost") {
-      out.victims = admit::Policy::Victims::kLeastLostWork;
+      out.victims = model::QueuePolicy::Victims::kLeastLostWork;
     } else if (part.starts_with("min-runtime=")) {
       const auto time = text::parse_go_duration(value);
       if (!time.ok() || *time < 0) {
@@ -138,6 +147,27 @@ Result<admit::Policy> parse_queue_policy(std::string_view text) {
                      "victims=least-lost, owners-first, no-ping-pong and max-evictions=N");
     }
   }
+  return out;
+}
+
+std::vector<std::string> PolicyArguments::words() const {
+  std::vector<std::string> out;
+  if (!policy.empty()) out.push_back("--policy=" + policy);
+  if (!queue_policy.empty()) out.push_back("--queue-policy=" + queue_policy);
+  if (no_preemption) out.emplace_back("--no-preemption");
+  return out;
+}
+
+Result<model::PolicyFlags> policy_flags(const PolicyArguments& arguments) {
+  model::PolicyFlags out;
+  if (!arguments.policy.empty()) {
+    BERTH_TRY(out.placement, parse_policy(arguments.policy));
+  }
+  if (!arguments.queue_policy.empty()) {
+    BERTH_TRY(out.queues, parse_queue_policy(arguments.queue_policy));
+  }
+  out.no_preemption = arguments.no_preemption;
+  out.words = arguments.words();
   return out;
 }
 

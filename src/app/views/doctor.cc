@@ -98,6 +98,8 @@ const std::vector<std::string>& doctor_checks() {
       "kueue-also-leads",
       "crd-missing",
       "crd-version-unknown",
+      "policy-not-in-force",
+      "policy-flags",
       "webhook-ca-missing",
       "webhook-ca-invalid",
       "webhook-ca-expired",

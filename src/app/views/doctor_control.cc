@@ -5,6 +5,7 @@
 #include "app/views/sheet.h"
 #include "control/kueue_lease.h"
 #include "edge/serve/certificate.h"
+#include "kinds/policy.h"
 #include "kinds/readers.h"
 #include "text/base64.h"
 #include "text/path.h"
@@ -76,6 +77,10 @@ void check_kinds(const DoctorInput& input, Findings& out) {
       out.add("crd-missing", Severity::kError, "CustomResourceDefinition " + absent,
               "it is not installed: agents cannot tell of GPUs",
               "kubectl apply -f deploy/crds/gpunodes.yaml");
+    } else if (absent == "berthpolicies.berth.dev") {
+      out.add("crd-missing", Severity::kWarning, "CustomResourceDefinition " + absent,
+              "it is not installed: policies are defaults and flags of the controller",
+              "kubectl apply -f deploy/crds/berthpolicies.yaml");
     }
   }
   bool some = false, all = true;
@@ -115,6 +120,30 @@ void check_kinds(const DoctorInput& input, Findings& out) {
         "crd-version-unknown", Severity::kError, "CustomResourceDefinition " + crd.name,
         "it serves " + (served.empty() ? "nothing" : served) + ", which this berth does not read",
         "update berth, or serve a version that it reads (docs/queues.md)");
+  }
+}
+
+void check_policies(const DoctorInput& input, Findings& out) {
+  for (const ObjectFacts& policy : input.view.of_kind("BerthPolicy")) {
+    const std::string object = "BerthPolicy " + policy.name;
+    if (policy.name != kinds::kPolicyInForce) {
+      out.add("policy-not-in-force", Severity::kWarning, object,
+              "only the BerthPolicy named default is in force: nothing is decided by this one",
+              "name it default, or kubectl delete berthpolicy " + policy.name);
+      continue;
+    }
+    if (const std::string errors = kinds::policy_errors(*policy.value); !errors.empty()) {
+      out.add("policy-not-in-force", Severity::kError, object,
+              "nothing of it is in force, because part of it cannot be read: " + errors,
+              "kubectl edit berthpolicy default");
+    }
+    const text::Value* flags = find(*policy.value, "status.flags");
+    if (flags == nullptr || flags->size() == 0) continue;
+    std::string words;
+    for (const text::Value& flag : flags->items()) words.append(" ").append(flag.string());
+    out.add("policy-flags", Severity::kInfo, object,
+            "flags of the controller go before parts of it:" + words,
+            "take the flags away to let the object say it (docs/policy.md)");
   }
 }
 
@@ -219,6 +248,7 @@ void check_closed(const Hook& hook, Findings& out) {
 void check_control(const DoctorInput& input, Findings& out) {
   check_leases(input, out);
   check_kinds(input, out);
+  check_policies(input, out);
 }
 
 void check_webhooks(const DoctorInput& input, Findings& out) {

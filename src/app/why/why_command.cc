@@ -114,9 +114,7 @@ std::string replay_of(const WhyArguments& args, const ClusterView& view) {
   for (const std::string& file : args.view.files) out += " -f " + shell_word(file);
   if (!args.view.kubeconfig.empty()) out += " --kubeconfig " + shell_word(args.view.kubeconfig);
   if (!args.view.context.empty()) out += " --context " + shell_word(args.view.context);
-  if (args.policy != WhyArguments().policy) out += " --policy " + shell_word(args.policy);
-  if (!args.queue_policy.empty()) out += " --queue-policy " + shell_word(args.queue_policy);
-  if (args.no_preemption) out += " --no-preemption";
+  for (const std::string& word : args.policy.words()) out += ' ' + shell_word(word);
   if (args.quota_only) out += " --quota-only";
   if (args.holders) out += " --holders";
   return out + " --now " + text::format_rfc3339(view.now_ns);
@@ -138,9 +136,7 @@ std::string digest_of(const ClusterView& view) {
 
 Result<people::PlanOptions> plan_options(const WhyArguments& args) {
   people::PlanOptions out;
-  BERTH_TRY(out.policy, parse_policy(args.policy));
-  BERTH_TRY(out.queue_policy, parse_queue_policy(args.queue_policy));
-  out.policy.preemption = out.queue_policy.preemption = !args.no_preemption;
+  BERTH_TRY(out.flags, policy_flags(args.policy));
   out.quota_only = args.quota_only;
   return out;
 }
@@ -189,12 +185,10 @@ int answer_with(const WhyArguments& args, const people::PlanOptions& given,
 
 // The controller decides by its own policy and now: other questions are not for it.
 bool for_controller(const WhyArguments& args, const people::Subject& subject) {
-  const WhyArguments plain;
   const std::vector<std::string>& makers = kinds::maker_words();
   const bool maker = std::find(makers.begin(), makers.end(), subject.kind) != makers.end();
   return !maker && args.view.files.empty() && !args.no_controller && args.view.now.empty() &&
-         args.policy == plain.policy && args.queue_policy.empty() && !args.no_preemption &&
-         !args.quota_only;
+         !args.policy.given() && !args.quota_only;
 }
 
 // nullopt: nobody could be asked.

@@ -4,6 +4,7 @@
 #include <string>
 #include <vector>
 
+#include "app/plan/policy_option.h"
 #include "app/views/cluster_view.h"
 #include "app/why/read_budget.h"
 #include "people/why/why.h"
@@ -14,9 +15,7 @@ struct WhyArguments {
   std::vector<std::string> subject;  // "pod", "ns/name"; or the name alone
   ViewOptions view;
   std::string output = "table";
-  std::string policy = "fragmentation";
-  std::string queue_policy;
-  bool no_preemption = false;
+  PolicyArguments policy;
   bool quota_only = false;
   bool holders = false;       // all of them, on all nodes
   std::string controller;     // where it is asked: why_remote.h

@@ -51,7 +51,7 @@ class Engine {
  public:
   struct Options {
     bool why = true;  // keep a message for every workload that waits
-    Policy policy;
+    model::QueuePolicy policy;
     std::int64_t start_ns = 0;  // usage of local queues is counted from here
     bool settles = true;        // holders whose checks are done are admitted; else by checks_done()
     const std::set<std::string>* told = nullptr;  // names whose message is kept; null: everybody's

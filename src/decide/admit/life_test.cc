@@ -145,7 +145,7 @@ CycleResult preempt_in(Engine& engine) {
   return engine.cycle(100 * kSecond);
 }
 
-std::string victim_with(const Policy& policy) {
+std::string victim_with(const model::QueuePolicy& policy) {
   auto queue = gpu_queue("a", "", 8);
   queue.within = model::PreemptWithin::kLowerPriority;
   const Book book(world_of({queue}));
@@ -159,8 +159,9 @@ TEST(Policy, ChoosesVictimsAndSparesThem) {
   EXPECT_EQ(victim_with({.preemption = false}), "nobody");
   EXPECT_EQ(victim_with({.min_runtime_ns = 200 * kSecond}), "nobody");
   EXPECT_EQ(victim_with({.min_runtime_ns = 50 * kSecond}), "d/small");
-  EXPECT_EQ(victim_with({.victims = Policy::Victims::kFewestJobs}), "d/large");
-  EXPECT_EQ(victim_with({.victims = Policy::Victims::kLeastLostWork}), "d/large");  // 6 x 10 s
+  EXPECT_EQ(victim_with({.victims = model::QueuePolicy::Victims::kFewestJobs}), "d/large");
+  EXPECT_EQ(victim_with({.victims = model::QueuePolicy::Victims::kLeastLostWork}),
+            "d/large");  // 6 x 10 s
 }
 
 TEST(Policy, NoPingPongAndBoundedEvictions) {
@@ -168,7 +169,7 @@ TEST(Policy, NoPingPongAndBoundedEvictions) {
     auto queue = gpu_queue("a", "", 8);
     queue.within = model::PreemptWithin::kLowerPriority;
     const Book book(world_of({queue}));
-    Policy policy;
+    model::QueuePolicy policy;
     if (bounded) policy.max_evictions_per_hour = 1;
     Engine engine(book, nullptr, {.policy = policy});
     const auto victim = engine.add(holding(asks("low", "a", 1, 8, 0, 0), 1), 0);
@@ -191,7 +192,7 @@ struct Lent {
 
 // All of a cohort's queues own 4 GPUs; a and b have `waiting` workloads of 2 in line, the others
 // none.
-Lent lend_with(const Policy& policy, int waiting, int idle = 0) {
+Lent lend_with(const model::QueuePolicy& policy, int waiting, int idle = 0) {
   std::vector<model::QueueSpec> queues{gpu_queue("a", "c", 4), gpu_queue("b", "c", 4)};
   for (int i = 0; i < idle; ++i) queues.push_back(gpu_queue("idle-" + std::to_string(i), "c", 4));
   for (auto& queue : queues) queue.reclaim = model::Reclaim::kAny;

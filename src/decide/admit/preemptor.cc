@@ -35,7 +35,7 @@ bool Preemptor::before(const Workload& preemptor, WorkloadId left, WorkloadId ri
     const double b_used = b.local == kNoId ? 0 : ledger_.local_usage[b.local];
     if (a_used != b_used) return a_used > b_used;
   }
-  if (policy_.victims != Policy::Victims::kLowestPriority) {
+  if (policy_.victims != model::QueuePolicy::Victims::kLowestPriority) {
     const double a_worth = worth(a), b_worth = worth(b);
     if (a_worth != b_worth) return a_worth < b_worth;
   }
@@ -132,7 +132,7 @@ double Preemptor::worth(const Workload& w) const {
       amount += static_cast<double>(use.amount.value());
     }
   }
-  if (policy_.victims == Policy::Victims::kFewestJobs) return -amount;
+  if (policy_.victims == model::QueuePolicy::Victims::kFewestJobs) return -amount;
   return amount * static_cast<double>(std::max<std::int64_t>(0, now_ns_ - w.reserved_ns));
 }
 

@@ -9,7 +9,7 @@
 
 #include "decide/admit/ground.h"
 #include "decide/admit/ledger.h"
-#include "decide/admit/policy.h"
+#include "model/policy.h"
 
 namespace berth::admit {
 
@@ -22,7 +22,7 @@ class Preemptor {
     Assignment* assignment = nullptr;  // to be placed on the ground too
   };
 
-  Preemptor(Ledger& ledger, Ground* ground, const Policy& policy)
+  Preemptor(Ledger& ledger, Ground* ground, const model::QueuePolicy& policy)
       : ledger_(ledger), ground_(ground), policy_(policy) {}
   void at(std::int64_t now_ns) { now_ns_ = now_ns; }
   // Holders that the caller has taken out of the ledger for now.
@@ -90,7 +90,7 @@ class Preemptor {
   Ledger& ledger_;
   Ground* ground_;
   bool on_ground_ = false;  // the search at hand looks at the ground too
-  Policy policy_;
+  model::QueuePolicy policy_;
   std::int64_t now_ns_ = 0;
   std::vector<CellId> cells_;  // of the search at hand
   std::vector<WorkloadId> absent_;

@@ -82,7 +82,7 @@ Blockers capacity_blockers(const model::NodeInfo& info, const model::NodeState& 
   return out;
 }
 
-Placer::Placer(Policy policy)
+Placer::Placer(PlacementPolicy policy)
     : policy_(std::move(policy)), scorer_(policy_.packing), nos_(std::make_unique<NoMemo>()) {}
 Placer::Placer(Placer&&) noexcept = default;
 Placer::~Placer() = default;
@@ -210,7 +210,21 @@ Placer::PodRules Placer::pod_rules(const ClusterState& state, const Shape& shape
 bool Placer::has_levels(const ClusterState& state, const Shape& shape) {
   return !rules(state, shape).preference.empty() || !shape.preferred_affinity.empty() ||
          !shape.preferred_anti_affinity.empty() || !shape.soft_spread.empty() ||
-         (shape.replicas && spreads(policy_, shape)) || !policy_.locality.empty();
+         shape.replicas != nullptr || !policy_.locality.empty();
+}
+
+// A node without the label is a domain with more of them than any other.
+void Placer::keep_apart(const ClusterState& state, const Shape& shape, NodeSet& nodes) {
+  if (shape.apart_over >= 0) {
+    const DomainCounts& found = counts_.get(state, *shape.replicas, shape.apart_over, nullptr, 0);
+    const Domains& domains = state.inventory().domains(shape.apart_over);
+    keep_highest(nodes, [&](std::size_t slot) {
+      const auto d = domains.of[slot];
+      return d < 0 ? INT64_MIN + 1 : -std::int64_t{found.sums()[static_cast<std::size_t>(d)]};
+    });
+  }
+  keep_highest(nodes,
+               [&](std::size_t slot) { return -std::int64_t{state.count(*shape.replicas, slot)}; });
 }
 
 void Placer::keep_best_levels(const ClusterState& state, const Shape& shape, NodeSet& nodes) {
@@ -248,10 +262,7 @@ void Placer::keep_best_levels(const ClusterState& state, const Shape& shape, Nod
       return sum;
     });
   }
-  if (shape.replicas && spreads(policy_, shape)) {
-    keep_highest(
-        nodes, [&](std::size_t slot) { return -std::int64_t{state.count(*shape.replicas, slot)}; });
-  }
+  if (shape.replicas) keep_apart(state, shape, nodes);
   if (!policy_.locality.empty()) {
     keep_highest(nodes, [&](std::size_t slot) {
       std::int64_t sum = 0;

@@ -34,10 +34,10 @@ struct Target {
 
 class Placer {
  public:
-  explicit Placer(Policy policy = {});
+  explicit Placer(PlacementPolicy policy = {});
   Placer(Placer&&) noexcept;
   ~Placer();
-  const Policy& policy() const { return policy_; }
+  const PlacementPolicy& policy() const { return policy_; }
 
   // The mix that the packing score serves: pods as they arrive, or all that are there at once, in
   // place of what was learned before.
@@ -90,6 +90,8 @@ class Placer {
   const DomainCounts& counts(const model::ClusterState& state, const model::TopologyTerm& term) {
     return counts_.get(state, *term.counter, term.key, nullptr, 0);
   }
+  void keep_apart(const model::ClusterState& state, const model::Shape& shape,
+                  model::NodeSet& nodes);
   void keep_best_levels(const model::ClusterState& state, const model::Shape& shape,
                         model::NodeSet& nodes);
   bool has_levels(const model::ClusterState& state, const model::Shape& shape);
@@ -102,7 +104,7 @@ class Placer {
   std::optional<std::uint32_t> best_by_scan(const model::ClusterState& state,
                                             const model::Shape& shape, const model::NodeSet& nodes);
 
-  Policy policy_;
+  PlacementPolicy policy_;
   Scorer scorer_;
   RuleMemo rules_;
   RoomMemo rooms_;

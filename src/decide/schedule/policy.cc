@@ -1,26 +1,37 @@
 #include "decide/schedule/policy.h"
 
+#include <algorithm>
+
 namespace berth::schedule {
 
-bool spreads(const Policy& policy, const model::Shape& shape) {
-  for (const auto& rule : policy.rules) {
-    bool hit = false;
-    switch (rule.by) {
-      case Policy::Rule::By::kPriorityClass:
-        hit = shape.priority_class == rule.value;
-        break;
-      case Policy::Rule::By::kQueue:
-        hit = shape.queue == rule.value;
-        break;
-      case Policy::Rule::By::kLabel: {
-        auto it = shape.labels.find(rule.key);
-        hit = it != shape.labels.end() && it->second == rule.value;
-        break;
-      }
-    }
-    if (hit) return rule.spread;
+namespace {
+
+bool among(const std::vector<std::string>& names, const std::string& name) {
+  return names.empty() || std::find(names.begin(), names.end(), name) != names.end();
+}
+
+bool matches(const PlacementPolicy::Class& one, const model::Shape& shape) {
+  if (!among(one.namespaces, shape.ns) || !among(one.queues, shape.queue) ||
+      !among(one.priority_classes, shape.priority_class)) {
+    return false;
   }
-  return shape.service;
+  return text::matches(one.selector, [&](std::string_view key) -> std::optional<std::string_view> {
+    const auto it = shape.labels.find(key);
+    if (it == shape.labels.end()) return std::nullopt;
+    return std::string_view(it->second);
+  });
+}
+
+}  // namespace
+
+std::optional<model::ShapeBook::Apart> apart(const PlacementPolicy& policy,
+                                             const model::Shape& shape) {
+  using Apart = model::ShapeBook::Apart;
+  for (const PlacementPolicy::Class& one : policy.classes) {
+    if (!matches(one, shape)) continue;
+    return one.spread ? std::optional(Apart{one.over}) : std::nullopt;
+  }
+  return shape.service ? std::optional(Apart()) : std::nullopt;
 }
 
 }  // namespace berth::schedule

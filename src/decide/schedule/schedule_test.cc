@@ -113,8 +113,8 @@ TEST(Placer, CachesChangeNoAnswer) {
                    node("n2", "H100", 8, 48000), node("n3", "H100", 2, 16000)});
   for (int i = 0; i < 40; ++i) {
     cluster.arrive(pod("p" + std::to_string(i), i % 3, i % 2 == 0 ? 250 + i : 0, 500 + i * 37));
-    Placer warm({.packing = Policy::Packing::kMostAllocated});
-    Placer cold({.packing = Policy::Packing::kMostAllocated});
+    Placer warm({.packing = PlacementPolicy::Packing::kMostAllocated});
+    Placer cold({.packing = PlacementPolicy::Packing::kMostAllocated});
     auto id = cluster.builder.upsert_pod(pod("probe", 1, 300, 700));
     const auto& state = cluster.builder.state();
     for (int n = 0; n < 3; ++n) warm.find(state, state.pod(id).shape);

@@ -30,7 +30,7 @@ std::uint16_t Scorer::class_id(const model::NodeInfo& info) {
 
 void Scorer::follow(const model::ClusterState& state) {
   take_stock(state.inventory());
-  if (packing_ == Policy::Packing::kFragmentation) standings_.sync(state);
+  if (packing_ == PlacementPolicy::Packing::kFragmentation) standings_.sync(state);
 }
 
 void Scorer::take_stock(const model::Inventory& inventory) {
@@ -98,7 +98,7 @@ MixShape Scorer::mix_shape(const model::Shape& shape, const RuleResult& rules) {
 
 void Scorer::observe(const model::Inventory& inventory, const model::Shape& shape,
                      const RuleResult& rules) {
-  if (packing_ != Policy::Packing::kFragmentation) return;
+  if (packing_ != PlacementPolicy::Packing::kFragmentation) return;
   take_stock(inventory);
   mix_.observe(mix_shape(shape, rules));
   if (mix_.refresh()) renew();
@@ -106,7 +106,7 @@ void Scorer::observe(const model::Inventory& inventory, const model::Shape& shap
 
 void Scorer::relearn(const model::Inventory& inventory, const std::vector<Arrivals>& arrivals,
                      const std::function<const RuleResult&(const model::Shape&)>& rules) {
-  if (packing_ != Policy::Packing::kFragmentation) return;
+  if (packing_ != PlacementPolicy::Packing::kFragmentation) return;
   take_stock(inventory);
   mix_.forget();
   for (const Arrivals& each : arrivals) {
@@ -133,11 +133,11 @@ Score Scorer::evaluate(const Room& room, const model::NodeInfo& info, std::uint1
 Score Scorer::score_anew(const model::ClusterState& state, std::size_t slot,
                          const model::Demand& core, Column& column) {
   const model::NodeInfo& info = state.info(slot);
-  if (packing_ != Policy::Packing::kFragmentation) {
+  if (packing_ != PlacementPolicy::Packing::kFragmentation) {
     if (!model::fits(info, state.node(slot), core)) return kInfeasible;
     int after =
         model::free_milli(state.node(slot), info.devices) - core.count * score_milli(info, core);
-    return score_of(packing_ == Policy::Packing::kLeastAllocated ? after : -after);
+    return score_of(packing_ == PlacementPolicy::Packing::kLeastAllocated ? after : -after);
   }
   const Standings::Node& node = standings_.node(slot);
   if ((node.beyond != 0 || by_slots(core)) && !model::fits(info, state.node(slot), core)) {

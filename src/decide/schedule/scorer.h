@@ -26,7 +26,7 @@ inline constexpr Score kInfeasible = INT16_MIN;
 
 class Scorer {
  public:
-  explicit Scorer(Policy::Packing packing) : packing_(packing) {}
+  explicit Scorer(PlacementPolicy::Packing packing) : packing_(packing) {}
 
   // The scores of one core, by standing.
   struct Column {
@@ -55,7 +55,7 @@ class Scorer {
   // Of a demand of the core on the node; kInfeasible where none of the core fits.
   Score score(const model::ClusterState& state, std::size_t slot, const model::Demand& core,
               Column& column) {
-    if (packing_ == Policy::Packing::kFragmentation && !by_slots(core)) {
+    if (packing_ == PlacementPolicy::Packing::kFragmentation && !by_slots(core)) {
       const Standings::Node& node = standings_.node(slot);
       if (core.cpu > node.cpu) return kInfeasible;
       if (column.round == standings_.round() && column.epoch == epoch_ &&
@@ -87,7 +87,7 @@ class Scorer {
   void take_stock(const model::Inventory& inventory);
   void renew();
 
-  Policy::Packing packing_;
+  PlacementPolicy::Packing packing_;
   WorkloadMix mix_;
   WorthScale scale_ = WorthScale(mix_.snapshot());
   WorthMemo memo_;

@@ -43,6 +43,7 @@ void drop_duplicates(Gathered& in) {
   keep_first(in.volumes, in);
   keep_first(in.claims, in);
   keep_first(in.priority_classes, in);
+  keep_first(in.policies, in);
   keep_first(in.flavors, in);
   keep_first(in.cluster_queues, in);
   keep_first(in.local_queues, in);
@@ -87,11 +88,23 @@ void finish(Resolution& all, const PodMarks& marks) {
   out.notes = in.notes.take();
 }
 
+void take_policy(Resolution& all) {
+  for (const Found<PolicyObject>& found : all.in.policies) {
+    if (found.object.meta.name == kPolicyInForce) {
+      all.out.policy = found.object.policy;
+    } else {
+      all.in.warn(found, "metadata.name",
+                  "only the BerthPolicy named default is in force: this one is not");
+    }
+  }
+}
+
 }  // namespace
 
 Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   drop_duplicates(gathered);
   Resolution all{gathered, options};
+  take_policy(all);
   const KnownNodes nodes(all);
   const PodReferences references(all);
   KnownQueues queues(all);

@@ -331,7 +331,8 @@ class WorkloadGrouper {
 }  // namespace
 
 PlanResult make_plan(const kinds::Inputs& inputs, const PlanOptions& options) {
-  model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
+  const model::Policy policy = options.policy(inputs);
+  model::SnapshotBuilder builder(schedule::keeps_apart(policy.placement));
   for (const model::NodeSpec& node : inputs.nodes) builder.upsert_node(node);
   for (const model::GangSpec& gang : inputs.gangs) builder.upsert_gang(gang);
   for (const PodSpec& pod : inputs.pods) builder.upsert_pod(pod);
@@ -344,11 +345,11 @@ PlanResult make_plan(const kinds::Inputs& inputs, const PlanOptions& options) {
   if (!inputs.queues.queues.empty() || !inputs.queues.workloads.empty()) {
     queues.emplace(inputs.queues, inputs.nodes, inputs.pods);
     queues->quota_only = options.quota_only;
-    queues->policy = options.queue_policy;
+    queues->policy = policy.queues;
   }
   decide::Run run =
-      decide::run(builder, options.policy, options.now_ns, options.cycles.value_or(kMaxCycles), {},
-                  queues ? &*queues : nullptr);
+      decide::run(builder, policy.placement, options.now_ns, options.cycles.value_or(kMaxCycles),
+                  {}, queues ? &*queues : nullptr);
   plan.decision = std::move(run.decision);
   add_strays(inputs, plan.decision);
   for (const model::Preemption& victim : plan.decision.preemptions) {

@@ -12,10 +12,9 @@
 #include <string>
 #include <vector>
 
-#include "decide/admit/policy.h"
-#include "decide/schedule/policy.h"
 #include "kinds/manifest.h"
 #include "model/decision.h"
+#include "model/policy.h"
 
 namespace berth::people {
 
@@ -23,11 +22,14 @@ namespace berth::people {
 inline constexpr int kMaxCycles = 1000;
 
 struct PlanOptions {
-  schedule::Policy policy;
+  model::PolicyFlags flags;   // beside the BerthPolicy of the inputs
   std::optional<int> cycles;  // absent: until nothing changes any more
   std::int64_t now_ns = 0;    // orders victims by lost work; timeouts and backoffs of queues
   bool quota_only = false;    // queues admit by quota alone; another scheduler binds
-  admit::Policy queue_policy;
+
+  model::Policy policy(const kinds::Inputs& inputs) const {
+    return model::in_force(inputs.policy, flags);
+  }
 };
 
 // A node's GPUs after the plan: used + free + unusable = gpus.

@@ -61,7 +61,7 @@ class Inquiry {
         subject_(std::move(subject)),
         nested_(nested),
         held_(std::move(held)),
-        placer_(options.plan.policy) {
+        placer_(trials.policy().placement) {
     answer_.kind = unit_.kind;
     answer_.ns = unit_.ns;
     answer_.name = unit_.name;

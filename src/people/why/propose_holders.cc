@@ -164,7 +164,7 @@ void propose_moves(const Situation& s, int needed, Proposals& out) {
     const PodSpec* spec = spec_of(s, each.pod.name);
     if (spec == nullptr || spec->node_name.empty() || stays_where_it_is(*spec)) continue;
     ++looked;
-    if (!placer) placer.emplace(s.options.plan.policy);
+    if (!placer) placer.emplace(s.trials.policy().placement);
     const auto place = other_place(s, each, *spec, *placer);
     if (!place) continue;
     ++moves;

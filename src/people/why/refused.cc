@@ -77,16 +77,20 @@ std::optional<Refused> refused_preemption(const Situation& s, const std::string&
            name[each.ns.size()] == '/' && name.ends_with(each.name);
   };
   Refused out{.title = "preempt " + name, .because = {}};
+  const std::string forbidden = s.trials.policy().placement.preemption ? ""
+                                : s.options.plan.flags.no_preemption
+                                    ? "--no-preemption"
+                                    : "spec.preemption.enabled of BerthPolicy default is false";
   if (s.unit.queued != nullptr) {
     const auto& workloads = s.inputs().queues.workloads;
     const auto it = std::find_if(workloads.begin(), workloads.end(), is_it);
     if (it == workloads.end()) return std::nullopt;
-    out.because = s.options.plan.queue_policy.preemption ? by_queue(s, *it) : "--no-preemption";
+    out.because = forbidden.empty() ? by_queue(s, *it) : forbidden;
   } else {
     const auto& pods = s.inputs().pods;
     const auto it = std::find_if(pods.begin(), pods.end(), is_it);
     if (it == pods.end() || it->terminating || it->queued) return std::nullopt;
-    out.because = s.options.plan.policy.preemption ? outside_queues(s, *it) : "--no-preemption";
+    out.because = forbidden.empty() ? outside_queues(s, *it) : forbidden;
   }
   if (out.because.empty()) return std::nullopt;
   return out;

@@ -75,9 +75,10 @@ std::set<std::string> names_in(const Draft& draft, const Unit& unit) {
 Trials::Trials(const kinds::Inputs& inputs, const PlanOptions& options)
     : inputs_(inputs),
       options_(options),
-      base_(schedule::keeps_apart(options.policy)),
-      placer_(options.policy),
-      alone_placer_(options.policy) {
+      policy_(options.policy(inputs)),
+      base_(schedule::keeps_apart(policy_.placement)),
+      placer_(policy_.placement),
+      alone_placer_(policy_.placement) {
   for (const model::NodeSpec& node : inputs.nodes) base_.upsert_node(node);
   for (const model::GangSpec& gang : inputs.gangs) base_.upsert_gang(gang);
   for (const model::PodSpec& pod : inputs.pods) base_.upsert_pod(pod);
@@ -101,6 +102,7 @@ Trials::Trials(const kinds::Inputs& inputs, const PlanOptions& options)
 Trials::Trials(const Trials& other, const Draft& draft)
     : inputs_(other.inputs_),
       options_(other.options_),
+      policy_(other.policy_),
       base_(other.base_),
       nodes_(other.nodes_),
       keeps_away_(other.keeps_away_),
@@ -109,8 +111,8 @@ Trials::Trials(const Trials& other, const Draft& draft)
       marked_(other.marked_),
       book_(other.book_),
       forms_(other.forms_),
-      placer_(options_.policy),
-      alone_placer_(options_.policy) {
+      placer_(policy_.placement),
+      alone_placer_(policy_.placement) {
   apply_draft(draft, base_);
   base_.state();
   for (const auto& [name, pod] : draft.pods) keeps_away_ |= !pod.anti_affinity.empty();
@@ -139,7 +141,7 @@ std::optional<decide::QueueSetting> Trials::queues_with(
   const model::QueueRules& rules = draft.rules(inputs_.queues);
   decide::QueueSetting out(rules, std::move(workloads), std::move(index));
   out.quota_only = options_.quota_only;
-  out.policy = options_.queue_policy;
+  out.policy = policy_.queues;
   out.marked = marked_;
   if (!draft.queues) {
     out.book = book_;
@@ -157,7 +159,7 @@ TrialOutcome Trials::run(const Draft& draft, const Unit& unit, bool why) const {
   std::set<std::string> told = names;
   told.insert(unit.decided);
   std::optional<schedule::Placer> fresh;
-  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
+  if (!draft.nodes.empty()) fresh.emplace(policy_.placement);
   const decide::Run run = decide::run(
       builder, fresh ? *fresh : placer_, options_.now_ns, options_.cycles.value_or(kMaxCycles),
       {.certificates = false, .told = &told, .verdicts_only = !why}, queues ? &*queues : nullptr);
@@ -210,13 +212,13 @@ std::optional<bool> Trials::by_new_nodes(const Draft& draft, const Unit& unit) c
   const bool looks_at_pods = keeps_away_ || !pod.affinity.empty() || !pod.anti_affinity.empty() ||
                              !pod.spread.empty() || !pod.gang.empty();
   if (looks_at_pods || !pod.node_name.empty()) return std::nullopt;
-  model::SnapshotBuilder builder(schedule::keeps_apart(options_.policy));
+  model::SnapshotBuilder builder(schedule::keeps_apart(policy_.placement));
   for (const auto& [name, node] : draft.nodes) {
     if (nodes_.contains(name)) return std::nullopt;
     builder.upsert_node(node);
   }
   builder.upsert_pod(pod);
-  const decide::Run run = decide::run(builder, options_.policy, options_.now_ns, kMaxCycles,
+  const decide::Run run = decide::run(builder, policy_.placement, options_.now_ns, kMaxCycles,
                                       {.certificates = false}, nullptr);
   if (outcome_of(run.decision, unit, names_in(draft, unit)).starts) return true;
   if (draft.pods.empty()) return false;  // as it waits
@@ -234,7 +236,7 @@ TrialOutcome Trials::look(const Draft& draft, const Unit& unit, bool why,
   std::set<std::string> told = names_in(draft, unit);
   told.insert(unit.decided);
   std::optional<schedule::Placer> fresh;
-  if (!draft.nodes.empty()) fresh.emplace(options_.policy);
+  if (!draft.nodes.empty()) fresh.emplace(policy_.placement);
   schedule::Placer& placer = fresh ? *fresh : alone_placer_;
   const decide::Options how{.certificates = false, .told = &told, .verdicts_only = !why};
   if (unit.queued == nullptr) {

@@ -37,6 +37,7 @@ class Trials {
 
   const kinds::Inputs& inputs() const { return inputs_; }
   const PlanOptions& options() const { return options_; }
+  const model::Policy& policy() const { return policy_; }
   const model::Decision& decision() const { return run_.decision; }
   const model::ClusterState& before() { return base_.state(); }  // nothing pending is placed
   model::SnapshotBuilder& after() { return after_; }             // once the decision is carried out
@@ -65,6 +66,7 @@ class Trials {
 
   const kinds::Inputs& inputs_;
   PlanOptions options_;
+  model::Policy policy_;  // in force
   model::SnapshotBuilder base_, after_;
   std::string focused_;               // focus(): what the decision calls the unit
   model::SnapshotBuilder alone_;      // focus(): nothing else is pending

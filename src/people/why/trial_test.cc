@@ -116,7 +116,8 @@ Draft trial_draft(Random& random, const kinds::Inputs& inputs, const Unit& unit)
 
 TrialOutcome from_scratch(const kinds::Inputs& inputs, const PlanOptions& options,
                           const Draft& draft, const Unit& unit) {
-  model::SnapshotBuilder builder(schedule::keeps_apart(options.policy));
+  const model::Policy policy = options.policy(inputs);
+  model::SnapshotBuilder builder(schedule::keeps_apart(policy.placement));
   std::map<std::string, model::NodeSpec> nodes;
   for (const model::NodeSpec& node : inputs.nodes) nodes[node.name] = node;
   for (const auto& [name, node] : draft.nodes) nodes[name] = node;
@@ -129,7 +130,7 @@ TrialOutcome from_scratch(const kinds::Inputs& inputs, const PlanOptions& option
     builder.upsert_pod(changed == draft.pods.end() ? pod : changed->second);
   }
   const decide::Run run =
-      decide::run(builder, options.policy, 0, kMaxCycles, {.certificates = false});
+      decide::run(builder, policy.placement, 0, kMaxCycles, {.certificates = false});
   std::set<std::string> names;
   for (const PodSpec* pod : unit.pending) {
     const std::string name = pod->ns + '/' + pod->name;
