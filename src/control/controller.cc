@@ -56,7 +56,10 @@ struct Controller::State {
             client, random.split("watches"), metrics,
             [this](const kube::Resource& r, const kube::ObjectPtr& before,
                    const kube::ObjectPtr& after) { changed(r, before, after); },
-            [this] { want_cycle(); }),
+            [this] {
+              tell_webhook();
+              want_cycle();
+            }),
         kueue(common, options.manage_queues, options.board),
         binder(common, watches.of("", "Pod"), options.bind_timeout_ns, [this] { want_cycle(); }),
         finalizers(common),
@@ -103,6 +106,7 @@ struct Controller::State {
   bool is_ours(const text::Value& pod) const;
   Change::PodBefore known_of(const kube::Key& pod) const;
   void want_cycle();
+  void tell_webhook();
   void tick();
   void cycle();
   bool may_decide();
@@ -228,9 +232,14 @@ void Controller::State::want_cycle() {
   });
 }
 
+// What was read in part would let in what the rest forbids.
+void Controller::State::tell_webhook() {
+  if (watches.synced()) kueue.tell_webhook();
+}
+
 void Controller::State::tick() {
   tick_timer = loop.after(kTick, [this] { tick(); });
-  kueue.tell_webhook();
+  tell_webhook();
   const bool leads = leading();
   if (leads != led) want_cycle();
   if (!leads || !watches.synced()) return;
@@ -339,7 +348,8 @@ void Controller::State::decide_queues(kinds::Inputs& inputs, model::Decision& de
   model::Decision more = world.decide_queues(inputs, loop.wall().now_ns());
   for (const model::Placement& p : keeper.keep(inputs, more)) {
     const kinds::LivePod* live = world.objects().pod(p.pod);
-    if (live == nullptr || !live->node.empty()) continue;
+    // One of another scheduler is let in, and placed by that.
+    if (live == nullptr || !live->node.empty() || live->foreign) continue;
     binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
   }
   know_members(inputs);

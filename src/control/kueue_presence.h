@@ -37,7 +37,7 @@ class KueuePresence final : public Part {
   const bool manage_queues_;
   std::shared_ptr<QueueBoard> board_;
   KueueLease lease_;
-  bool board_due_ = false, board_ours_ = false, said_ = false;
+  bool board_due_ = true, board_ours_ = false, said_ = false;
 };
 
 }  // namespace berth::control

@@ -1,7 +1,7 @@
 // Where the controller tells its webhook what namespaces say about queues.
 //
 // Written on the loop's thread when it changed, read on the threads that answer the API server. A
-// reader gets a whole value that does not change any more. Before the first one: nothing is said.
+// reader gets a whole value that does not change any more. Before the first one nothing is known.
 #pragma once
 
 #include <memory>
@@ -27,7 +27,8 @@ class QueueBoard {
 
  private:
   mutable Mutex mutex_;
-  Demands demands_ BERTH_GUARDED_BY(mutex_) = std::make_shared<const kinds::QueueDemands>();
+  Demands demands_ BERTH_GUARDED_BY(mutex_) =
+      std::make_shared<const kinds::QueueDemands>(kinds::QueueDemands{.known = false});
 };
 
 }  // namespace berth::control

@@ -289,9 +289,11 @@ struct Findings {
   bool past_queue = false;     // its namespace requires a queue, and it would run without
 };
 
-// Where a queue is required, nobody gets past it by choosing the node himself.
+// Where a queue is required, or may be, nobody gets past it by choosing the node himself.
 bool goes_past_queue(const Findings& found, const std::string& ns, const WebhookOptions& options) {
-  return options.board != nullptr && options.board->read()->required.contains(ns) &&
+  if (options.board == nullptr) return false;
+  const QueueBoard::Demands demands = options.board->read();
+  return (!demands->known || demands->required.contains(ns)) &&
          std::any_of(found.bypasses.begin(), found.bypasses.end(),
                      [](const std::string& bypass) { return bypass.starts_with("spec.nodeName"); });
 }
@@ -344,11 +346,13 @@ void write_strings(text::JsonWriter& out, std::string_view key,
 }
 
 // The first says enough; the others stand beside it as warnings.
-void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypasses) {
+void write_refusal(text::JsonWriter& out, const std::vector<std::string>& bypasses, bool unread) {
   out.object("status", [&] {
     out.field("code", 403);
     out.field("reason", "Forbidden");
-    out.field("message", bypasses.front() + " (this cluster refuses ways around its GPUs' books)");
+    out.field("message",
+              bypasses.front() + " (this cluster refuses ways around its GPUs' books" +
+                  (unread ? "; the controller has just started: try again in a moment)" : ")"));
   });
 }
 
@@ -363,7 +367,8 @@ std::string answer(std::string_view uid, const Findings& found, const WebhookOpt
     out.object("response", [&] {
       out.field("uid", uid);
       out.field("allowed", !refused);
-      if (refused) write_refusal(out, found.bypasses);
+      const bool unread = options.board != nullptr && !options.board->read()->known;
+      if (refused) write_refusal(out, found.bypasses, unread);
       if (!found.bypasses.empty()) write_strings(out, "warnings", found.bypasses);
       if (!refused && !found.patch.empty()) {
         out.field("patchType", "JSONPatch");
@@ -395,7 +400,8 @@ Result<std::string> review(std::string body, const WebhookOptions& options) {
     const std::string_view uid = uid_of_unread(body);
     if (document.error().code() != Code::kExhausted || uid.empty()) return document.error();
     // What it holds and where it runs is not known, so where queues are required it is kept out.
-    const bool past = options.board != nullptr && !options.board->read()->required.empty();
+    const QueueBoard::Demands demands = options.board ? options.board->read() : nullptr;
+    const bool past = demands && (!demands->known || !demands->required.empty());
     return answer(uid, {.bypasses = {"it is too large to be looked at"}, .past_queue = past},
                   options);
   }

@@ -225,8 +225,8 @@ schedule::Workload NodeGround::rest_of(const Known& known, const model::ClusterS
   return out;
 }
 
-// A pod of it waits for a claim, or for rules that are too many, wherever there is room. kNone:
-// none does.
+// A pod of it waits for a claim, or asks by what is not read, or brings too many rules, wherever
+// there is room. kNone: none does.
 std::pair<model::Reason, std::string> NodeGround::held_back(const Known& known) const {
   const model::ClusterState& state = builder_.state();
   for (const auto& pods : known.pods) {
@@ -236,6 +236,11 @@ std::pair<model::Reason, std::string> NodeGround::held_back(const Known& known) 
         return {model::Reason::kVolumeMissing,
                 fmt::format("{} needs the claim {}, which does not exist or is not bound",
                             info.name, info.volume_missing)};
+      }
+      if (info.unread_claims) {
+        return {model::Reason::kResourceClaimNotRead,
+                fmt::format("{} asks for devices by spec.resourceClaims, which are not read",
+                            info.name)};
       }
       std::string excess = state.rule_excess(pod);
       if (!excess.empty()) return {model::Reason::kTooManyRules, std::move(excess)};
@@ -365,11 +370,13 @@ void NodeGround::release(WorkloadId id) {
   drop_pods(known);
 }
 
-bool NodeGround::budgets_allow(WorkloadId id) {
+bool NodeGround::budgets_allow(std::span<const WorkloadId> ids) {
   schedule::BudgetCount budgets(builder_.state());
   bool exceeded = false;
-  for (const auto& step : seen(id).held.pods) {
-    exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
+  for (const WorkloadId id : ids) {
+    for (const auto& step : seen(id).held.pods) {
+      exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
+    }
   }
   return !exceeded;
 }

@@ -57,7 +57,7 @@ class NodeGround : public admit::Ground {
   void put(admit::WorkloadId id, const admit::Assignment& assignment, bool for_good) override;
   void end_cycle() override;
   void release(admit::WorkloadId id) override;
-  bool budgets_allow(admit::WorkloadId id) override;
+  bool budgets_allow(std::span<const admit::WorkloadId> ids) override;
   bool stays(admit::WorkloadId id) override;
   Answer settle(admit::WorkloadId id, const admit::Workload& workload,
                 admit::Assignment& assignment, bool why) override;

@@ -66,6 +66,7 @@ std::string preemption_times(const std::vector<std::int64_t>& before, std::int64
 WorkloadStatus::WorkloadStatus(const Value& workload, std::int64_t now_ns)
     : now_(text::format_whole_second(now_ns)) {
   version_ = text_at(workload, "metadata.resourceVersion");
+  uid_ = text_at(workload, "metadata.uid");
   generation_ = int_at(workload, "metadata.generation", generation_);
   if (const Value* list = text::find(workload, "status.conditions")) {
     for (const Value& c : list->items()) {
@@ -178,9 +179,16 @@ void WorkloadStatus::requeue_at(int count, std::int64_t at_ns) {
 }
 
 std::string WorkloadStatus::patch() const {
+  // Who lets in must have seen what he lets in; who takes back takes back, and an author who writes
+  // onto his Workload without end shall not be able to keep its quota by that.
+  const bool gives = !admission_.empty() && admission_ != "null";
+  const bool pinned = gives || (checks_changed_ && !checks_.empty());
   JsonWriter out;
   out.object([&] {
-    out.object("metadata", [&] { out.field("resourceVersion", version_); });
+    out.object("metadata", [&] {
+      if (!uid_.empty()) out.field("uid", uid_);
+      if (pinned) out.field("resourceVersion", version_);
+    });
     out.object("status", [&] {
       out.array("conditions", [&] {
         for (const Condition& c : conditions_) {

@@ -34,7 +34,9 @@ class WorkloadStatus {
   void forget_node(std::string_view node);
 
   bool changed() const { return changed_; }
-  std::string patch() const;  // a merge patch of status, for this version of the object
+  // A merge patch of status: for this object, and where it lets in, or speaks of checks that others
+  // write, for this version of it.
+  std::string patch() const;
 
  private:
   struct Condition {
@@ -48,7 +50,7 @@ class WorkloadStatus {
   Condition* find(std::string_view type);
   const Condition* find(std::string_view type) const;
 
-  std::string version_, now_;
+  std::string version_, uid_, now_;
   std::int64_t generation_ = 0;
   std::vector<Condition> conditions_;
   std::vector<Check> checks_;

@@ -81,6 +81,7 @@ std::vector<Note> complaints(const std::string& key, const LivePod& live);  // u
 
 // What namespaces say about queues to what names none.
 struct QueueDemands {
+  bool known = true;                // false: nothing was read yet
   bool kueue = false;               // a ClusterQueue is there
   bool pods = true;                 // Kueue looks after pods, too
   std::set<std::string> required;   // namespaces: nothing starts outside of a queue

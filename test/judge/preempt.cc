@@ -1,6 +1,7 @@
 #include "judge/preempt.h"
 
 #include <algorithm>
+#include <climits>
 #include <optional>
 #include <tuple>
 
@@ -81,7 +82,7 @@ bool Preemptor::run(State& state) const {
 
 bool Preemptor::place_evicting(State& state, const PodSpec& pod, const NodeSet& nodes) const {
   auto cost = [](const Option& option) {
-    return std::tuple(option.against_budget, option.victims.size(), option.highest, option.lost,
+    return std::tuple(option.against_budget, option.highest, option.victims.size(), option.lost,
                       option.milli, option.node);
   };
   std::optional<Option> best;
@@ -122,7 +123,7 @@ Preemptor::Option Preemptor::option_on(State& state, const PodSpec& pod, int nod
   std::vector<const Job*> victims = option.victims;
   std::sort(victims.begin(), victims.end());  // jobs_ is by priority, then name
   std::vector<model::Preemption> list = listed(state, victims);
-  option.highest = victims.empty() ? 0 : victims.back()->priority;
+  option.highest = victims.empty() ? INT_MIN : victims.back()->priority;
   for (const Job* job : victims) {
     option.lost += job->lost;
     option.milli += milli_on(state, *job, -1);

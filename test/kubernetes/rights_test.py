@@ -506,6 +506,39 @@ class Rights(rig.Test):
             meta = r.api.get("/api/v1/namespaces/team/pods/a")["metadata"]
             self.assertEqual((meta["annotations"], meta["labels"]), (written, zone))
 
+    def test_no_pod_is_too_long_to_be_judged(self):
+        """The time that the fences take grows with a pod, not with its square: its author must not make it one that the
+        controller cannot send away, nor a patch of his cost the server a minute."""
+        with rig.Rig(self, controllers=None, rbac=True) as r:
+            self.apply(r)
+            r.nodes(1)
+            r.namespace("team")
+            api = rig.Api(r.cluster.write_kubeconfig("account", self.token(r, "berth-controller")))
+            r.wait("pods are fenced", lambda: self.answer(lambda: api.delete(
+                "/api/v1/namespaces/berth-system/pods/none?dryRun=All")) in (404, 422))
+
+            def took(call):
+                start = time.monotonic()
+                self.assertEqual(self.answer(call), 200)
+                return time.monotonic() - start
+
+            def times(many):
+                path = f"/api/v1/namespaces/team/pods/p{many}"
+                r.api.post("/api/v1/namespaces/team/pods", {
+                    "metadata": {"name": f"p{many}", "finalizers": [f"a.io/{n}" for n in range(many)]},
+                    "spec": {**rig.pod_spec(1), "nodeName": "node-0"}})
+                told = {"status": {"conditions": [{"type": "DisruptionTarget", "status": "True"}]}}
+                labels = {"metadata": {"labels": {f"l{n}": "x" for n in range(many // 4)}}}
+                self.assertEqual(self.answer(lambda: r.api.merge(path + "?dryRun=All", labels)), 200 if many < 2_100 else 422)
+                return [min(took(call) for _ in range(3)) for call in (
+                    lambda: api.call("PATCH", path + "/status?dryRun=All", told, patch="strategic"),
+                    lambda: api.delete(path + "?dryRun=All"))]
+
+            few, many = times(2_000), times(20_000)
+            for what, one, ten in zip(("status", "delete"), few, many):
+                self.figure(f"{what}: {ten:.2f} s for 20,000 finalizers, {one:.2f} s for 2,000")
+                self.assertLess(ten, max(40 * one, 5), what)  # 21 and 34 s where each was looked for among all
+
     def test_the_controller_cannot_do_more(self):
         with rig.Rig(self, controllers=None, crds=(), rbac=True) as r:
             self.apply(r)

@@ -360,6 +360,10 @@ void Engine::process(Entry& entry, std::int64_t now_ns, CycleResult& result) {
     return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForPreemptedWorkloads,
                 "Workload has overlapping preemption targets with another workload");
   }
+  if (!preemptor_.budgets_allow(claimed_, entry.targets)) {
+    return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForPreemptedWorkloads,
+                "a PodDisruptionBudget allows no more evictions until those under way are over");
+  }
   if (!still_fits(entry)) {
     return back(Requeue::kFailedAfterNomination, NoReason::kWaitingForQuota,
                 "Workload no longer fits after processing another workload");

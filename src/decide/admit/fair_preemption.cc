@@ -149,6 +149,7 @@ bool Preemptor::first_strategy(const Request& request, std::vector<FairQueue>& q
         retry.push_back(victim);
         continue;
       }
+      if (!budgets_allow_one_more(targets, victim)) continue;
       away(victim);
       targets.push_back({victim, cause});
       if (fair_fits(request)) return true;
@@ -165,7 +166,7 @@ bool Preemptor::second_strategy(const Request& request, std::vector<FairQueue>& 
   FairOrder order(*this, request.id, queues);
   while (FairQueue* queue = order.next()) {
     const WorkloadId victim = queue->left[queue->next];
-    if (allows(config.strategies[1], p.queue, victim)) {
+    if (allows(config.strategies[1], p.queue, victim) && budgets_allow_one_more(targets, victim)) {
       ++queue->next;
       away(victim);
       targets.push_back({victim, Cause::kInCohortFairSharing});

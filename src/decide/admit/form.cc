@@ -84,6 +84,7 @@ void put_needs(std::string& key, const model::PodSpec& pod) {
   put(key, static_cast<std::int64_t>(pod.volumes.size()));
   for (const auto& volume : pod.volumes) put_terms(key, volume.node_terms);
   put(key, pod.volume_missing);
+  put(key, pod.unread_claims ? 1 : 0);
 }
 
 // What of a pod decides where it may run, as far as flavors and nodes look at it.

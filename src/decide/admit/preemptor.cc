@@ -122,7 +122,34 @@ bool Preemptor::spared(WorkloadId preemptor, WorkloadId holder) const {
     if (recent >= policy_.max_evictions_per_hour) return true;
   }
   if (ground_ != nullptr && ground_->stays(holder)) return true;
-  return policy_.budgets && ground_ != nullptr && !ground_->budgets_allow(holder);
+  return !budgets_allow_one_more({}, holder);
+}
+
+void Preemptor::at(std::int64_t now_ns) {
+  now_ns_ = now_ns;
+  leaving_.clear();
+  if (!policy_.budgets || ground_ == nullptr) return;
+  for (WorkloadId id = 0; id < ledger_.workloads.size(); ++id) {
+    if (ledger_.workloads[id].stage == Stage::kEvicting) leaving_.push_back(id);
+  }
+}
+
+bool Preemptor::budgets_allow(const std::vector<WorkloadId>& claimed,
+                              const std::vector<Target>& targets) const {
+  if (!policy_.budgets || ground_ == nullptr) return true;
+  std::vector<WorkloadId> together = leaving_;
+  const auto add = [&](WorkloadId id) {
+    if (ledger_.workloads[id].stage != Stage::kEvicting) together.push_back(id);
+  };
+  for (const WorkloadId id : claimed) add(id);
+  for (const Target& target : targets) add(target.id);
+  return together.size() == leaving_.size() || ground_->budgets_allow(together);
+}
+
+// Several victims may be under one budget.
+bool Preemptor::budgets_allow_one_more(const std::vector<Target>& before, WorkloadId next) const {
+  if (ledger_.workloads[next].stage == Stage::kEvicting) return true;  // leaves anyway
+  return budgets_allow({next}, before);
 }
 
 double Preemptor::worth(const Workload& w) const {
@@ -307,6 +334,7 @@ bool Preemptor::attempt(const Request& request, const std::vector<Candidate>& se
       if (candidate.only_without_borrowing && borrowing) continue;
       if (!still_borrows(candidate, request.cells)) continue;
     }
+    if (!budgets_allow_one_more(targets, candidate.id)) continue;
     away(candidate.id);
     targets.push_back({candidate.id, candidate.cause});
     if (fits(request, borrowing)) {

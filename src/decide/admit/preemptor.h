@@ -24,12 +24,16 @@ class Preemptor {
 
   Preemptor(Ledger& ledger, Ground* ground, const model::QueuePolicy& policy)
       : ledger_(ledger), ground_(ground), policy_(policy) {}
-  void at(std::int64_t now_ns) { now_ns_ = now_ns; }
+  void at(std::int64_t now_ns);  // before each cycle
   // Holders that the caller has taken out of the ledger for now.
   void without(std::vector<WorkloadId> absent) { absent_ = std::move(absent); }
 
   // In the order in which they are given up; empty when nothing helps.
   std::vector<Target> targets(const Request& request);
+
+  // Whether budgets allow these besides those that were told to go, in this cycle or before.
+  bool budgets_allow(const std::vector<WorkloadId>& claimed,
+                     const std::vector<Target>& targets) const;
 
   // Whether room for one cell can be made: kReclaim from other queues alone, kPreempt with some of
   // its own, kNoCandidates; and how far it would borrow then.
@@ -59,6 +63,7 @@ class Preemptor {
   void sort(const Workload& preemptor, std::vector<T>& list, const IdOf& id_of) const;
   bool eligible(const Request& request, WorkloadId holder) const;
   bool spared(WorkloadId preemptor, WorkloadId holder) const;
+  bool budgets_allow_one_more(const std::vector<Target>& before, WorkloadId next) const;
   double worth(const Workload& w) const;  // by the policy's measure: the lowest goes first
   bool may_reclaim(const Workload& preemptor, const Workload& holder) const;
   bool may_take_own(const Workload& preemptor, const Workload& holder) const;
@@ -94,6 +99,7 @@ class Preemptor {
   std::int64_t now_ns_ = 0;
   std::vector<CellId> cells_;  // of the search at hand
   std::vector<WorkloadId> absent_;
+  std::vector<WorkloadId> leaving_;  // where budgets count
 };
 
 }  // namespace berth::admit

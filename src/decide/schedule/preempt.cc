@@ -1,5 +1,6 @@
 // Making room: victims of lower priority, whole jobs only (docs/placement.md, "Preemption").
 #include <algorithm>
+#include <climits>
 #include <map>
 #include <tuple>
 
@@ -137,7 +138,7 @@ class Preemptor {
   }
 
   std::optional<Option> cheapest(model::ShapeRef shape, const NodeSet* within) {
-    using Cost = std::tuple<int, std::size_t, int, Work, std::int64_t, std::uint32_t>;
+    using Cost = std::tuple<int, int, std::size_t, Work, std::int64_t, std::uint32_t>;
     std::optional<std::pair<Cost, Option>> best;
     const NodeSet allowed = placer_.rules(state_, *shape).allowed;
     const BudgetCount budgets = budgets_now();
@@ -158,8 +159,9 @@ class Preemptor {
         lost += jobs_[j].lost;
         milli += milli_[j];
       }
-      Cost cost{against, victims->size(), victims->empty() ? 0 : jobs_[victims->back()].priority,
-                lost,    milli,           slot};
+      // Nobody, or the highest of them: jobs are by priority.
+      const int highest = victims->empty() ? INT_MIN : jobs_[victims->back()].priority;
+      Cost cost{against, highest, victims->size(), lost, milli, slot};
       if (!best || cost < best->first) best = {cost, Option{slot, std::move(*victims)}};
     }
     if (!best) return std::nullopt;
