@@ -122,10 +122,12 @@ std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
 void QueueKeeper::forget_old() {
   std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
   std::erase_if(leaving_since_, [this](const auto& entry) { return entry.second.round != round_; });
-  std::erase_if(orphan_since_, [&](const auto& entry) {
-    const std::size_t slash = entry.first.find('/');
-    return !views_.workloads.find({entry.first.substr(0, slash), entry.first.substr(slash + 1)});
-  });
+  const auto is_gone = [this](const std::string& name) {
+    const std::size_t slash = name.find('/');
+    return !views_.workloads.find({name.substr(0, slash), name.substr(slash + 1)});
+  };
+  std::erase_if(orphan_since_, [&](const auto& entry) { return is_gone(entry.first); });
+  std::erase_if(full_, is_gone);
   const std::int64_t now = common_.now();
   std::erase_if(turns_,
                 [now](const auto& entry) { return now - entry.second.last > 90 * kKeeperSecond; });
@@ -261,6 +263,15 @@ bool deactivates(const model::Eviction& eviction) {
 }
 }  // namespace
 
+namespace {
+
+// For the server, or for the store behind it, which says so in words alone.
+bool is_too_large(const kube::Answer& answer) {
+  return answer.status == 413 || answer.message.find("request is too large") != std::string::npos;
+}
+
+}  // namespace
+
 void QueueKeeper::write_status(const kube::Key& at, std::string patch,
                                std::function<void(bool)> then, WriteClass kind) {
   Write write = write_patch(kube::resources::workloads(), at, kube::PatchType::kMerge,
@@ -268,7 +279,11 @@ void QueueKeeper::write_status(const kube::Key& at, std::string patch,
   write.kind = kind;
   write.key = status_key(at);
   write.copy = &views_.workloads;
-  if (then) write.done = [then = std::move(then)](const kube::Answer& a) { then(a.ok()); };
+  write.done = [this, name = at.to_string(), then = std::move(then)](const kube::Answer& a) {
+    if (is_too_large(a)) full_.insert(name);
+    if (a.ok()) full_.erase(name);
+    if (then) then(a.ok());
+  };
   common_.writer.add(std::move(write));
 }
 
@@ -291,6 +306,7 @@ void QueueKeeper::keep_status(Subject& s) {
     status.set("Finished", true, good ? "Succeeded" : "Failed",
                std::string(s.row->kind) + (good ? " finished successfully" : " failed"));
     world_.end_reservation(s.name);
+    if (full_.contains(s.name)) status.shrink();
     return write_status(s.object->key, status.patch());
   }
   if (s.eviction != nullptr) return evict(s, status);
@@ -318,7 +334,9 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
     status.requeue_at(s.spec.requeues,
                       common_.loop.wall().now_ns() + s.spec.retry_after_s * kKeeperSecond);
   }
-  if (all_gone(s)) give_back(status);  // nobody to wait for
+  const bool gone = all_gone(s);
+  if (full_.contains(s.name) && !gone) return;  // one write, which makes it smaller
+  if (gone) give_back(status);                  // nobody to wait for
   world_.end_reservation(s.name);
   common_.notices.event(s.about(), "Normal", preempted ? "Preempted" : "EvictedDueTo" + e.reason,
                         "Evicting", e.message);
@@ -326,6 +344,7 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
     status.set(kinds::kPreemptionsCondition, true, "Preempted",
                kinds::preemption_times(s.spec.preemptions_ns, common_.loop.wall().now_ns()));
   }
+  if (full_.contains(s.name)) status.shrink();
   const std::string mark = deactivates(e) ? R"({"spec":{"active":false}})" : "";
   write_status(s.object->key, status.patch(), [this, at = s.object->key, mark](bool ok) {
     if (ok && !mark.empty()) patch_workload(at, mark);
@@ -373,6 +392,7 @@ bool QueueKeeper::all_gone(const Subject& s) const {
 void QueueKeeper::release(Subject& s, kinds::WorkloadStatus& status) {
   if (!all_gone(s)) return;
   give_back(status);
+  if (full_.contains(s.name)) status.shrink();
   write_status(s.object->key, status.patch());
 }
 

@@ -131,6 +131,9 @@ class QueueKeeper final : public Part {
   Pace wait_statuses_{50, 200}, queue_statuses_{50, 200};
   std::uint64_t round_ = 0;                      // keep()s so far
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota
+  // Workloads that are as large as the server takes: an author may fill his, and shall not keep its
+  // quota by that.
+  std::set<std::string> full_;
   std::size_t pending_ = 0;
   bool restored_ = false;  // places that were written down before we started
   std::int64_t withheld_until_ = INT64_MAX;

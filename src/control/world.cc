@@ -318,8 +318,11 @@ kinds::Inputs World::inputs() {
     const std::string key = key_of(pod);
     if (!objects_.in_queue(key)) continue;
     related.insert(key);
-    if (!pod.node_name.empty()) pod.queued = true;  // it leaves as its queue says
-    if (assumed_.contains(key)) {                   // feed_pod() and believe() say where
+    const kinds::LivePod* live = objects_.pod(key);
+    const bool theirs =
+        live != nullptr && live->foreign;  // another scheduler's, to be placed by it
+    if (!pod.node_name.empty() || theirs) pod.queued = true;  // it leaves as its queue says
+    if (assumed_.contains(key)) {                             // feed_pod() and believe() say where
       pod.node_name.clear();
       pod.gpu_indices.clear();
     }

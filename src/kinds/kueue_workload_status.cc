@@ -157,6 +157,15 @@ void WorkloadStatus::release() {
   changed_ = true;
 }
 
+void WorkloadStatus::shrink() {
+  std::erase_if(conditions_, [](const Condition& c) {
+    return c.type != "Evicted" && c.type != "Finished" && c.type != "QuotaReserved" &&
+           c.type != "Requeued";
+  });
+  for (Condition& c : conditions_) c.message.clear();
+  changed_ = true;
+}
+
 void WorkloadStatus::want_checks(const std::vector<std::string>& checks) {
   for (const std::string& name : checks) {
     const bool there = std::any_of(checks_.begin(), checks_.end(),

@@ -33,6 +33,9 @@ class WorkloadStatus {
   // Its pods left this failed node for another; "": whatever failed does not matter any more.
   void forget_node(std::string_view node);
 
+  // Of an object that is as large as it may be: only what decisions need, without a word for people.
+  void shrink();
+
   bool changed() const { return changed_; }
   // A merge patch of status: for this object, and where it lets in, or speaks of checks that others
   // write, for this version of it.

@@ -20,7 +20,7 @@ void change_policy(Rig& rig, const std::string& json) {
                                      "application/json-patch+json");
   ASSERT_EQ(answer.status, 200) << answer.body;
 }
-void job(Rig& rig, const std::string& name, int pods) {
+void web_job(Rig& rig, const std::string& name, int pods) {
   rig.apply(fmt::format(
       "{{apiVersion: batch/v1, kind: Job, metadata: {{name: {0}, namespace: default}}, spec: "
       "{{parallelism: {1}, completions: {1}, template: {{metadata: {{labels: {{app: web}}}}, spec: "
@@ -44,7 +44,7 @@ TEST(LivePolicy, IsFeltWhileTheControllerRuns) {
                "strategy: Spread, spreadOver: rack}]}}");
   rig.start();
   rig.run(31 * kSecond);
-  job(rig, "s", 2);
+  web_job(rig, "s", 2);
   ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 2; }));
   std::set<char> racks;
   for (const std::string& node : places(rig, "s")) racks.insert(node[0]);
@@ -54,7 +54,7 @@ TEST(LivePolicy, IsFeltWhileTheControllerRuns) {
   change_policy(rig, R"({"placement":{"packing":"MostAllocated","classes":[{"name":"all",)"
                      R"("match":{},"strategy":"Pack"}]}})");
   rig.run(2 * kSecond);
-  job(rig, "t", 3);
+  web_job(rig, "t", 3);
   ASSERT_TRUE(rig.until([&] { return rig.bound().size() == 5; }));
   EXPECT_EQ(places(rig, "t").size(), 1u) << "beside one another";
 }
