@@ -33,8 +33,41 @@ TEST(WorkloadBodies, ConditionsKeepTheirTimeWhileTheirStatusStays) {
   status.set("QuotaReserved", true, "QuotaReserved", "q");
   EXPECT_NE(status.patch().find(R"("lastTransitionTime":"2025-11-16T12:00:00Z")"),
             std::string::npos);
-  EXPECT_NE(status.patch().find(R"("resourceVersion":"7")"), std::string::npos);
   EXPECT_NE(status.patch().find(R"("observedGeneration":3)"), std::string::npos);
+}
+
+// Who lets in has seen what he lets in; what is taken back or told needs no version of it, which
+// its author could change faster than it is written.
+TEST(WorkloadBodies, OnlyWhatLetsInIsForOneVersion) {
+  const text::Document old =
+      document_of(R"({"metadata":{"uid":"u","resourceVersion":"7"},"status":{}})");
+  constexpr std::string_view kVersion = R"("resourceVersion":"7")";
+  WorkloadStatus told(old.root(), kNoon);
+  told.set("Evicted", true, "Preempted", "m");
+  told.release();
+  EXPECT_EQ(told.patch().find(kVersion), std::string::npos) << told.patch();
+  EXPECT_NE(told.patch().find(R"("uid":"u")"), std::string::npos);
+  WorkloadStatus admitted(old.root(), kNoon);
+  admitted.admit({.workload = "a/b", .queue = "q", .pod_sets = {}});
+  EXPECT_NE(admitted.patch().find(kVersion), std::string::npos);
+  WorkloadStatus asked(old.root(), kNoon);
+  asked.want_checks({"c"});
+  EXPECT_NE(asked.patch().find(kVersion), std::string::npos) << "others write checks, too";
+}
+
+TEST(WorkloadBodies, OfAFullOneWhatDecisionsNeedIsLeft) {
+  const text::Document old = document_of(
+      R"({"status":{"conditions":[{"type":"Admitted","status":"True","reason":"Admitted",)"
+      R"("message":"a"},{"type":"QuotaReserved","status":"True","reason":"QuotaReserved",)"
+      R"("message":"b"}]}})");
+  WorkloadStatus status(old.root(), kNoon);
+  status.set("Evicted", true, "Preempted", "for somebody with a long story");
+  status.set("QuotaReserved", false, "PendingEvaluation", "a long story");
+  status.shrink();
+  EXPECT_EQ(status.patch().find("Admitted"), std::string::npos) << status.patch();
+  EXPECT_EQ(status.patch().find("story"), std::string::npos);
+  EXPECT_TRUE(status.is_true("Evicted"));
+  EXPECT_FALSE(status.is_true("QuotaReserved"));
 }
 
 TEST(WorkloadBodies, ChecksAreAskedAgainAfterAnEviction) {

@@ -33,7 +33,7 @@ class WorkloadStatus {
   // Its pods left this failed node for another; "": whatever failed does not matter any more.
   void forget_node(std::string_view node);
 
-  // Of an object that is as large as it may be: only what decisions need, without a word for people.
+  // Of an object that is as large as it may be: what decisions need, without a word for people.
   void shrink();
 
   bool changed() const { return changed_; }

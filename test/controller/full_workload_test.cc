@@ -16,7 +16,7 @@ void team(Rig& rig, const std::string& name) {
       "{0}}}, spec: {{clusterQueue: {0}}}}}",
       name));
 }
-void post_job(Rig& rig, const std::string& ns, int pods) {
+void add_job(Rig& rig, const std::string& ns, int pods) {
   rig.apply(fmt::format(
       "{{apiVersion: batch/v1, kind: Job, metadata: {{name: j, namespace: {0}, labels: "
       "{{kueue.x-k8s.io/queue-name: q}}}}, spec: {{parallelism: {1}, completions: {1}, template: "
@@ -41,7 +41,7 @@ TEST(FullWorkload, GivesItsQuotaBack) {
   team(rig, "quiet");
   rig.run(31 * kSecond);
   rig.start();
-  post_job(rig, "mallory", 8);
+  add_job(rig, "mallory", 8);
   ASSERT_TRUE(rig.until([&] { return running_in(rig, "mallory") == 8; }, 60 * kSecond));
   rig.run(5 * kSecond);
   // From now on its status takes no more words than it has.
@@ -51,7 +51,7 @@ TEST(FullWorkload, GivesItsQuotaBack) {
         request.target.find("/status") != std::string::npos;
     return request.method == "PATCH" && status && request.body.size() > 1'000 ? 413 : 0;
   };
-  post_job(rig, "quiet", 4);
+  add_job(rig, "quiet", 4);
   ASSERT_TRUE(rig.until([&] { return running_in(rig, "quiet") == 4; }, 120 * kSecond))
       << rig.get("/apis/kueue.x-k8s.io/v1beta2/workloads").body;
   EXPECT_GE(rig.brain->transport.refusals, 1) << "it was full";

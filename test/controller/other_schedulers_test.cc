@@ -41,9 +41,10 @@ TEST(OtherSchedulers, APodOfOneIsLetInAndLeftToIt) {
   queued_pod(rig, "ours", "berth");
   rig.run(20 * kSecond);
   EXPECT_TRUE(is_gated(rig, "ours"));
-  const auto bound = rig.world.post(
-      "/api/v1/namespaces/default/pods/theirs/binding",
-      R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"theirs"},"target":{"name":"m-1"}})");
+  const auto bound =
+      rig.world.post("/api/v1/namespaces/default/pods/theirs/binding",
+                     R"({"apiVersion":"v1","kind":"Binding","metadata":{"name":"theirs"},)"
+                     R"("target":{"name":"m-1"}})");
   ASSERT_EQ(bound.status, 201) << bound.body;
   ASSERT_TRUE(rig.until([&] { return rig.phase_of("theirs") == "Running"; }, 60 * kSecond));
   rig.remove("/api/v1/namespaces/default/pods/theirs");

@@ -36,7 +36,7 @@ TEST(Preemption, LowerPriorityGoesAndWaits) {
   EXPECT_EQ(text_of(decide(cluster)), "");
 }
 
-TEST(Preemption, NodeByBudgetJobsPriorityWorkRank) {
+TEST(Preemption, NodeByBudgetPriorityJobsWorkRank) {
   JudgeCluster cluster = two_full_nodes();
   cluster.pods[0] = started(cluster.pods[0], 10);
   cluster.pods[1] = started(cluster.pods[1], 20);
@@ -45,6 +45,8 @@ TEST(Preemption, NodeByBudgetJobsPriorityWorkRank) {
   EXPECT_EQ(text_of(decide(cluster, 100)), "d/p@a[0]+ -d/x");  // lower priority
   cluster.pods[0] = started(running(fraction("x", 500), "a", {0}), 10);
   cluster.pods.push_back(started(running(fraction("x2", 500), "a", {0}), 10));
+  EXPECT_EQ(text_of(decide(cluster, 100)), "d/p@a[0]+ -d/x -d/x2");  // still lower priority
+  cluster.pods[1].priority = cluster.pods[0].priority;
   EXPECT_EQ(text_of(decide(cluster, 100)), "d/p@b[0]+ -d/y");  // fewer jobs
   model::BudgetSpec budget{.ns = "d",
                            .name = "y",
