@@ -18,6 +18,7 @@ than 40 s, nodes without a kubelet are lost as silent, and the rest is not bound
 """
 import argparse
 import base64
+import contextlib
 import http.client
 import json
 import os
@@ -238,6 +239,34 @@ def drain(api, berth, kubeconfig, args, folder):
             "controller_peak_mb": round(high), "writes": writes,
             "writes_per_pod": round(sum(writes.values()) / max(1, seen), 3),
             "cycles": int(metrics.get("berth_controller_cycles_total", 0))}
+
+
+@contextlib.contextmanager
+def served(berth, nodes):
+    """`berth up --no-controller` with so many nodes of 8 GPUs: its Api, and a function that starts `berth controller`."""
+    with tempfile.TemporaryDirectory() as folder:
+        config = os.path.join(folder, "kubeconfig")
+        with open(os.path.join(folder, "log"), "wb") as log:
+            started = [subprocess.Popen([berth, "up", "--no-controller", "--gpus", str(8 * nodes), "--data", folder,
+                                         "--page", "none"], stdout=log, stderr=log)]
+
+            def control():
+                started.append(subprocess.Popen([berth, "controller", "--kubeconfig", config], stdout=log, stderr=log))
+                return started[-1]
+
+            try:
+                while not os.path.exists(config):
+                    pause(0.05)
+                    if started[0].poll() is not None:
+                        raise RuntimeError(open(log.name, encoding="utf-8").read())
+                api = Api(config)
+                while len(api.call("GET", "/api/v1/nodes")["items"]) < nodes:
+                    pause(0.1)
+                yield api, control
+            finally:
+                for process in reversed(started):
+                    process.terminate()
+                    process.wait(60)
 
 
 def embedded(args):

@@ -15,15 +15,13 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import threading
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from drain import Api, pause, usage  # noqa: E402
+from drain import pause, served, usage  # noqa: E402
 from tenant import kueue  # noqa: E402
 
 JOBS = "/apis/batch/v1/namespaces/{}/jobs"
@@ -114,42 +112,23 @@ def pairs(api, running, options, controller):
 
 
 def run(options):
-    with tempfile.TemporaryDirectory() as folder:
-        config = os.path.join(folder, "kubeconfig")
-        with open(os.path.join(folder, "log"), "wb") as log:
-            server = subprocess.Popen([options.berth, "up", "--no-controller", "--gpus", str(8 * options.nodes),
-                                       "--data", folder, "--page", "none"], stdout=log, stderr=log)
-            controller = None
-            try:
-                while not os.path.exists(config):
-                    pause(0.05)
-                    if server.poll() is not None:
-                        raise RuntimeError(open(log.name, encoding="utf-8").read())
-                api = Api(config)
-                while len(api.call("GET", "/api/v1/nodes")["items"]) < options.nodes:
-                    pause(0.2)
-                teams = range(options.queues)
-                api.many([("/api/v1/namespaces", {"metadata": {"name": f"team-{n}"}}) for n in teams])
-                api.many([kueue("ResourceFlavor", "", "any", {})]
-                         + [one for n in teams for one in queue_of(n, options.queues, options.nodes)])
-                controller = subprocess.Popen([options.berth, "controller", "--kubeconfig", config],
-                                              stdout=log, stderr=log)
-                running = Running(api)
-                begin = time.monotonic()
-                fill(api, running, options)
-                filled = time.monotonic() - begin
-                pause(5)
-                waits, cpu = pairs(api, running, options, controller)
-                memory = usage(controller.pid)[1]
-                print(json.dumps({"nodes": options.nodes, "waiting": options.waiting, "queues": options.queues,
-                                  "forms": options.forms, "pairs": options.pairs, "fill_s": round(filled, 1),
-                                  "cpu_ms_a_pair": round(1000 * cpu, 1), "median_s": round(statistics.median(waits), 3),
-                                  "worst_s": round(max(waits), 3), "controller_mb": round(memory)}), flush=True)
-            finally:
-                for process in (controller, server):
-                    if process:
-                        process.terminate()
-                        process.wait(60)
+    with served(options.berth, options.nodes) as (api, control):
+        teams = range(options.queues)
+        api.many([("/api/v1/namespaces", {"metadata": {"name": f"team-{n}"}}) for n in teams])
+        api.many([kueue("ResourceFlavor", "", "any", {})]
+                 + [one for n in teams for one in queue_of(n, options.queues, options.nodes)])
+        controller = control()
+        running = Running(api)
+        begin = time.monotonic()
+        fill(api, running, options)
+        filled = time.monotonic() - begin
+        pause(5)
+        waits, cpu = pairs(api, running, options, controller)
+        memory = usage(controller.pid)[1]
+        print(json.dumps({"nodes": options.nodes, "waiting": options.waiting, "queues": options.queues,
+                          "forms": options.forms, "pairs": options.pairs, "fill_s": round(filled, 1),
+                          "cpu_ms_a_pair": round(1000 * cpu, 1), "median_s": round(statistics.median(waits), 3),
+                          "worst_s": round(max(waits), 3), "controller_mb": round(memory)}), flush=True)
 
 
 def main():

@@ -16,14 +16,12 @@ import argparse
 import json
 import os
 import statistics
-import subprocess
 import sys
-import tempfile
 import time
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 sys.path.insert(0, HERE)
-from drain import Api, pause, usage  # noqa: E402
+from drain import pause, served, usage  # noqa: E402
 
 
 def hard_pod(number, terms):
@@ -85,60 +83,41 @@ def bound(api, name):
 
 
 def run(options, tenants, pods, terms, jobs=0, giants=0):
-    with tempfile.TemporaryDirectory() as folder:
-        config = os.path.join(folder, "kubeconfig")
-        with open(os.path.join(folder, "log"), "wb") as log:
-            server = subprocess.Popen([options.berth, "up", "--no-controller", "--gpus", str(8 * options.nodes),
-                                       "--data", folder, "--page", "none"], stdout=log, stderr=log)
-            controller = None
-            try:
-                while not os.path.exists(config):
-                    pause(0.05)
-                    if server.poll() is not None:
-                        raise RuntimeError(open(log.name, encoding="utf-8").read())
-                api = Api(config)
-                while len(api.call("GET", "/api/v1/nodes")["items"]) < options.nodes:
-                    pause(0.1)
-                names = [f"tenant-{n}" for n in range(tenants)] + ["victim"]
-                api.many([("/api/v1/namespaces", {"metadata": {"name": name}}) for name in names])
-                queued = jobs or giants
-                if queued:
-                    api.many([kueue("ResourceFlavor", "", "any", {})] + [post for name in names for post in queue(name)])
-                controller = subprocess.Popen([options.berth, "controller", "--kubeconfig", config],
-                                              stdout=log, stderr=log)
-                api.many([(f"/api/v1/namespaces/{name}/pods", hard_pod(n, terms))
-                          for n in range(pods) for name in names[:-1]])
-                api.many([("/apis/batch/v1/namespaces/tenant-0/jobs",
-                           job(f"flood-{n}", 1 + n % 8, 1 + n // 8 % 8, 1 + n // 64 % 8)) for n in range(jobs)])
-                api.many([("/apis/batch/v1/namespaces/tenant-0/jobs", giant(f"giant-{n}", 75_000, 3_000))
-                          for n in range(giants)])
-                waits = []
-                for n in range(options.victims):
-                    start = time.monotonic()
-                    name = f"job-{n}" if queued else f"v{n}"
-                    if queued:
-                        api.call("POST", "/apis/batch/v1/namespaces/victim/jobs", job(name, 1, 1, 1))
-                    else:
-                        api.call("POST", "/api/v1/namespaces/victim/pods", plain_pod(name))
-                    while not bound(api, name):
-                        waited = time.monotonic() - start
-                        if waited > 120:
-                            raise RuntimeError("a pod of the other tenant is not bound after two minutes")
-                        pause(0.01)
-                    waits.append(time.monotonic() - start)
-                    if queued:
-                        api.call("DELETE", f"/apis/batch/v1/namespaces/victim/jobs/{name}")
-                lease = api.call("GET", "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/berth-controller")
-                cpu, memory = usage(controller.pid)
-                print(json.dumps({"tenants": tenants, "pods": pods, "terms": terms, "jobs": jobs, "giants": giants, "nodes": options.nodes,
-                                  "median_s": round(statistics.median(waits), 3), "worst_s": round(max(waits), 3),
-                                  "lease_transitions": lease["spec"]["leaseTransitions"],
-                                  "controller_cpu_s": round(cpu, 2), "controller_mb": round(memory)}), flush=True)
-            finally:
-                for process in (controller, server):
-                    if process:
-                        process.terminate()
-                        process.wait(60)
+    with served(options.berth, options.nodes) as (api, control):
+        names = [f"tenant-{n}" for n in range(tenants)] + ["victim"]
+        api.many([("/api/v1/namespaces", {"metadata": {"name": name}}) for name in names])
+        queued = jobs or giants
+        if queued:
+            api.many([kueue("ResourceFlavor", "", "any", {})] + [post for name in names for post in queue(name)])
+        controller = control()
+        api.many([(f"/api/v1/namespaces/{name}/pods", hard_pod(n, terms))
+                  for n in range(pods) for name in names[:-1]])
+        api.many([("/apis/batch/v1/namespaces/tenant-0/jobs",
+                   job(f"flood-{n}", 1 + n % 8, 1 + n // 8 % 8, 1 + n // 64 % 8)) for n in range(jobs)])
+        api.many([("/apis/batch/v1/namespaces/tenant-0/jobs", giant(f"giant-{n}", 75_000, 3_000))
+                  for n in range(giants)])
+        waits = []
+        for n in range(options.victims):
+            start = time.monotonic()
+            name = f"job-{n}" if queued else f"v{n}"
+            if queued:
+                api.call("POST", "/apis/batch/v1/namespaces/victim/jobs", job(name, 1, 1, 1))
+            else:
+                api.call("POST", "/api/v1/namespaces/victim/pods", plain_pod(name))
+            while not bound(api, name):
+                waited = time.monotonic() - start
+                if waited > 120:
+                    raise RuntimeError("a pod of the other tenant is not bound after two minutes")
+                pause(0.01)
+            waits.append(time.monotonic() - start)
+            if queued:
+                api.call("DELETE", f"/apis/batch/v1/namespaces/victim/jobs/{name}")
+        lease = api.call("GET", "/apis/coordination.k8s.io/v1/namespaces/berth-system/leases/berth-controller")
+        cpu, memory = usage(controller.pid)
+        print(json.dumps({"tenants": tenants, "pods": pods, "terms": terms, "jobs": jobs, "giants": giants, "nodes": options.nodes,
+                          "median_s": round(statistics.median(waits), 3), "worst_s": round(max(waits), 3),
+                          "lease_transitions": lease["spec"]["leaseTransitions"],
+                          "controller_cpu_s": round(cpu, 2), "controller_mb": round(memory)}), flush=True)
 
 
 def main():
