@@ -22,8 +22,8 @@ namespace berth::sim {
 
 class Regex {
  public:
-  // Of all patterns of a definition, and of all texts of an object: at most about 300 ms.
-  static constexpr std::int64_t kCompileWork = 150'000, kMatchWork = 20'000'000;
+  // Of all patterns of a definition, and of all texts of an object: each less than 100 ms.
+  static constexpr std::int64_t kCompileWork = 150'000, kMatchWork = 5'000'000;
 
   // work: steps that may be taken, less those that were. Refused when it runs out.
   static Result<Regex> compile(std::string_view pattern, std::int64_t& work);
