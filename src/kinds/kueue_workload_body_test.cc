@@ -36,9 +36,9 @@ TEST(WorkloadBodies, ConditionsKeepTheirTimeWhileTheirStatusStays) {
   EXPECT_NE(status.patch().find(R"("observedGeneration":3)"), std::string::npos);
 }
 
-// Who lets in has seen what he lets in; what is taken back or told needs no version of it, which
-// its author could change faster than it is written.
-TEST(WorkloadBodies, OnlyWhatLetsInIsForOneVersion) {
+// Who lets in has seen what he lets in; what is taken back needs no version, which its author could
+// change faster than it is written.
+TEST(WorkloadBodies, WhatTakesBackIsForAnyVersion) {
   const text::Document old =
       document_of(R"({"metadata":{"uid":"u","resourceVersion":"7"},"status":{}})");
   constexpr std::string_view kVersion = R"("resourceVersion":"7")";
@@ -53,6 +53,9 @@ TEST(WorkloadBodies, OnlyWhatLetsInIsForOneVersion) {
   WorkloadStatus asked(old.root(), kNoon);
   asked.want_checks({"c"});
   EXPECT_NE(asked.patch().find(kVersion), std::string::npos) << "others write checks, too";
+  WorkloadStatus waits(old.root(), kNoon);
+  waits.set("QuotaReserved", false, "WaitingForQuota", "m");
+  EXPECT_NE(waits.patch().find(kVersion), std::string::npos) << "it may have been let in since";
 }
 
 TEST(WorkloadBodies, OfAFullOneWhatDecisionsNeedIsLeft) {

@@ -124,7 +124,10 @@ void WorkloadStatus::set(std::string_view type, bool status, std::string_view re
     conditions_.push_back({.type = std::string(type)});
     c = &conditions_.back();
   }
-  if (c->status != word) c->since = now_;
+  if (c->status != word) {
+    c->since = now_;
+    takes_ = takes_ || (status && (type == "Evicted" || type == "Finished"));
+  }
   c->status = word;
   c->reason = reason;
   c->message = message.substr(0, 32 * 1024);
@@ -145,6 +148,7 @@ void WorkloadStatus::admit(const model::Admission& admission) {
 }
 
 void WorkloadStatus::release() {
+  takes_ = true;
   admission_ = "null";
   forget_node("");
   for (Check& check : checks_) {
@@ -188,10 +192,10 @@ void WorkloadStatus::requeue_at(int count, std::int64_t at_ns) {
 }
 
 std::string WorkloadStatus::patch() const {
-  // Who lets in must have seen what he lets in; who takes back takes back, and an author who writes
+  // Who lets in must have seen what he lets in. Who takes back takes back: an author who writes
   // onto his Workload without end shall not be able to keep its quota by that.
   const bool gives = !admission_.empty() && admission_ != "null";
-  const bool pinned = gives || (checks_changed_ && !checks_.empty());
+  const bool pinned = gives || !takes_;
   JsonWriter out;
   out.object([&] {
     out.object("metadata", [&] {

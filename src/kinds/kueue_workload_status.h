@@ -37,8 +37,8 @@ class WorkloadStatus {
   void shrink();
 
   bool changed() const { return changed_; }
-  // A merge patch of status: for this object, and where it lets in, or speaks of checks that others
-  // write, for this version of it.
+  // A merge patch of status: for this object, and unless it ends or takes back what was given, for
+  // this version of it.
   std::string patch() const;
 
  private:
@@ -62,6 +62,7 @@ class WorkloadStatus {
   std::string admission_;  // JSON; empty: as it is; "null": none
   std::string requeue_;
   bool checks_changed_ = false, changed_ = false;
+  bool takes_ = false;  // it ends, leaves, or gives its quota back
 };
 
 // The reason of the condition QuotaReserved while a workload waits: one that Kueue's users know.
