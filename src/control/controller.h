@@ -23,7 +23,6 @@
 #include "base/random.h"
 #include "control/queue_board.h"
 #include "control/world_log.h"
-#include "decide/schedule/policy.h"
 #include "edge/kube/client.h"
 #include "kinds/manifest.h"
 #include "kinds/object_set.h"

@@ -261,9 +261,6 @@ namespace {
 bool deactivates(const model::Eviction& eviction) {
   return eviction.reason.starts_with("DeactivatedDueTo");
 }
-}  // namespace
-
-namespace {
 
 // For the server, or for the store behind it, which says so in words alone.
 bool is_too_large(const kube::Answer& answer) {

@@ -30,7 +30,6 @@
 #include "control/world_log.h"
 #include "decide/decide.h"
 #include "decide/schedule/placer.h"
-#include "decide/schedule/policy.h"
 #include "kinds/object_set.h"
 #include "model/policy.h"
 #include "model/snapshot_builder.h"

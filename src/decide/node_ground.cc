@@ -370,15 +370,20 @@ void NodeGround::release(WorkloadId id) {
   drop_pods(known);
 }
 
-bool NodeGround::budgets_allow(std::span<const WorkloadId> ids) {
+bool NodeGround::budgets_allow(std::span<const WorkloadId> going,
+                               std::span<const WorkloadId> these) {
   schedule::BudgetCount budgets(builder_.state());
-  bool exceeded = false;
-  for (const WorkloadId id : ids) {
-    for (const auto& step : seen(id).held.pods) {
-      exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
+  const auto exceeds = [&](std::span<const WorkloadId> ids) {
+    bool exceeded = false;
+    for (const WorkloadId id : ids) {
+      for (const auto& step : seen(id).held.pods) {
+        exceeded |= budgets.evict(*builder_.state().pod(step.id).shape);
+      }
     }
-  }
-  return !exceeded;
+    return exceeded;
+  };
+  exceeds(going);  // that a budget is broken already stands against nobody whom it does not cover
+  return !exceeds(these);
 }
 
 bool NodeGround::stays(WorkloadId id) {

@@ -57,7 +57,8 @@ class NodeGround : public admit::Ground {
   void put(admit::WorkloadId id, const admit::Assignment& assignment, bool for_good) override;
   void end_cycle() override;
   void release(admit::WorkloadId id) override;
-  bool budgets_allow(std::span<const admit::WorkloadId> ids) override;
+  bool budgets_allow(std::span<const admit::WorkloadId> going,
+                     std::span<const admit::WorkloadId> these) override;
   bool stays(admit::WorkloadId id) override;
   Answer settle(admit::WorkloadId id, const admit::Workload& workload,
                 admit::Assignment& assignment, bool why) override;

@@ -39,8 +39,12 @@ class Ground {
   virtual Answer settle(WorkloadId, const Workload&, Assignment&, bool) { return {.fits = true}; }
   // What the old slice has becomes the fresh one's, which was placed for the rest alone.
   virtual void inherit(WorkloadId, WorkloadId) {}
-  // No PodDisruptionBudget stands against sending all these holders away together.
-  virtual bool budgets_allow(std::span<const WorkloadId>) { return true; }
+  // No PodDisruptionBudget stands against sending these holders away together, after those that go
+  // in any case.
+  virtual bool budgets_allow(std::span<const WorkloadId> /*going*/,
+                             std::span<const WorkloadId> /*these*/) {
+    return true;
+  }
   // The API refuses to send one of its pods away.
   virtual bool stays(WorkloadId) { return false; }
   // A holder left.

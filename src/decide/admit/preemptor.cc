@@ -1,6 +1,7 @@
 #include "decide/admit/preemptor.h"
 
 #include <algorithm>
+#include <iterator>
 #include <tuple>
 
 namespace berth::admit {
@@ -137,19 +138,23 @@ void Preemptor::at(std::int64_t now_ns) {
 bool Preemptor::budgets_allow(const std::vector<WorkloadId>& claimed,
                               const std::vector<Target>& targets) const {
   if (!policy_.budgets || ground_ == nullptr) return true;
-  std::vector<WorkloadId> together = leaving_;
-  const auto add = [&](WorkloadId id) {
-    if (ledger_.workloads[id].stage != Stage::kEvicting) together.push_back(id);
+  std::vector<WorkloadId> going = leaving_, these;
+  const auto leaves = [this](WorkloadId id) {
+    return ledger_.workloads[id].stage == Stage::kEvicting;
   };
-  for (const WorkloadId id : claimed) add(id);
-  for (const Target& target : targets) add(target.id);
-  return together.size() == leaving_.size() || ground_->budgets_allow(together);
+  std::copy_if(claimed.begin(), claimed.end(), std::back_inserter(going),
+               [&](WorkloadId id) { return !leaves(id); });
+  for (const Target& target : targets) {
+    if (!leaves(target.id)) these.push_back(target.id);
+  }
+  return these.empty() || ground_->budgets_allow(going, these);
 }
 
 // Several victims may be under one budget.
 bool Preemptor::budgets_allow_one_more(const std::vector<Target>& before, WorkloadId next) const {
-  if (ledger_.workloads[next].stage == Stage::kEvicting) return true;  // leaves anyway
-  return budgets_allow({next}, before);
+  std::vector<WorkloadId> claimed;
+  for (const Target& target : before) claimed.push_back(target.id);
+  return budgets_allow(claimed, {{next, Cause::kInClusterQueue}});
 }
 
 double Preemptor::worth(const Workload& w) const {
