@@ -3,16 +3,15 @@
 #include <algorithm>
 
 #include "kinds/object_set_state.h"
+#include "kinds/queue_view.h"
 
 namespace berth::kinds {
 
 using text::Value;
 
-namespace {
-
-constexpr std::size_t kMostWaitingAlike = 256;  // that a decision of queues looks at
-
-}  // namespace
+ObjectSet::State::State(ObjectSetOptions options_in)
+    : options(std::move(options_in)), lanes(options.seed) {}
+ObjectSet::State::~State() = default;
 
 ObjectSet::ObjectSet(ObjectSetOptions options)
     : state_(std::make_unique<State>(std::move(options))) {}
@@ -60,31 +59,16 @@ std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
   return out;
 }
 
-Inputs ObjectSet::queue_inputs(const PlaceOf& believed, bool whole) const {
-  const bool idle = !whole && state_->queues_idle();
-  Gathered all;
-  const Shelves& shelves = state_->shelves;
-  for (const Shelf* shelf : shelves.all()) {
-    const bool of_nodes = shelf == &shelves.nodes || shelf == &shelves.gpu_nodes;
-    if (shelf != &shelves.workloads && !(idle && of_nodes)) shelf->give(all);
-  }
-  const std::set<std::string_view> behind = state_->lanes.behind(kMostWaitingAlike);
-  all.workloads.reserve(shelves.workloads.objects.size());
-  for (const auto& [key, found] : shelves.workloads.objects) {
-    if (state_->left_for_good(found->object)) continue;
-    if (!found->object.spec.finished && !behind.contains(key)) {
-      all.workloads.push_back(*found);
-    } else if (!found->object.meta.owners.empty()) {
-      all.workloads.push_back(slim(*found));
-    }
-  }
-  if (!idle) state_->give_pods(believed, all);
-  return resolve(std::move(all), state_->live_options());
+QueueChanges ObjectSet::take_queue_changes(const PlaceOf& believed) {
+  if (!state_->view) state_->view = std::make_unique<State::QueueView>(*state_);
+  return state_->view->refresh(believed);
 }
+
+Queues ObjectSet::queues() const { return state_->view->queues(); }
 
 std::map<std::string, int> ObjectSet::waiting_behind() const {
   std::map<std::string, int> out;
-  for (const std::string_view key : state_->lanes.behind(kMostWaitingAlike)) {
+  for (const std::string_view key : state_->lanes.behind(WaitingLanes::kMostSeen)) {
     const auto it = state_->shelves.workloads.objects.find(std::string(key));
     const model::WorkloadSpec& spec = it->second->object.spec;
     ++out[qualified(spec.ns, spec.queue)];
@@ -121,8 +105,14 @@ void ObjectSet::touch_node(const std::string& name) {
   state_->dirty_nodes.insert(name);
   state_->queues_dirty = true;
 }
+void ObjectSet::touch_place(const std::string& pod) {
+  if (state_->view) state_->view->pod_changed(pod);
+}
 void ObjectSet::touch_queues() { state_->queues_dirty = true; }
-void ObjectSet::touch_all() { state_->everything = true; }
+void ObjectSet::touch_all() {
+  state_->everything = true;
+  if (state_->view) state_->view->everything_changed();
+}
 
 const LivePod* ObjectSet::pod(std::string_view key) const {
   const auto it = state_->pods.find(key);

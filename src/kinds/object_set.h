@@ -104,6 +104,20 @@ struct ObjectChanges {
   bool more = false;          // call again
 };
 
+// What decisions of queues read, and what changed of it.
+struct QueueChanges {
+  bool rules = false;                                                 // others
+  std::vector<std::string> gone;                                      // workloads, "ns/name"
+  std::vector<std::shared_ptr<const model::WorkloadSpec>> workloads;  // new, or others than before
+  std::vector<model::PodSpec> pods;    // of queues: new, or with something of theirs changed
+  std::vector<std::string> gone_pods;  // "ns/name"; of no queue any more
+};
+struct Queues {  // pointers are good until the next take_queue_changes()
+  const model::QueueRules* rules = nullptr;
+  std::vector<const model::WorkloadSpec*> workloads;        // by namespace and name
+  std::vector<std::pair<std::string, std::string>> beyond;  // as of Inputs
+};
+
 class ObjectSet {
  public:
   explicit ObjectSet(ObjectSetOptions options = {});
@@ -127,16 +141,20 @@ class ObjectSet {
   };
   using PlaceOf = std::function<Place(const std::string& key, const LivePod& pod)>;
   Inputs inputs(const PlaceOf& believed = {}) const;
-  // The same for a decision of queues: where nothing waits in one or holds quota, without nodes and
-  // pods (unless `whole`); of many workloads that wait and are alike only the first
-  // (waiting_lanes.h); none that was evicted and whose only pod is deleted.
-  Inputs queue_inputs(const PlaceOf& believed = {}, bool whole = false) const;
+  // The same for decisions of queues, kept: what is told has changed since the last call, the first
+  // tells everything. A call costs what the objects that have to do with those that changed cost
+  // (kin_index.h), in a set with queues of Volcano or KAI everything.
+  QueueChanges take_queue_changes(const PlaceOf& believed = {});
+  // As of that call. Of many workloads that wait and are alike only the first (waiting_lanes.h);
+  // none that was evicted and whose only pod is deleted.
+  Queues queues() const;
   // By "ns/name" of LocalQueues: how many of them that leaves out.
   std::map<std::string, int> waiting_behind() const;
   ObjectChanges take_changes(std::size_t max_pods, const PlaceOf& believed = {});
   void touch_pod(const std::string& key);   // told again with the next changes
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell
   void touch_node(const std::string& name);
+  void touch_place(const std::string& pod);  // it is believed elsewhere than before
   void touch_queues();  // inputs() would say something else than before
   void touch_all();
 

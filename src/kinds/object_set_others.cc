@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kinds/object_set_state.h"
+#include "kinds/queue_view.h"
 #include "text/path.h"
 
 namespace berth::kinds {
@@ -12,6 +13,7 @@ void ObjectSet::State::count_label_keys(const NodeObject& node, int by) {
     count += by;
     if (was == (count > 0)) continue;
     if (count <= 0) label_keys.erase(label);
+    if (view) view->everything_changed();
     // What a short name of a topology means may have changed.
     for (const auto& [key, group] : shelves.groups.objects) {
       const model::GangSpec& gang = group->object.gang;
@@ -71,6 +73,7 @@ void ObjectSet::State::take_holders(const std::string& node, const GpuNode* agen
 Effect ObjectSet::State::changed(std::string_view version, std::string_view kind,
                                  std::string_view ns, std::string_view name) {
   const std::string group(api_group(version));
+  if (view) tell_view(version, kind, ns, name);
   if (kind == "Node" || kind == "GpuNode") {
     dirty_nodes.emplace(name);
     // Whether the devices that its pods name are there.
@@ -109,6 +112,23 @@ Effect ObjectSet::State::changed(std::string_view version, std::string_view kind
   }
   if (kind == "Namespace" || kind == "Configuration") touch_waiting(name);
   return Effect::kNow;
+}
+
+// What the change of an object is to queues.
+void ObjectSet::State::tell_view(std::string_view version, std::string_view kind,
+                                 std::string_view ns, std::string_view name) {
+  const Shelf* shelf = shelf_for(shelves, version, kind);
+  if (shelf == &shelves.nodes || shelf == &shelves.gpu_nodes) {
+    view->node_changed(std::string(name));
+  } else if (shelf == &shelves.volumes || shelf == &shelves.claims) {
+    view->volumes_changed();
+  } else if (shelf == &shelves.namespaces || shelf == &shelves.local_queues) {
+    view->namespace_changed(std::string(shelf == &shelves.namespaces ? name : ns));
+  } else if (shelf == &shelves.budgets || shelf == &shelves.policies) {
+    return;
+  } else if (!view->object_changed(shelf, key_of(shelf, version, kind, ns, name))) {
+    view->everything_changed();
+  }
 }
 
 void ObjectSet::State::touch_waiting(std::string_view ns) {
@@ -164,9 +184,10 @@ Effect ObjectSet::State::put_object(std::string_view version, std::string_view k
   const bool invalid = one.counts.invalid_objects > 0;
   if (unread.put(kind, key, std::move(one.unread), invalid)) ++revision;
   before_change(kind, key, name, one);
-  if (!shelf->take(key, one)) return Effect::kNone;
-  ++revision;
+  const bool differs = shelf->take(key, one);
   after_change(kind, key, name);
+  if (!differs) return Effect::kNone;
+  ++revision;
   if (shelf == &shelves.workloads) enter_lane(key, v);
   if (kind == "GpuNode" && gpu_facts_same) return Effect::kLater;
   return changed(version, kind, ns, name);

@@ -1,6 +1,7 @@
 #include <algorithm>
 
 #include "kinds/object_set_state.h"
+#include "kinds/queue_view.h"
 #include "text/path.h"
 
 namespace berth::kinds {
@@ -130,6 +131,7 @@ Effect ObjectSet::State::put_pod(const Value& v) {
 
 void ObjectSet::State::note_pod(const std::string& key, const LivePod& live) {
   dirty_pods.insert(key);
+  if (view) view->pod_changed(key);
   if (in_queue(live)) queues_dirty = true;
 }
 
@@ -143,6 +145,7 @@ Effect ObjectSet::State::remove_pod(std::string_view name) {
   if (in_queue(it->second)) queues_dirty = true;
   pods.erase(it);
   dirty_pods.insert(key);
+  if (view) view->pod_changed(key);
   return Effect::kNow;
 }
 
@@ -181,16 +184,6 @@ bool ObjectSet::State::waits_as_one(const std::string& ns, const std::string& ow
   if (meta.labels.contains(kQueueLabel) || queues_by_default(ns)) return true;
   const Owner* maker = meta.controller();
   return deepest > 0 && maker != nullptr && waits_as_one(ns, maker->text(), deepest - 1);
-}
-
-bool ObjectSet::State::queues_idle() const {
-  const bool none = shelves.workloads.objects.empty() && shelves.jobs.objects.empty() &&
-                    shelves.makers.objects.empty() && shelves.groups.objects.empty() &&
-                    shelves.volcano_jobs.objects.empty() &&
-                    shelves.upstream_workloads.objects.empty();
-  return none && !has_other_queues() &&
-         std::none_of(pods.begin(), pods.end(),
-                      [this](const auto& entry) { return in_queue(entry.second); });
 }
 
 bool ObjectSet::State::queues_by_default(const std::string& ns) const {

@@ -14,6 +14,7 @@
 #include "kinds/object_set.h"
 #include "kinds/object_shelves.h"
 #include "kinds/queue_marks.h"
+#include "kinds/resolve/known_nodes.h"
 #include "kinds/unread_book.h"
 #include "kinds/waiting_lanes.h"
 
@@ -23,14 +24,11 @@ struct ObjectSet::State {
   using Names = std::set<std::string, std::less<>>;
   using Value = text::Value;
 
-  struct Holding {
-    std::string node;
-    std::vector<int> indices;
-    friend bool operator==(const Holding&, const Holding&) = default;
-  };
+  using Holding = KnownNodes::Holding;
+  class QueueView;
 
-  explicit State(ObjectSetOptions options_in)
-      : options(std::move(options_in)), lanes(options.seed) {}
+  explicit State(ObjectSetOptions options_in);
+  ~State();
 
   ObjectSetOptions options;
   Shelves shelves;
@@ -53,6 +51,7 @@ struct ObjectSet::State {
 
   Names dirty_pods, dirty_nodes, dirty_gangs;
   bool everything = false, budgets_dirty = false, queues_dirty = false;
+  std::unique_ptr<QueueView> view;  // since somebody asked for the changes of queues
   // Of the change under way: before_change() for after it.
   bool gpu_facts_same = false, labels_counted = false;
 
@@ -78,7 +77,6 @@ struct ObjectSet::State {
   bool in_queue(const LivePod& pod) const;
   // Whether a workload stands for it, or is to be made for it.
   bool waits_as_one(const std::string& ns, const std::string& owner, int deepest = 4) const;
-  bool queues_idle() const;
   bool queues_by_default(const std::string& ns) const;
 
   // ---- others ----
@@ -94,6 +92,8 @@ struct ObjectSet::State {
   Effect changed(std::string_view version, std::string_view kind, std::string_view ns,
                  std::string_view name);
 
+  void tell_view(std::string_view version, std::string_view kind, std::string_view ns,
+                 std::string_view name);
   // Pods that wait in a namespace ("": in all): whether they need a queue may be different now.
   void touch_waiting(std::string_view ns);
   Effect job_changed(std::string_view ns, std::string_view name);

@@ -292,7 +292,7 @@ TEST(ObjectSet, PodsWithoutALabelAreOfNoQueueAlsoWhereTheNamespaceHasADefault) {
   }
 }
 
-TEST(ObjectSet, QueueInputsLeaveOutWhatIdleQueuesDoNotNeed) {
+TEST(ObjectSet, OfPodsOnlyThoseOfQueuesAreTold) {
   World w;
   w.node("n1", 8);
   w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
@@ -300,19 +300,24 @@ TEST(ObjectSet, QueueInputsLeaveOutWhatIdleQueuesDoNotNeed) {
   w.put("kueue.x-k8s.io/v1beta2", "LocalQueue",
         "metadata: {name: lq, namespace: d}\nspec: {clusterQueue: q}\n");
   w.pod("plain", "", kOneGpu);
-  const Inputs idle = w.set.queue_inputs();
+  const QueueChanges idle = w.set.take_queue_changes();
+  EXPECT_TRUE(idle.rules);
   EXPECT_TRUE(idle.pods.empty());
-  EXPECT_TRUE(idle.nodes.empty());
-  EXPECT_EQ(idle.queues.queues.size(), 1u);
-  EXPECT_EQ(idle.queues.local_queues.size(), 1u);
+  EXPECT_EQ(w.set.queues().rules->queues.size(), 1u);
+  EXPECT_EQ(w.set.queues().rules->local_queues.size(), 1u);
   w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
-  const Inputs busy = w.set.queue_inputs();
-  EXPECT_EQ(busy.nodes.size(), 1u);
-  EXPECT_EQ(busy.pods.size(), 2u);
-  EXPECT_EQ(busy.queues.workloads.size(), 1u);
+  const QueueChanges busy = w.set.take_queue_changes();
+  EXPECT_FALSE(busy.rules);
+  EXPECT_EQ(busy.pods.size(), 1u);
+  EXPECT_EQ(busy.workloads.size(), 1u);
 }
 
 struct WaitingWorld : World {
+  std::vector<const model::WorkloadSpec*> decided() {
+    set.take_queue_changes();
+    return set.queues().workloads;
+  }
+
   WaitingWorld() {
     put("kueue.x-k8s.io/v1beta2", "ClusterQueue",
         "metadata: {name: q}\nspec: {namespaceSelector: {}, resourceGroups: []}\n");
@@ -342,16 +347,16 @@ TEST(ObjectSet, OfManyThatWaitAndAreAlikeADecisionSeesTheFirst) {
              "{conditions: [{type: Evicted, status: 'True', reason: Preempted, message: m, "
              "lastTransitionTime: '2026-01-02T00:00:00Z'}]}");
   EXPECT_EQ(w.set.inputs().queues.workloads.size(), 2'502u);
-  const auto seen = w.set.queue_inputs().queues.workloads;
+  const auto seen = w.decided();
   ASSERT_EQ(seen.size(), 130u) << "half of 256 for each of two lanes, and who was evicted";
-  EXPECT_EQ(seen.front().name, "w00000");
-  EXPECT_EQ(seen[127].name, "w00127");
-  EXPECT_EQ(seen[128].name, "w09000");
+  EXPECT_EQ(seen.front()->name, "w00000");
+  EXPECT_EQ(seen[127]->name, "w00127");
+  EXPECT_EQ(seen[128]->name, "w09000");
   EXPECT_EQ(w.set.waiting_behind(), (std::map<std::string, int>{{"d/lq", 2'372}}));
   for (int i = 0; i < 2'300; ++i) {
     w.set.remove("kueue.x-k8s.io/v1beta2", "Workload", "d", fmt::format("w{:05}", i));
   }
-  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "w02300");
+  EXPECT_EQ(w.decided().front()->name, "w02300");
   EXPECT_TRUE(w.set.waiting_behind().empty()) << "they are few by now";
 }
 
@@ -361,10 +366,10 @@ TEST(ObjectSet, PodsOfAWorkloadThatIsNotSeenAreNotQueuedAnew) {
       ", ownerReferences: [{apiVersion: v1, kind: Pod, name: p, uid: u-p, controller: true}]";
   for (int i = 0; i < 2'500; ++i) w.workload(i, "{}", "1", i == 2'499 ? owned : "");
   w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
-  const Inputs inputs = w.set.queue_inputs();
-  EXPECT_EQ(inputs.queues.workloads.size(), 256u);
-  ASSERT_EQ(inputs.pods.size(), 1u);
-  EXPECT_TRUE(inputs.pods.front().queued) << "it starts with its workload";
+  const QueueChanges changes = w.set.take_queue_changes();
+  EXPECT_EQ(w.set.queues().workloads.size(), 256u);
+  ASSERT_EQ(changes.pods.size(), 1u);
+  EXPECT_TRUE(changes.pods.front().queued) << "it starts with its workload";
 }
 
 // Evicted with its pod gone it holds nothing; a pod of the same name that comes later is another.
@@ -377,15 +382,31 @@ TEST(ObjectSet, AnEvictedWorkloadEndsWithItsPod) {
       "lastTransitionTime: '2026-01-02T00:00:00Z'}]}";
   w.pod("p", "labels: {kueue.x-k8s.io/queue-name: lq}", kOneGpu);
   w.workload(1, evicted, "1", owned);
-  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "w00001");
+  EXPECT_EQ(w.decided().front()->name, "w00001");
   w.set.remove("v1", "Pod", "d", "p");
-  EXPECT_TRUE(w.set.queue_inputs().queues.workloads.empty());
+  EXPECT_TRUE(w.decided().empty());
   w.put("v1", "Pod",
         std::string("metadata: {name: p, namespace: d, uid: other, resourceVersion: '7', labels: "
                     "{kueue.x-k8s.io/queue-name: lq}}\nspec: {schedulerName: berth, ") +
             kOneGpu + "}\nstatus: {phase: Pending}\n");
-  ASSERT_EQ(w.set.queue_inputs().queues.workloads.size(), 1u);
-  EXPECT_EQ(w.set.queue_inputs().queues.workloads.front().name, "p");
+  ASSERT_EQ(w.decided().size(), 1u);
+  EXPECT_EQ(w.decided().front()->name, "p");
+}
+
+TEST(ObjectSet, AGroupWhoseObjectIsWrittenAgainStaysInItsQueue) {
+  WaitingWorld w;
+  const auto group = [&w](const std::string& labels) {
+    return w.put("scheduling.x-k8s.io/v1alpha1", "PodGroup",
+                 "metadata: {name: g, namespace: d" + labels + "}\nspec: {minMember: 1}\n");
+  };
+  const std::string queued = ", labels: {kueue.x-k8s.io/queue-name: lq}";
+  group(queued);
+  w.pod("p", "labels: {scheduling.x-k8s.io/pod-group: g}", kOneGpu);
+  EXPECT_TRUE(w.set.in_queue("d/p"));
+  EXPECT_EQ(group(queued), Effect::kNone) << "its status, say";
+  EXPECT_TRUE(w.set.in_queue("d/p"));
+  EXPECT_EQ(group(""), Effect::kNow) << "it names no queue any more";
+  EXPECT_FALSE(w.set.in_queue("d/p"));
 }
 
 // Our own words about a wait come back with the watch: nothing has to be decided for them.
@@ -400,7 +421,7 @@ TEST(ObjectSet, WhatIsOnlySaidOfAWaitChangesNothing) {
   EXPECT_EQ(
       w.workload(1, "{conditions: [{type: Finished, status: 'True', reason: r, message: m}]}"),
       Effect::kNow);
-  EXPECT_TRUE(w.set.queue_inputs().queues.workloads.empty());
+  EXPECT_TRUE(w.decided().empty());
   w.set.inputs_taken();
   const auto queue = [&w](const std::string& spec, const std::string& status) {
     return w.put("kueue.x-k8s.io/v1beta2", "ClusterQueue",

@@ -33,7 +33,9 @@ inline bool same_object(const PolicyObject& a, const PolicyObject& b) {
   return a.policy == b.policy;
 }
 inline bool same_object(const GroupObject& a, const GroupObject& b) {
-  return a.gang == b.gang && a.priority_class == b.priority_class && a.kai == b.kai;
+  return a.gang == b.gang && a.priority_class == b.priority_class && a.kai == b.kai &&
+         a.meta.labels == b.meta.labels && a.meta.owners == b.meta.owners &&
+         a.workload == b.workload && a.workload_template == b.workload_template;
 }
 
 template <auto Member>
@@ -100,6 +102,8 @@ struct Shelves {
 // What is left of a workload that is not decided: whose pods it stands for.
 inline Found<WorkloadObject> slim(const Found<WorkloadObject>& found) {
   Found<WorkloadObject> out{.origin = found.origin, .shown = found.shown, .object = {}};
+  out.object.meta.ns = found.object.meta.ns;
+  out.object.meta.name = found.object.meta.name;
   out.object.meta.owners = found.object.meta.owners;
   out.object.spec.ns = found.object.spec.ns;
   out.object.spec.name = found.object.spec.name;

@@ -23,6 +23,8 @@ namespace berth::kinds {
 
 class WaitingLanes {
  public:
+  static constexpr std::size_t kMostSeen = 256;  // by a decision of queues
+
   explicit WaitingLanes(std::uint64_t seed) : seed_(seed) {}
 
   // key: of its shelf; object: the same as the API has it.

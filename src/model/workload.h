@@ -41,6 +41,11 @@ struct PodSetSpec {
   Amounts requests;  // of one pod as quota counts them: pod->requests and GPUs by resource name
   TopologyAsk topology;
   std::vector<std::string> pods;  // that exist already, bound or not, as "ns/name"; sorted
+  friend bool operator==(const PodSetSpec& a, const PodSetSpec& b) {
+    return a.name == b.name && a.count == b.count && a.min_count == b.min_count &&
+           (a.pod == b.pod || *a.pod == *b.pod) && a.requests == b.requests &&
+           a.topology == b.topology && a.pods == b.pods;
+  }
 };
 
 // Pods of a pod set per domain. levels: node label keys; values: one per level.
@@ -142,6 +147,7 @@ struct WorkloadSpec {
     friend bool operator==(const Seat&, const Seat&) = default;
   };
   std::vector<Seat> seats = {};
+  friend bool operator==(const WorkloadSpec&, const WorkloadSpec&) = default;
 };
 
 struct TopologySpec {

@@ -163,7 +163,7 @@ class JobStage : private Part {
     if (bad) return in_.refuse(job, at + bad->path, bad->message);
     if (least < set.count) set.min_count = least;
     std::size_t room = 0;
-    if (!workloads_.take_waiting(spec.ns, set.count, room)) {
+    if (!workloads_.take_waiting(spec.ns, static_cast<std::size_t>(set.count), room)) {
       return in_.refuse(job, "spec.parallelism",
                         "found " + std::to_string(set.count) + " pods, want at most " +
                             std::to_string(room) + " more over all that waits in namespace " +

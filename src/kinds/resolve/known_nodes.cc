@@ -6,7 +6,7 @@
 
 namespace berth::kinds {
 
-KnownNodes::KnownNodes(Resolution& all) : Part(all) {
+NodesOfInput::NodesOfInput(Resolution& all) : Part(all) {
   std::map<std::string_view, const GpuNode*> agents;
   for (const Found<GpuNode>& agent : in_.gpu_nodes) agents[agent.object.name] = &agent.object;
   for (Found<NodeObject>& node : in_.nodes) {
@@ -44,7 +44,7 @@ KnownNodes::KnownNodes(Resolution& all) : Part(all) {
   }
 }
 
-const model::NodeSpec* KnownNodes::find(const std::string& name) const {
+const model::NodeSpec* NodesOfInput::find(const std::string& name) const {
   const auto node = std::lower_bound(
       out_.nodes.begin(), out_.nodes.end(), name,
       [](const model::NodeSpec& n, const std::string& wanted) { return n.name < wanted; });
@@ -57,12 +57,16 @@ bool KnownNodes::answers(const std::string& name) const {
 }
 
 const std::vector<int>* KnownNodes::held_by(const model::PodSpec& pod) const {
-  const auto held = holders_.find(pod.uid);
-  const bool there = !pod.uid.empty() && held != holders_.end();
-  return there && held->second.node == pod.node_name ? &held->second.indices : nullptr;
+  const Holding* held = pod.uid.empty() ? nullptr : holding_of(pod.uid);
+  return held != nullptr && held->node == pod.node_name ? &held->indices : nullptr;
 }
 
-std::string KnownNodes::label_of(const std::string& level) const {
+const KnownNodes::Holding* NodesOfInput::holding_of(const std::string& uid) const {
+  const auto held = holders_.find(uid);
+  return held == holders_.end() ? nullptr : &held->second;
+}
+
+std::string NodesOfInput::label_of(const std::string& level) const {
   return topology_key(level, label_keys_);
 }
 

@@ -9,22 +9,40 @@
 
 namespace berth::kinds {
 
-class KnownNodes : private Part {
+class KnownNodes {
  public:
-  explicit KnownNodes(Resolution& all);
+  struct Holding {
+    std::string node;
+    std::vector<int> indices;
+    friend bool operator==(const Holding&, const Holding&) = default;
+  };
 
-  const model::NodeSpec* find(const std::string& name) const;  // null: it is not there
+  KnownNodes() = default;
+  virtual ~KnownNodes() = default;
+  KnownNodes(const KnownNodes&) = delete;
+  KnownNodes& operator=(const KnownNodes&) = delete;
+
+  virtual const model::NodeSpec* find(const std::string& name) const = 0;  // null: it is not there
+  virtual std::string label_of(const std::string& level) const = 0;  // short names of levels
   // Whether the node is there to end a pod. On one that is lost a pod may be leaving for ever.
   bool answers(const std::string& name) const;
   // Indices as the agent of the pod's node says them; null: nothing is known.
   const std::vector<int>* held_by(const model::PodSpec& pod) const;
-  std::string label_of(const std::string& level) const;  // short names of topology levels
 
  private:
-  struct Holding {
-    std::string node;
-    std::vector<int> indices;
-  };
+  virtual const Holding* holding_of(const std::string& uid) const = 0;  // a pod's; null: none
+};
+
+// Those of what was gathered.
+class NodesOfInput final : public KnownNodes, private Part {
+ public:
+  explicit NodesOfInput(Resolution& all);
+
+  const model::NodeSpec* find(const std::string& name) const override;
+  std::string label_of(const std::string& level) const override;
+
+ private:
+  const Holding* holding_of(const std::string& uid) const override;
 
   std::map<std::string, Holding, std::less<>> holders_;  // by pod UID
   NameSet label_keys_;

@@ -151,7 +151,7 @@ class MakerQueue : private Part {
         return false;
       }
       std::size_t room = 0;
-      if (!workloads_.take_waiting(spec.ns, set.count, room)) {
+      if (!workloads_.take_waiting(spec.ns, static_cast<std::size_t>(set.count), room)) {
         in_.refuse(found, path_text(from.path),
                    "found " + std::to_string(set.count) + " pods, want at most " +
                        std::to_string(room) + " more over all that waits in namespace " + spec.ns);

@@ -60,7 +60,13 @@ bool same_devices(const model::Amounts& a, const model::Amounts& b) {
 
 Members::Members(Resolution& all, const KnownNodes& nodes, const KnownQueues& queues,
                  const Workloads& workloads, PodMarks& marks)
-    : Part(all), nodes_(nodes), queues_(queues), workloads_(workloads), marks_(marks) {
+    : Part(all),
+      asks_(all.asks),
+      granted_(all.granted),
+      nodes_(nodes),
+      queues_(queues),
+      workloads_(workloads),
+      marks_(marks) {
   if (!queues_.decide()) return;
   for (std::size_t at = 0; options_.live && at < out_.queues.workloads.size(); ++at) {
     const model::WorkloadSpec& workload = out_.queues.workloads[at];
@@ -68,6 +74,7 @@ Members::Members(Resolution& all, const KnownNodes& nodes, const KnownQueues& qu
     group_holders_.emplace(qualified(workload.ns, workload.name), at);
   }
   attach_all();
+  turn_ = QuotaAsks::Turn::kOfGroup;
 }
 
 std::map<std::string, Members::Told, std::less<>> Members::what_pods_tell() const {
@@ -101,6 +108,7 @@ void Members::attach_all() {
   const Names makers = makers_of_jobs();
   std::vector<model::PodSpec*> strays;  // run, and no workload says that they are its own
   for (const bool bound : {true, false}) {
+    turn_ = bound ? QuotaAsks::Turn::kRuns : QuotaAsks::Turn::kWaits;
     for (model::PodSpec& pod : out_.pods) {
       if (bound == pod.node_name.empty()) continue;
       const auto at = told.find(qualified(pod.ns, pod.name));
@@ -113,6 +121,7 @@ void Members::attach_all() {
         strays.push_back(&pod);
       }
     }
+    turn_ = QuotaAsks::Turn::kReplaces;
     for (model::PodSpec* pod : std::exchange(strays, {})) attach_replacement(*pod);
   }
 }
@@ -259,7 +268,7 @@ model::PodSetSpec* Members::take_room(const model::PodSpec& pod, std::size_t at)
     if (!elsewhere && (!pod.terminating || (bound && nodes_.answers(pod.node_name)))) ++taken.pods;
     if (fits) {
       marks_.counted.insert(qualified(pod.ns, pod.name));
-      count_actual(pod, set, taken, *workload.admission);
+      count_actual(pod, set, taken, workload);
     }
     return &set;
   }
@@ -310,15 +319,26 @@ bool Members::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& a
     if (beyond <= (resource == "cpu" ? kSidecarCpu : kSidecarBytes)) continue;
     more.push_back({flavor->second, resource, beyond});
   }
-  return more.empty() || quota_left().take(admission.queue, more);
+  return more.empty() || take_rest(pod, set.name, admission.queue, std::move(more));
+}
+
+bool Members::take_rest(const model::PodSpec& pod, const std::string& set,
+                        const std::string& queue, std::vector<QuotaLeft::Ask> more) {
+  if (asks_ == nullptr) return quota_left().take(queue, more);
+  std::string key = qualified(pod.ns, pod.name) + ' ' + set;
+  const bool granted = granted_ != nullptr && granted_->contains(key);
+  asks_->more.push_back(
+      {{turn_, pod.ns, pod.name}, std::move(key), queue, std::move(more), granted});
+  return granted;
 }
 
 // CPU and memory may be more than was asked for: sidecars and defaults come later, and pods are
 // resized. What its pods have counts then, as far as its queue could have had it by asking: what it
 // has beyond that is not taken from what others are given.
 void Members::count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
-                           model::AdmissionSpec& admission) {
+                           model::WorkloadSpec& workload) {
   if (!options_.live) return;
+  model::AdmissionSpec& admission = *workload.admission;
   for (const auto& [resource, amount] : quota_requests(pod, out_.queues.config)) {
     if (model::is_device(resource)) continue;
     std::int64_t& so_far = taken.actual[resource];
@@ -330,6 +350,14 @@ void Members::count_actual(const model::PodSpec& pod, const model::PodSetSpec& s
       if (used == held.usage.end() || flavor == held.flavors.end()) continue;
       const std::int64_t beyond = so_far - used->second;
       if (beyond <= 0) continue;
+      if (asks_ != nullptr) {
+        asks_->actual.push_back({{turn_, pod.ns, pod.name},
+                                 qualified(workload.ns, workload.name),
+                                 set.name,
+                                 resource,
+                                 so_far});
+        continue;
+      }
       used->second += quota_left().take_most(admission.queue, {flavor->second, resource, beyond});
     }
   }

@@ -10,6 +10,7 @@
 #include "kinds/resolve/known_nodes.h"
 #include "kinds/resolve/known_queues.h"
 #include "kinds/resolve/pod_marks.h"
+#include "kinds/resolve/quota_asks.h"
 #include "kinds/resolve/quota_left.h"
 #include "kinds/resolve/resolution.h"
 #include "kinds/resolve/workloads.h"
@@ -59,13 +60,18 @@ class Members : private Part {
   bool rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& admission,
                  const model::PodSetSpec& set, const Taken& taken);
   void count_actual(const model::PodSpec& pod, const model::PodSetSpec& set, Taken& taken,
-                    model::AdmissionSpec& admission);
+                    model::WorkloadSpec& workload);
   bool may_run_in(const model::PodSpec& pod, const model::AdmissionSpec& admission,
                   const model::PodSetSpec& set) const;
   void keep_to_flavors(model::PodSpec& pod, const model::WorkloadSpec& workload,
                        const model::PodSetSpec& set) const;
+  bool take_rest(const model::PodSpec& pod, const std::string& set, const std::string& queue,
+                 std::vector<QuotaLeft::Ask> more);
   QuotaLeft& quota_left();
 
+  QuotaAsks* const asks_;         // of a kin; null: quota is taken here
+  const NameSet* const granted_;  // of it
+  QuotaAsks::Turn turn_ = QuotaAsks::Turn::kRuns;
   const KnownNodes& nodes_;
   const KnownQueues& queues_;
   const Workloads& workloads_;

@@ -21,7 +21,7 @@ void each_quota(const std::vector<model::ResourceGroup>& groups, const Use& use)
 
 }  // namespace
 
-QuotaLeft::QuotaLeft(const model::QueueInputs& queues) {
+QuotaLeft::QuotaLeft(const model::QueueRules& queues) {
   std::map<std::string_view, std::string_view> parents;
   for (const model::CohortSpec& cohort : queues.cohorts) parents[cohort.name] = cohort.parent;
   const auto top_of = [&](std::string_view at) {
@@ -52,14 +52,20 @@ QuotaLeft::QuotaLeft(const model::QueueInputs& queues) {
       pool_[{top, flavor, quota.resource}] += quota.nominal;
     });
   }
-  for (const model::WorkloadSpec& holder : queues.workloads) {
-    if (!holder.admission) continue;
-    for (const model::PodSetAdmission& set : holder.admission->pod_sets) {
-      for (const auto& [resource, amount] : set.usage) {
-        const auto flavor = set.flavors.find(resource);
-        if (flavor == set.flavors.end()) continue;
-        use(holder.admission->queue, {flavor->second, resource, amount});
-      }
+}
+
+QuotaLeft::QuotaLeft(const model::QueueInputs& queues)
+    : QuotaLeft(static_cast<const model::QueueRules&>(queues)) {
+  for (const model::WorkloadSpec& workload : queues.workloads) hold(workload);
+}
+
+void QuotaLeft::hold(const model::WorkloadSpec& workload) {
+  if (!workload.admission) return;
+  for (const model::PodSetAdmission& set : workload.admission->pod_sets) {
+    for (const auto& [resource, amount] : set.usage) {
+      const auto flavor = set.flavors.find(resource);
+      if (flavor == set.flavors.end()) continue;
+      use(workload.admission->queue, {flavor->second, resource, amount});
     }
   }
 }

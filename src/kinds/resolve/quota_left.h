@@ -22,7 +22,9 @@ class QuotaLeft {
     std::int64_t amount = 0;
   };
 
-  explicit QuotaLeft(const model::QueueInputs& queues);
+  explicit QuotaLeft(const model::QueueRules& queues);   // nobody holds any
+  explicit QuotaLeft(const model::QueueInputs& queues);  // all of them hold theirs
+  void hold(const model::WorkloadSpec& workload);        // if it holds quota
 
   // True, and taken: the queue and its top cohort have all of it. Otherwise nothing is.
   bool take(const std::string& queue, const std::vector<Ask>& asks);

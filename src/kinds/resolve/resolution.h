@@ -16,10 +16,15 @@ namespace berth::kinds {
 
 using NameSet = std::set<std::string, std::less<>>;
 
+struct QuotaAsks;
+
 struct Resolution {
   Gathered& in;
   const ManifestOptions& options;
   Inputs out = {};
+  // Of a kin alone (kin_inputs.h); null: everything is here, and quota that is left can be taken.
+  QuotaAsks* asks = nullptr;
+  const NameSet* granted = nullptr;
 };
 
 // What parts and stages read and write.

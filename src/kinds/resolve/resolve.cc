@@ -1,6 +1,7 @@
 #include <algorithm>
 #include <tuple>
 
+#include "kinds/resolve/kin_inputs.h"
 #include "kinds/resolve/stages.h"
 
 namespace berth::kinds {
@@ -99,21 +100,13 @@ void take_policy(Resolution& all) {
   }
 }
 
-}  // namespace
-
-Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
-  drop_duplicates(gathered);
-  Resolution all{gathered, options};
-  take_policy(all);
-  const KnownNodes nodes(all);
-  const PodReferences references(all);
-  KnownQueues queues(all);
+void run_stages(Resolution& all, const KnownNodes& nodes, const PodReferences& references,
+                KnownQueues& queues, PodMarks& marks) {
   PodGroups groups(all, references);
   Workloads workloads(all, nodes, queues, references);
   queue_makers(all, queues, references, workloads);
   resolve_jobs(all, queues, references, groups, workloads);
   resolve_volcano_jobs(all, references, groups);
-  PodMarks marks;
   resolve_pods(all, nodes, queues, references, groups, marks);
   Members members(all, nodes, queues, workloads, marks);
   workloads.keep_priorities();
@@ -125,13 +118,41 @@ Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
   count_leftovers(all, nodes, queues, groups, workloads, systems, marks);
   systems.plant_queues();
   hold_outsiders(all, queues, marks);
+  groups.finish(nodes);
+  workloads.finish();
+}
+
+}  // namespace
+
+Inputs resolve(Gathered&& gathered, const ManifestOptions& options) {
+  drop_duplicates(gathered);
+  Resolution all{gathered, options};
+  take_policy(all);
+  const NodesOfInput nodes(all);
+  const PodReferences references(all);
+  KnownQueues queues(all);
+  PodMarks marks;
+  run_stages(all, nodes, references, queues, marks);
   for (const Found<BudgetObject>& budget : gathered.budgets) {
     all.out.budgets.push_back(resolve_budget(budget.object, all.out.pods));
   }
-  groups.finish(nodes);
-  workloads.finish();
   finish(all, marks);
   return std::move(all.out);
+}
+
+KinInputs resolve_kin(Gathered&& objects, const KnownNodes& nodes, CommonFacts& facts,
+                      const NameSet& granted) {
+  drop_duplicates(objects);
+  KinInputs out;
+  Resolution all{objects, facts.options, {}, &out.asks, &granted};
+  all.out.queues.config = facts.rules().config;
+  PodMarks marks;
+  run_stages(all, nodes, facts.references, facts.queues, marks);
+  finish(all, marks);
+  out.workloads = std::move(all.out.queues.workloads);
+  out.pods = std::move(all.out.pods);
+  out.beyond = std::move(all.out.beyond);
+  return out;
 }
 
 QueueDemands demands_of(Gathered&& gathered, const ManifestOptions& options) {

@@ -22,11 +22,10 @@ void Workloads::know_variants() {
 }
 
 const model::QueueSpec* Workloads::queue_of(const model::WorkloadSpec& workload) const {
-  for (const auto& local : out_.queues.local_queues) {
-    if (local.ns != workload.ns || local.name != workload.queue) continue;
-    if (const model::QueueSpec* queue = queues_.queue_named(local.queue)) return queue;
-  }
-  return nullptr;
+  const KnownQueues::Locals* own = queues_.locals(workload.ns);
+  if (own == nullptr) return nullptr;
+  const auto local = own->find(workload.queue);
+  return local == own->end() ? nullptr : queues_.queue_named(local->second);
 }
 
 void Workloads::make_variants() {

@@ -226,14 +226,13 @@ void Workloads::read(Found<WorkloadObject>& found) {
   if (spec.finished || !settle(found, spec)) return;
   std::size_t pods = 0;
   for (const auto& set : spec.pod_sets) pods += static_cast<std::size_t>(set.count);
-  std::size_t& waiting = waiting_[spec.ns];
-  if (!spec.admission && pods > options_.max_job_pods - waiting) {
+  std::size_t room = 0;
+  if (!spec.admission && !take_waiting(spec.ns, pods, room)) {
     return in_.refuse(found, "spec.podSets",
                       "found " + std::to_string(pods) + " pods, want at most " +
-                          std::to_string(options_.max_job_pods - waiting) +
-                          " more over all that waits in namespace " + spec.ns);
+                          std::to_string(room) + " more over all that waits in namespace " +
+                          spec.ns);
   }
-  if (!spec.admission) waiting += pods;
   settle_templates(found, spec);
   if (!found.object.read && spec.admission) queues_.fill_admission(spec);
   if (options_.live && spec.admission) count_as_admitted(spec);
@@ -266,11 +265,13 @@ bool Workloads::hold_quota(const Places& places) const {
   });
 }
 
-bool Workloads::take_waiting(const std::string& ns, int count, std::size_t& room) {
+// In a cluster that lives no pods are made here, and who came first is not known: one workload is as
+// large as it may be, whatever else waits.
+bool Workloads::take_waiting(const std::string& ns, std::size_t count, std::size_t& room) {
   std::size_t& waiting = waiting_[ns];
   room = options_.max_job_pods - waiting;
-  if (static_cast<std::size_t>(count) > room) return false;
-  waiting += static_cast<std::size_t>(count);
+  if (count > room) return false;
+  if (!options_.live) waiting += count;
   return true;
 }
 

@@ -42,7 +42,7 @@ class Workloads : private Part {
   bool hold_quota(const Places& places) const;  // one of them at least
 
   // Room for that many more pods of pending workloads in the namespace; else how many there are.
-  bool take_waiting(const std::string& ns, int count, std::size_t& room);
+  bool take_waiting(const std::string& ns, std::size_t count, std::size_t& room);
   // What a template is in a workload.
   template <class T>
   model::PodSpec made_pod(const Found<T>& at, const std::string& path, const PodObject& from,
