@@ -112,8 +112,8 @@ struct Controller::State {
   bool may_decide();
   void lose_lead();
   bool queues_due() const;  // by the clock alone
-  void decide_queues(kinds::Inputs& inputs, model::Decision& decision);
-  void know_members(const kinds::Inputs& inputs);
+  void decide_queues(model::Decision& decision);
+  void know_members();
   void write_down(const model::Decision& decision);
 
   Loop& loop;
@@ -312,19 +312,18 @@ void Controller::State::cycle() {
   const bool queues =
       world.objects().has_queues() &&
       (world.objects().queues_changed() || (room && keeper.pending() > 0) || queues_due());
-  std::optional<kinds::Inputs> inputs;
-  if (queues) inputs = world.inputs();
+  if (queues) world.read_queues();
   const bool ours = kueue.queues_are_ours();
   if (ours) {
-    if (inputs) keeper.restore_places(*inputs);
+    if (queues) keeper.restore_places();
     for (auto& [pod, where] : keeper.take_places(options.bind_timeout_ns)) {
       binder.place(pod, std::move(where));
     }
   }
   model::Decision decision = world.decide(loop.wall().now_ns());
   binder.carry_out(decision);
-  if (inputs && ours) decide_queues(*inputs, decision);
-  if (inputs) {
+  if (queues && ours) decide_queues(decision);
+  if (queues) {
     queues_at = now();
     again = false;
   } else if (!world.objects().has_queues()) {
@@ -344,15 +343,15 @@ void Controller::State::cycle() {
   duration_metric.observe(static_cast<double>(last_took) * 1e-9);
 }
 
-void Controller::State::decide_queues(kinds::Inputs& inputs, model::Decision& decision) {
-  model::Decision more = world.decide_queues(inputs, loop.wall().now_ns());
-  for (const model::Placement& p : keeper.keep(inputs, more)) {
+void Controller::State::decide_queues(model::Decision& decision) {
+  model::Decision more = world.decide_queues(loop.wall().now_ns());
+  for (const model::Placement& p : keeper.keep(more)) {
     const kinds::LivePod* live = world.objects().pod(p.pod);
     // One of another scheduler is let in, and placed by that.
     if (live == nullptr || !live->node.empty() || live->foreign) continue;
     binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
   }
-  know_members(inputs);
+  know_members();
   queue_outcomes = std::move(more.outcomes);
   std::move(more.placements.begin(), more.placements.end(),
             std::back_inserter(decision.placements));
@@ -362,14 +361,14 @@ void Controller::State::decide_queues(kinds::Inputs& inputs, model::Decision& de
 }
 
 // Pods that stand in a queue as they are: those of a Job that waits are not made yet.
-void Controller::State::know_members(const kinds::Inputs& inputs) {
+void Controller::State::know_members() {
   queue_members.clear();
-  beyond = inputs.beyond;
-  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
-    if (spec.admitted) continue;
-    for (const model::PodSetSpec& set : spec.pod_sets) {
+  beyond = world.queues().beyond;
+  for (const model::WorkloadSpec* spec : world.queues().workloads) {
+    if (spec->admitted) continue;
+    for (const model::PodSetSpec& set : spec->pod_sets) {
       if (set.pods.empty()) continue;
-      auto& pods = queue_members[spec.ns + '/' + spec.name];
+      auto& pods = queue_members[spec->ns + '/' + spec->name];
       pods.insert(pods.end(), set.pods.begin(), set.pods.end());
     }
   }

@@ -47,9 +47,8 @@ void QueueKeeper::clear() {
   withheld_until_ = INT64_MAX;
 }
 
-std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
-                                                const model::Decision& decision) {
-  inputs_ = &inputs;
+std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision) {
+  const std::vector<const model::WorkloadSpec*>& workloads = world_.queues().workloads;
   std::map<std::string_view, const model::Admission*> admissions;
   std::map<std::string_view, const model::Eviction*> evictions;
   std::map<std::string_view, const model::Outcome*> outcomes;
@@ -62,7 +61,8 @@ std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
   for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
   replaced_.clear();
   std::set<std::string, std::less<>> holding;  // owners, one of whose workloads holds quota
-  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+  for (const model::WorkloadSpec* each : workloads) {
+    const model::WorkloadSpec& spec = *each;
     if (spec.admission) holding.insert(spec.ns + '/' + spec.owner);
     if (!spec.replaces.empty() && spec.admission) {
       replaced_[spec.replaces] = spec.ns + '/' + spec.name;
@@ -72,7 +72,8 @@ std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
   pending_ = 0;
   ++round_;
   withheld_until_ = INT64_MAX;
-  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+  for (const model::WorkloadSpec* each : workloads) {
+    const model::WorkloadSpec& spec = *each;
     Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
     if (!spec.admission) ++pending_;
     s.object = views_.workloads.find({spec.ns, spec.name});
@@ -113,8 +114,7 @@ std::vector<model::Placement> QueueKeeper::keep(const kinds::Inputs& inputs,
     if (s.maker && !other_runs) keep_maker(s);
   }
   forget_old();
-  keep_queues(inputs, decision);
-  inputs_ = nullptr;
+  keep_queues(decision);
   return direct;
 }
 
@@ -321,7 +321,7 @@ void QueueKeeper::evict(Subject& s, kinds::WorkloadStatus& status) {
   if (preempted) status.set("Preempted", true, e.reason, e.message);
   if (!status.changed()) return;
   if (e.reason == "PodsReadyTimeout") {
-    const model::QueueConfig& config = inputs_->queues.config;
+    const model::QueueConfig& config = rules().config;
     std::int64_t wait = config.backoff_base_s;
     for (int i = 0; i < s.spec.requeues && wait < config.backoff_max_s; ++i) wait *= 2;
     wait = std::min<std::int64_t>(wait, config.backoff_max_s);
@@ -441,7 +441,7 @@ void QueueKeeper::say_admitted(const model::Admission& a, bool wait_for_pods_rea
 
 void QueueKeeper::admit(Subject& s, kinds::WorkloadStatus& status) {
   const model::Admission& a = *s.admission;
-  const bool wait = inputs_->queues.config.wait_for_pods_ready;
+  const bool wait = rules().config.wait_for_pods_ready;
   std::string seats;
   if (a.replaced_node.empty() && !s.placements.empty()) {
     world_.reserve(s.spec, s.placements, common_.now());
@@ -519,7 +519,7 @@ void QueueKeeper::keep_holder(Subject& s, kinds::WorkloadStatus& status) {
   if (s.spec.keeps && give_back_rest(s, status)) return;
   if (!status.is_true("Admitted")) {
     if (!status.checks_ready()) return;
-    start(status, inputs_->queues.config.wait_for_pods_ready);
+    start(status, rules().config.wait_for_pods_ready);
     common_.notices.event(s.about(), "Normal", "Admitted", "Admitting",
                           "Admitted by " + s.spec.admission->queue);
     return write_status(s.object->key, status.patch());

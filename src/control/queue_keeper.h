@@ -38,9 +38,9 @@ class QueueKeeper final : public Part {
   QueueKeeper(const Common& common, Binder& binder, Views views);
 
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
-  std::vector<model::Placement> keep(const kinds::Inputs& inputs, const model::Decision& decision);
+  std::vector<model::Placement> keep(const model::Decision& decision);
   // Once after a start, or when the lead was won.
-  void restore_places(const kinds::Inputs& inputs);
+  void restore_places();
   // Pods that came for a reserved place, and where it is.
   std::vector<std::pair<std::string, Assumed>> take_places(std::int64_t expire_ns);
   void clear() override;
@@ -100,7 +100,7 @@ class QueueKeeper final : public Part {
                    const std::string& note);
   bool waits_its_turn(const Subject& s);  // of a maker that others change back
   void patch_workload(const kube::Key& at, std::string patch);
-  void keep_queues(const kinds::Inputs& inputs, const model::Decision& decision);
+  void keep_queues(const model::Decision& decision);
   // Of one queue whose status says something else; none where it was written just before.
   std::optional<QueueWrite> queue_write(const kube::ObjectPtr& object,
                                         const kinds::QueueCounts& counts,
@@ -108,13 +108,13 @@ class QueueKeeper final : public Part {
                                         bool cluster_queue, const std::string& inactive);
   void write_queues(std::vector<QueueWrite> writes);
   void forget_old();
+  const model::QueueRules& rules() const { return *world_.queues().rules; }
   std::vector<const model::FlavorSpec*> flavors_of(const model::PodSetAdmission& set) const;
 
   const Common& common_;
   World& world_;
   Binder& binder_;
   Views views_;
-  const kinds::Inputs* inputs_ = nullptr;  // of the running keep()
   struct Leaving {
     std::int64_t since = 0;
     std::uint64_t round = 0;

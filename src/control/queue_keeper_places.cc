@@ -13,9 +13,10 @@ namespace berth::control {
 
 // After a start: places of workloads that were admitted before it and have pods to come. Those
 // whose pods were ready once need none.
-void QueueKeeper::restore_places(const kinds::Inputs& inputs) {
+void QueueKeeper::restore_places() {
   if (std::exchange(restored_, true)) return;
-  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
+  for (const model::WorkloadSpec* each : world_.queues().workloads) {
+    const model::WorkloadSpec& spec = *each;
     if (!spec.admission || spec.seats.empty()) continue;
     const auto object = views_.workloads.find({spec.ns, spec.name});
     if (!object) continue;

@@ -55,7 +55,7 @@ std::vector<const model::FlavorSpec*> QueueKeeper::flavors_of(
   std::set<std::string> names;
   for (const auto& [resource, flavor] : set.flavors) names.insert(flavor);
   std::vector<const model::FlavorSpec*> out;
-  for (const model::FlavorSpec& flavor : inputs_->queues.flavors) {
+  for (const model::FlavorSpec& flavor : rules().flavors) {
     if (names.contains(flavor.name)) out.push_back(&flavor);
   }
   return out;

@@ -10,7 +10,7 @@ namespace {
 constexpr std::int64_t kQueueStatusGap = 1'000'000'000;  // between two writes of one queue
 
 // ClusterQueues by "ns/name" of the LocalQueues that name them.
-std::map<std::string, std::string> queues_of_locals(const model::QueueInputs& queues) {
+std::map<std::string, std::string> queues_of_locals(const model::QueueRules& queues) {
   std::map<std::string, std::string> out;
   for (const auto& local : queues.local_queues) out[local.ns + '/' + local.name] = local.queue;
   return out;
@@ -56,14 +56,15 @@ void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
   }
 }
 
-void QueueKeeper::keep_queues(const kinds::Inputs& inputs, const model::Decision& decision) {
-  std::map<std::string, std::string> queue_of = queues_of_locals(inputs.queues);
+void QueueKeeper::keep_queues(const model::Decision& decision) {
+  std::map<std::string, std::string> queue_of = queues_of_locals(rules());
   std::map<std::string, const model::QueueSpec*> specs;
   std::map<std::string, kinds::QueueCounts> of_queue, of_local;
-  for (const auto& queue : inputs.queues.queues) specs[queue.name] = &queue;
+  for (const auto& queue : rules().queues) specs[queue.name] = &queue;
   std::map<std::string_view, const model::Admission*> admissions;
   for (const auto& a : decision.admissions) admissions[a.workload] = &a;
-  for (const model::WorkloadSpec& w : inputs.queues.workloads) {
+  for (const model::WorkloadSpec* each : world_.queues().workloads) {
+    const model::WorkloadSpec& w = *each;
     const std::string local = w.ns + '/' + w.queue;
     const auto fresh = admissions.find(w.ns + '/' + w.name);
     const bool is_fresh = fresh != admissions.end();
@@ -103,7 +104,7 @@ void QueueKeeper::keep_queues(const kinds::Inputs& inputs, const model::Decision
       reserved = cell.used;
       used = std::min(used, reserved);
     }
-    if (inputs.queues.config.fair_sharing) of_queue[use.name].weighted_share = use.weighted_share;
+    if (rules().config.fair_sharing) of_queue[use.name].weighted_share = use.weighted_share;
   }
   std::vector<QueueWrite> writes;
   const auto keep = [&writes](std::optional<QueueWrite> write) {
@@ -113,7 +114,7 @@ void QueueKeeper::keep_queues(const kinds::Inputs& inputs, const model::Decision
     const auto object = views_.cluster_queues.find({"", name});
     if (object) keep(queue_write(object, of_queue[name], spec->groups, true, inactive[name]));
   }
-  for (const auto& local : inputs.queues.local_queues) {
+  for (const auto& local : rules().local_queues) {
     const auto object = views_.local_queues.find({local.ns, local.name});
     const auto spec = specs.find(local.queue);
     if (!object) continue;

@@ -88,7 +88,7 @@ Status Replay::begin(const Value& v) {
   }
   BERTH_TRY(model::PolicyFlags flags, read_flags(v));
   world_ = std::make_unique<World>(std::move(names), 1, std::move(flags));
-  inputs_.reset();
+  queues_read_ = false;
   return {};
 }
 
@@ -122,14 +122,15 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
     std::vector<kinds::Note> refused, unread;
     world_->refresh(refused, unread);
   } else if (op == "inputs") {
-    inputs_ = world_->inputs();
+    world_->read_queues();
+    queues_read_ = true;
   } else if (op == "decide") {
     now_ns_ = int_at(v, "now");
     last_ = world_->decide(now_ns_);
     out = compare(v, "pods", last_);
   } else if (op == "queues") {
-    if (!inputs_) return invalid("found queues, want inputs before it");
-    queues_ = world_->decide_queues(*inputs_, int_at(v, "now"));
+    if (!queues_read_) return invalid("found queues, want inputs before it");
+    queues_ = world_->decide_queues(int_at(v, "now"));
     out = compare(v, "queues", queues_);
     const auto join = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());
@@ -203,7 +204,7 @@ bool Replay::believe(std::string_view op, const Value& v) {
 Status Replay::promise(std::string_view op, const Value& v, bool& known) {
   const std::string workload(text_at(v, "workload"));
   if (op == "reserve") {
-    const model::WorkloadSpec* spec = inputs_ ? spec_in(*inputs_, workload) : nullptr;
+    const model::WorkloadSpec* spec = queues_read_ ? world_->workload(workload) : nullptr;
     if (spec == nullptr) return invalid("workload " + kinds::quoted(workload) + " is not known");
     std::vector<const model::Placement*> placements;
     for (const model::Placement& p : queues_.placements) {

@@ -57,7 +57,7 @@ class Replay {
   std::optional<ReplayDifference> wrote(const text::Value& v);
 
   std::unique_ptr<World> world_;
-  std::optional<kinds::Inputs> inputs_;  // of the last decision of queues
+  bool queues_read_ = false;
   model::Decision queues_, last_;
   std::vector<model::Outcome> waits_;  // in queues, as of their last decision
   std::int64_t now_ns_ = 0;

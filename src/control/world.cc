@@ -4,7 +4,6 @@
 #include <utility>
 
 #include "control/decision_line.h"
-#include "decide/queueing.h"
 #include "kinds/pod_writes.h"
 #include "kinds/queue_marks.h"
 #include "plans/react/rejected_pods.h"
@@ -15,7 +14,6 @@ namespace berth::control {
 namespace {
 
 constexpr std::size_t kPodsAtOnce = 512;  // resolved together: a bound on memory
-constexpr int kMostQueueCycles = 1'000;   // in one decision of the queues
 // Names in the builder's book beyond those of the objects that it started with: most are of objects
 // that are gone, so it starts over.
 constexpr std::size_t kMostDeadWords = 100'000;
@@ -29,6 +27,13 @@ World::World(std::vector<std::string> scheduler_names, std::uint64_t seed, model
       objects_({.scheduler_names = scheduler_names_, .seed = seed}),
       flags_(std::move(flags)),
       policy_(model::in_force({}, flags_)) {
+  // Pods of no queue are looked at by name alone, and seldom.
+  index_.set_others([this](std::string_view name) -> const model::PodSpec* {
+    const kinds::LivePod* live = objects_.pod(name);
+    const std::string key(name);
+    if (live == nullptr || live->finished() || queue_pods_.contains(key)) return nullptr;
+    return leaving_.contains(key) ? nullptr : &live->body->object.spec;
+  });
   start_over();
 }
 
@@ -53,6 +58,8 @@ kinds::Effect World::remove(std::string_view version, std::string_view kind, std
 }
 
 void World::start_over() {
+  for (const auto& [pod, known] : queue_pods_) index_.remove_pod(pod);
+  for (const auto& [pod, stands] : phantoms_) index_.remove_pod(pod);
   builder_ = std::make_unique<model::SnapshotBuilder>(schedule::keeps_apart(policy_.placement));
   placer_ = std::make_unique<schedule::Placer>(policy_.placement);
   learned_ = false;
@@ -170,18 +177,26 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
     kinds::ObjectChanges changes = objects_.take_changes(kPodsAtOnce, believed());
     if (changes.everything) {
       policy_ = model::in_force(objects_.policy(), flags_);
-      const auto queue_pods = std::move(queue_pods_);
+      std::map<std::string, model::PodSpec> pods;
+      for (auto& [key, pod] : queue_pods_) pods.emplace(key, pod.fed);
       start_over();
-      for (const auto& [key, pod] : queue_pods) {  // inputs() will say how they are now
+      for (auto& [key, pod] : pods) {  // read_queues() will say how they are now
         model::PodSpec copy = pod;
-        queue_pods_.emplace(key, pod);
+        queue_pods_.emplace(key, QueuePod{std::move(pod)});
         feed_pod(copy);
+        index_pod(key);
       }
     }
-    for (const std::string& name : changes.gone_nodes) builder_->remove_node(name);
+    for (const std::string& name : changes.gone_nodes) {
+      builder_->remove_node(name);
+      nodes_.erase(name);
+      nodes_changed_ = true;
+    }
     for (model::NodeSpec& node : changes.nodes) {
       overlay(node);
       builder_->upsert_node(node);
+      nodes_.insert_or_assign(node.name, std::move(node));
+      nodes_changed_ = true;
     }
     for (const std::string& gang : changes.gone_gangs) {
       builder_->remove_gang(gang);
@@ -195,10 +210,13 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
     }
     for (const std::string& pod : changes.gone_pods) {
       builder_->remove_pod(pod);
+      index_.remove_pod(pod);
       queue_pods_.erase(pod);
     }
     for (model::PodSpec& pod : changes.pods) {
-      queue_pods_.erase(key_of(pod));
+      const std::string key = key_of(pod);
+      index_.remove_pod(key);
+      queue_pods_.erase(key);
       feed_pod(pod);
     }
     if (changes.budgets_changed) builder_->set_budgets(std::move(changes.budgets));
@@ -211,12 +229,14 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
   feed_places();
 }
 
+void World::learn_mix() {
+  if (std::exchange(learned_, true)) return;
+  placer_->learn_present(builder_->state());
+}
+
 model::Decision World::decide(std::int64_t now_ns) {
   feed_places();
-  if (!learned_) {
-    placer_->learn_present(builder_->state());
-    learned_ = true;
-  }
+  learn_mix();
   model::Decision decision = decide::decide(builder_->publish(), now_ns, *placer_,
                                             {.certificates = false, .turns = &turns_});
   decide::apply(decision, *builder_);
@@ -227,138 +247,6 @@ model::Decision World::decide(std::int64_t now_ns) {
                     {"digest", hex(decision_digest(decision))}});
   }
   return decision;
-}
-
-namespace {
-
-// Room for the heads behind as well: in these cycles whoever was told to leave has left and whoever
-// waited for that is admitted, which is believed here only. It ends where the future would touch
-// itself: one of those admitted would have to leave again, or one of those that left preempts.
-void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision& out) {
-  std::set<std::string, std::less<>> fresh, away;
-  for (std::string& name : queueing.clear_leaving(now_ns)) away.insert(std::move(name));
-  for (const model::Eviction& e : out.evictions) away.insert(e.workload);
-  if (away.empty()) return;
-  for (const model::Admission& a : out.admissions) fresh.insert(a.workload);
-  std::map<std::string, int, std::less<>> by;
-  for (int i = 0; i < kMostQueueCycles; ++i) {
-    model::Decision next;
-    if (!queueing.cycle(now_ns, next)) break;
-    const bool touches =
-        std::any_of(next.evictions.begin(), next.evictions.end(), [&](const model::Eviction& e) {
-          return e.by.empty() || fresh.contains(e.workload) || away.contains(e.workload) ||
-                 away.contains(e.by);
-        });
-    if (touches) break;
-    for (const model::Admission& a : next.admissions) fresh.insert(a.workload);
-    for (model::Eviction& e : next.evictions) {
-      away.insert(e.workload);
-      ++by[e.by];
-      out.evictions.push_back(std::move(e));
-    }
-  }
-  for (model::Outcome& o : out.outcomes) {
-    const auto it = by.find(o.workload);
-    if (it == by.end()) continue;
-    o.reason = model::Reason::kWaitingForPreemptedWorkloads;
-    o.message = "Pending the preemption of " + std::to_string(it->second) + " workload(s)";
-  }
-}
-
-}  // namespace
-
-model::Decision World::decide_queues(kinds::Inputs& inputs, std::int64_t now_ns) {
-  believe(inputs, now_ns);
-  model::SnapshotBuilder builder(schedule::keeps_apart(policy_.placement));
-  for (const auto& node : inputs.nodes) builder.upsert_node(node);
-  for (const auto& gang : inputs.gangs) builder.upsert_gang(gang);
-  for (const auto& pod : inputs.pods) builder.upsert_pod(pod);
-  builder.set_budgets(inputs.budgets);
-  schedule::Placer placer(policy_.placement);
-  placer.learn_present(builder.state());
-  decide::QueueSetting setting(inputs.queues, inputs.nodes, inputs.pods);
-  setting.policy = policy_.queues;
-  decide::Queueing queueing(setting, builder, placer, now_ns);
-  model::Decision out;
-  // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.
-  for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
-    if (!queueing.cycle(now_ns, out)) break;
-  }
-  queueing.report(out);
-  look_ahead(queueing, now_ns, out);
-  room_makers_.emplace();
-  for (const model::Outcome& o : out.outcomes) {
-    if (o.reason == model::Reason::kWaitingForPreemptedWorkloads) room_makers_->insert(o.workload);
-  }
-  if (log_ != nullptr) {
-    note("queues", {{"now", now_ns},
-                    {"objects", hex(objects_.digest())},
-                    {"digest", hex(decision_digest(out))}});
-  }
-  return out;
-}
-
-kinds::Inputs World::inputs() {
-  note("inputs");
-  kinds::Inputs inputs = objects_.queue_inputs(believed(), !reservations_.empty());
-  objects_.inputs_taken();
-  charges_.clear();
-  pods_of_.clear();
-  for (const model::WorkloadSpec& spec : inputs.queues.workloads) {
-    const std::string name = spec.ns + '/' + spec.name;
-    for (const model::PodSetSpec& set : spec.pod_sets) {
-      for (const std::string& pod : set.pods) {
-        charges_.insert_or_assign(pod, Charge{name, spec.charge});
-        pods_of_[name].push_back(pod);
-      }
-    }
-  }
-  std::set<std::string> related;
-  for (model::PodSpec& pod : inputs.pods) {
-    const std::string key = key_of(pod);
-    if (!objects_.in_queue(key)) continue;
-    related.insert(key);
-    const kinds::LivePod* live = objects_.pod(key);
-    const bool theirs =
-        live != nullptr && live->foreign;  // another scheduler's, to be placed by it
-    if (!pod.node_name.empty() || theirs) pod.queued = true;  // it leaves as its queue says
-    if (assumed_.contains(key)) {                             // feed_pod() and believe() say where
-      pod.node_name.clear();
-      pod.gpu_indices.clear();
-    }
-    const auto known = queue_pods_.find(key);
-    if (known != queue_pods_.end() && known->second == pod && !phantoms_.contains(key)) continue;
-    phantoms_.erase(key);
-    queue_pods_.insert_or_assign(key, pod);
-    model::PodSpec copy = pod;
-    feed_pod(copy);
-  }
-  for (auto it = queue_pods_.begin(); it != queue_pods_.end();) {
-    if (related.contains(it->first)) {
-      ++it;
-      continue;
-    }
-    builder_->remove_pod(it->first);
-    objects_.touch_pod(it->first);
-    it = queue_pods_.erase(it);
-  }
-  return inputs;
-}
-
-void World::believe(kinds::Inputs& inputs, std::int64_t now_ns) const {
-  for (model::WorkloadSpec& spec : inputs.queues.workloads) {
-    spec.seats.clear();  // reservations say it
-    if (room_makers_) spec.makes_room = room_makers_->contains(spec.ns + '/' + spec.name);
-    if (spec.admission && !failed_.empty()) spec.loss = loss_of(spec);
-    const auto it = admitting_.find(spec.ns + '/' + spec.name);
-    if (it == admitting_.end() || spec.admission) continue;
-    spec.admission = {it->second.queue, it->second.pod_sets};
-    spec.admitted = it->second.checks.empty();
-    spec.reserved_ns = spec.admitted_ns = now_ns;
-  }
-  for (model::NodeSpec& node : inputs.nodes) overlay(node);
-  std::erase_if(inputs.pods, [this](model::PodSpec& pod) { return !overlay(pod); });
-  believe_places(inputs);
 }
 
 // ---- beliefs ----
@@ -386,6 +274,8 @@ void World::assume(const std::string& pod, Assumed assumed) {
     if (known) builder_->bind(*id, *slot, assumed.gpus);
   }
   assumed_.insert_or_assign(pod, std::move(assumed));
+  objects_.touch_place(pod);
+  index_pod(pod);
   if (!known) feed_again(pod);  // the node, or a device of it, has gone since
 }
 
@@ -414,8 +304,9 @@ bool World::is_of(const std::string& pod, const std::string& workload) const {
 
 void World::feed_again(const std::string& pod) {
   if (const auto it = queue_pods_.find(pod); it != queue_pods_.end()) {
-    model::PodSpec copy = it->second;
+    model::PodSpec copy = it->second.fed;
     feed_pod(copy);
+    index_pod(pod);
   }
   objects_.touch_pod(pod);
 }
@@ -423,6 +314,7 @@ void World::feed_again(const std::string& pod) {
 void World::drop(const std::string& pod) {
   if (assumed_.erase(pod) == 0) return;
   note("drop", {{"pod", pod}});
+  objects_.touch_place(pod);
   if (objects_.in_queue(pod)) objects_.touch_queues();
   feed_again(pod);
 }
@@ -444,6 +336,7 @@ bool World::confirm(const std::string& pod) {
   if (live->node.empty()) return false;  // not yet
   const bool as_we_put_it = live->node == it->second.node;
   assumed_.erase(it);
+  objects_.touch_place(pod);
   if (!as_we_put_it || live->terminating || live->started_ns != 0) return false;
   if (objects_.in_queue(pod)) return false;
   objects_.settle_pod(pod);
@@ -456,6 +349,7 @@ void World::leave(const std::string& pod, const std::string& uid, const std::str
   note("leave", {{"pod", pod}, {"uid", uid}, {"node", node}});
   ++leaving_on_[node];
   builder_->remove_pod(pod);
+  index_pod(pod);
 }
 
 void World::stays(const std::string& pod) {

@@ -12,8 +12,8 @@
 //
 // - A workload that is being admitted holds its quota before the API says so.
 //
-// One SnapshotBuilder is kept and fed with changes; pods of queues come with inputs() only. Every
-// call that changes something is told to a log, where there is one: the same calls in the same
+// One SnapshotBuilder is kept and fed with changes; pods of queues come with read_queues() only, and
+// queues are decided upon a copy of it. Every call that changes something is told to a log, where there is one: the same calls in the same
 // order give the same decisions (control/replay.h). On the loop's thread. Times are monotonic
 // ticks, those of decisions wall time.
 #pragma once
@@ -28,7 +28,9 @@
 #include <vector>
 
 #include "control/world_log.h"
+#include "decide/admit/book.h"
 #include "decide/decide.h"
+#include "decide/input_index.h"
 #include "decide/schedule/placer.h"
 #include "kinds/object_set.h"
 #include "model/policy.h"
@@ -91,17 +93,19 @@ class World {
   // One decision over pods of no queue. What it places and evicts is believed at once.
   model::Decision decide(std::int64_t now_ns);
 
-  // Everything as the API has it; pods of queues go to the builder as well. Without nodes and pods
-  // where there is nothing for queues to decide.
-  kinds::Inputs inputs();
-  // One decision of the queues over them. What is decided and not seen yet is put over the inputs
-  // first.
-  model::Decision decide_queues(kinds::Inputs& inputs, std::int64_t now_ns);
+  // Feeds the builder with what changed of queues, and knows their workloads.
+  void read_queues();
+  // As of that call, as the API has them; after a decision with what is decided and not seen yet.
+  const kinds::Queues& queues() const { return queues_; }
+  const model::WorkloadSpec* workload(std::string_view name) const;  // "ns/name"; null: unknown
+  // One decision of the queues, after read_queues().
+  model::Decision decide_queues(std::int64_t now_ns);
 
   // ---- what is decided and not seen yet ----
   void assume(const std::string& pod, Assumed assumed);
   void drop(const std::string& pod);  // it did not come to be
-  // Whether the workload had the pod among those that it holds quota for, by the last inputs().
+  // Whether the workload had the pod among those that it holds quota for, by the last
+  // read_queues().
   bool is_of(const std::string& pod, const std::string& workload) const;
   const std::vector<std::string>& pods_of(const std::string& workload) const;  // the same, all
   Assumed* assumed(const std::string& pod);
@@ -137,7 +141,7 @@ class World {
   void fail_one(const std::string& pod, const model::Loss& why);  // no message: it did not
   bool is_failed(const std::string& pod) const { return failed_.contains(pod); }
 
-  // The places of a workload that was let in, of the inputs and placements of its decision.
+  // The places of a workload that was let in, of the placements of its decision.
   void reserve(const model::WorkloadSpec& spec,
                const std::vector<const model::Placement*>& placements, std::int64_t now);
   // The same from what was written down.
@@ -176,7 +180,14 @@ class World {
 
   void start_over();
   void begin_log();
-  void believe(kinds::Inputs& inputs, std::int64_t now_ns) const;
+  void learn_mix();
+  void believe(std::int64_t now_ns);
+  model::WorkloadSpec& believed_spec(std::size_t at);
+  std::optional<std::size_t> find_workload(std::string_view name) const;  // in queues_
+  void know_workload(const std::shared_ptr<const model::WorkloadSpec>& spec);
+  void forget_workload(const std::string& name);
+  void feed_queue_pod(model::PodSpec pod);
+  void index_pod(const std::string& pod);
   void note(std::string_view op, std::initializer_list<WorldLog::Field> fields = {}) {
     if (log_ != nullptr) log_->note(op, fields);
   }
@@ -188,7 +199,9 @@ class World {
   void feed_pod(model::PodSpec& pod);
   bool is_kept(const Reservation& of, const Reservation::Place& place) const;
   model::PodSpec stand_in(const Reservation::Place& place) const;
-  void believe_places(kinds::Inputs& inputs) const;
+  using Stands = std::map<std::string, model::PodSpec>;
+  void believe_places(model::SnapshotBuilder& builder, decide::InputIndex& index,
+                      Stands& stands) const;
   void feed_places();
   void feed_again(const std::string& pod);  // as it is and as it is believed
 
@@ -219,8 +232,22 @@ class World {
   std::unordered_map<std::string, Charge> charges_;                    // by pod of a workload
   std::unordered_map<std::string, std::vector<std::string>> pods_of_;  // by "ns/workload"
   std::map<std::string, model::Loss> failed_;                          // pods, and why
-  std::set<std::string> phantoms_;                    // in the builder: places of reservations
-  std::map<std::string, model::PodSpec> queue_pods_;  // as they were fed
+  struct QueuePod {
+    model::PodSpec fed;
+    std::optional<model::PodSpec> now = {};  // as it is believed, where that is something else
+  };
+  std::map<std::string, QueuePod> queue_pods_;
+  Stands phantoms_;                                // in the builder: places of reservations
+  std::map<std::string, model::NodeSpec> nodes_;  // as they were fed
+  bool nodes_changed_ = false;
+  decide::InputIndex index_;  // of nodes_, and of queue_pods_ and phantoms_ as believed
+  kinds::Queues queues_;
+  using Spec = std::shared_ptr<const model::WorkloadSpec>;
+  std::unordered_map<std::string, Spec> workloads_;  // by "ns/name", as the API has them
+  // Those whose places are written down, without them: reservations say it.
+  std::unordered_map<const model::WorkloadSpec*, Spec> unseated_;
+  std::map<std::size_t, model::WorkloadSpec> believed_;  // in queues_ in place of the API's
+  std::shared_ptr<const admit::Book> book_;   // of their rules
   std::map<std::string, model::GangSpec> gangs_;      // as they were fed
   std::uint64_t rebuilds_ = 0;
 };

@@ -145,39 +145,43 @@ void World::feed_places() {
       const model::PodSpec held = stand_in(place);
       const std::string known_as = held.ns + '/' + held.name;
       wanted.insert(known_as);
-      if (phantoms_.insert(known_as).second) builder_->upsert_pod(held);
+      const auto [it, is_new] = phantoms_.try_emplace(known_as, held);
+      if (!is_new) continue;
+      builder_->upsert_pod(held);
+      index_.put(it->second);
     }
   }
   for (auto it = phantoms_.begin(); it != phantoms_.end();) {
-    if (wanted.contains(*it)) {
+    if (wanted.contains(it->first)) {
       ++it;
       continue;
     }
-    if (objects_.pod(*it) == nullptr) builder_->remove_pod(*it);
+    index_.remove_pod(it->first);
+    if (objects_.pod(it->first) == nullptr) builder_->remove_pod(it->first);
+    index_pod(it->first);
     it = phantoms_.erase(it);
   }
 }
 
-// The same for a decision of the queues.
-void World::believe_places(kinds::Inputs& inputs) const {
-  std::map<std::string, const model::PodSpec*, std::less<>> waits_for_gate;
+// For a decision of the queues a pod that waits for its gate sits in its place itself.
+void World::believe_places(model::SnapshotBuilder& builder, decide::InputIndex& index,
+                           Stands& stands) const {
   for (const auto& [name, reservation] : reservations_) {
     for (const Reservation::Place& place : reservation.places) {
-      if (!is_kept(reservation, place)) continue;
-      if (is_of(place.key(), name) && objects_.pod(place.key()) != nullptr) {
-        waits_for_gate[place.key()] = &place.pod;
-      } else {
-        inputs.pods.push_back(stand_in(place));
-      }
+      const std::string key = place.key();
+      const auto pod = queue_pods_.find(key);
+      if (pod == queue_pods_.end() || !is_of(key, name) || !is_kept(reservation, place)) continue;
+      if (!pod->second.fed.node_name.empty() || leaving_.contains(key)) continue;
+      const model::PodSpec stood = stand_in(place);
+      builder.remove_pod(stood.ns + '/' + stood.name);
+      index.remove_pod(stood.ns + '/' + stood.name);
+      model::PodSpec& sits = stands.emplace(key, pod->second.fed).first->second;
+      sits.node_name = place.pod.node_name;
+      sits.gpu_indices = place.pod.gpu_indices;
+      sits.gated = false;
+      builder.upsert_pod(sits);
+      index.put(sits);
     }
-  }
-  if (waits_for_gate.empty()) return;
-  for (model::PodSpec& pod : inputs.pods) {
-    const auto it = waits_for_gate.find(pod.ns + '/' + pod.name);
-    if (it == waits_for_gate.end() || !pod.node_name.empty()) continue;
-    pod.node_name = it->second->node_name;
-    pod.gpu_indices = it->second->gpu_indices;
-    pod.gated = false;
   }
 }
 

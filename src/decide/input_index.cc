@@ -50,6 +50,12 @@ void InputIndex::put(const model::NodeSpec& node) {
   add_host(node);
 }
 
+void InputIndex::set_nodes(std::vector<const model::NodeSpec*> nodes) {
+  nodes_ = std::move(nodes);
+  hosts_ = {};
+  for (const model::NodeSpec* node : nodes_) add_host(*node);
+}
+
 void InputIndex::put(const model::PodSpec& pod) {
   const std::string name = full_name(pod);
   const model::PodSpec* const* before = pods_.find(name);
@@ -84,7 +90,8 @@ void InputIndex::remove_pod(std::string_view name) {
 
 const model::PodSpec* InputIndex::pod(std::string_view name) const {
   const model::PodSpec* const* found = pods_.find(name);
-  return found == nullptr ? nullptr : *found;
+  if (found != nullptr) return *found;
+  return others_ ? others_(name) : nullptr;
 }
 
 std::span<const model::PodSpec* const> InputIndex::running_of(std::string_view owner) const {

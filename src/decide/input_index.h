@@ -5,9 +5,11 @@
 // a few changes costs what changes. Used by one thread.
 #pragma once
 
+#include <functional>
 #include <span>
 #include <string>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "base/shared_map.h"
@@ -17,12 +19,17 @@ namespace berth::decide {
 
 class InputIndex {
  public:
+  InputIndex() = default;
   InputIndex(const std::vector<model::NodeSpec>& nodes, const std::vector<model::PodSpec>& pods);
 
   // New, or in place of the one of that name.
   void put(const model::NodeSpec& node);
   void put(const model::PodSpec& pod);
+  void set_nodes(std::vector<const model::NodeSpec*> nodes);  // by name, in place of all
   void remove_pod(std::string_view name);
+  // Where pods are found that were not put here, by name alone.
+  using Others = std::function<const model::PodSpec*(std::string_view name)>;
+  void set_others(Others others) { others_ = std::move(others); }
 
   const std::vector<const model::NodeSpec*>& nodes() const { return nodes_; }  // by name
   const model::PodSpec* pod(std::string_view name) const;                      // "ns/name"; or null
@@ -39,6 +46,7 @@ class InputIndex {
   SharedMap<std::string> hosts_;  // names of nodes by their hostname
   SharedMap<const model::PodSpec*> pods_;
   SharedMap<Pods> running_;
+  Others others_;
 };
 
 }  // namespace berth::decide

@@ -1,0 +1,234 @@
+// Queues: what changed of them into the builder, and a decision over a copy of it.
+#include <algorithm>
+#include <utility>
+
+#include "control/decision_line.h"
+#include "control/world.h"
+#include "decide/queueing.h"
+
+namespace berth::control {
+
+namespace {
+
+constexpr int kMostQueueCycles = 1'000;  // in one decision of the queues
+
+std::string name_of(const model::WorkloadSpec& spec) { return spec.ns + '/' + spec.name; }
+
+}  // namespace
+
+// ---- what changed ----
+
+void World::know_workload(const std::shared_ptr<const model::WorkloadSpec>& spec) {
+  const std::string name = name_of(*spec);
+  for (const model::PodSetSpec& set : spec->pod_sets) {
+    for (const std::string& pod : set.pods) {
+      charges_.insert_or_assign(pod, Charge{name, spec->charge});
+      pods_of_[name].push_back(pod);
+    }
+  }
+  if (!spec->seats.empty()) {
+    auto bare = std::make_shared<model::WorkloadSpec>(*spec);
+    bare->seats.clear();
+    unseated_.insert_or_assign(spec.get(), std::move(bare));
+  }
+  workloads_.insert_or_assign(name, spec);
+}
+
+void World::forget_workload(const std::string& name) {
+  if (const auto pods = pods_of_.find(name); pods != pods_of_.end()) {
+    for (const std::string& pod : pods->second) {
+      const auto charge = charges_.find(pod);
+      if (charge != charges_.end() && charge->second.workload == name) charges_.erase(charge);
+    }
+    pods_of_.erase(pods);
+  }
+  const auto known = workloads_.find(name);
+  if (known == workloads_.end()) return;
+  unseated_.erase(known->second.get());
+  workloads_.erase(known);
+}
+
+void World::read_queues() {
+  note("inputs");
+  believed_.clear();
+  kinds::QueueChanges changes = objects_.take_queue_changes(believed());
+  objects_.inputs_taken();
+  for (const std::string& name : changes.gone) forget_workload(name);
+  for (const auto& spec : changes.workloads) forget_workload(name_of(*spec));
+  for (const auto& spec : changes.workloads) know_workload(spec);
+  for (const std::string& key : changes.gone_pods) {
+    if (!queue_pods_.contains(key)) continue;
+    index_.remove_pod(key);
+    queue_pods_.erase(key);
+    builder_->remove_pod(key);
+    objects_.touch_pod(key);
+  }
+  for (model::PodSpec& pod : changes.pods) feed_queue_pod(std::move(pod));
+  queues_ = objects_.queues();
+  if (changes.rules || !book_) book_ = std::make_shared<const admit::Book>(*queues_.rules);
+}
+
+void World::feed_queue_pod(model::PodSpec pod) {
+  const std::string key = pod.ns + '/' + pod.name;
+  const kinds::LivePod* live = objects_.pod(key);
+  const bool theirs = live != nullptr && live->foreign;     // another scheduler's, placed by it
+  if (!pod.node_name.empty() || theirs) pod.queued = true;  // it leaves as its queue says
+  if (assumed_.contains(key)) {                             // overlay() says where
+    pod.node_name.clear();
+    pod.gpu_indices.clear();
+  }
+  const auto known = queue_pods_.find(key);
+  const bool stood = phantoms_.contains(key);
+  if (known != queue_pods_.end() && known->second.fed == pod && !stood) return;
+  index_.remove_pod(key);
+  phantoms_.erase(key);
+  queue_pods_.insert_or_assign(key, QueuePod{pod});
+  feed_pod(pod);
+  index_pod(key);
+}
+
+// As it is believed to be; what it was before is still there.
+void World::index_pod(const std::string& pod) {
+  const auto it = queue_pods_.find(pod);
+  if (it == queue_pods_.end()) return;
+  index_.remove_pod(pod);
+  QueuePod& known = it->second;
+  known.now.reset();
+  model::PodSpec now = known.fed;
+  if (!overlay(now)) return;
+  if (now != known.fed) known.now = std::move(now);
+  index_.put(known.now ? *known.now : known.fed);
+}
+
+std::optional<std::size_t> World::find_workload(std::string_view name) const {
+  const std::size_t slash = name.find('/');
+  const std::pair wanted(name.substr(0, slash), name.substr(slash + 1));
+  const auto key = [](const model::WorkloadSpec* spec) {
+    return std::pair<std::string_view, std::string_view>(spec->ns, spec->name);
+  };
+  const auto at = std::lower_bound(queues_.workloads.begin(), queues_.workloads.end(), wanted,
+                                   [&](const auto* spec, const auto& to) { return key(spec) < to; });
+  if (at == queues_.workloads.end() || key(*at) != wanted) return std::nullopt;
+  return static_cast<std::size_t>(at - queues_.workloads.begin());
+}
+
+const model::WorkloadSpec* World::workload(std::string_view name) const {
+  const auto at = find_workload(name);
+  return at ? queues_.workloads[*at] : nullptr;
+}
+
+// ---- a decision ----
+
+model::WorkloadSpec& World::believed_spec(std::size_t at) {
+  const auto [it, is_new] = believed_.try_emplace(at);
+  if (is_new) {
+    it->second = *queues_.workloads[at];
+    queues_.workloads[at] = &it->second;
+  }
+  return it->second;
+}
+
+// What is decided and not seen yet, over what the API says.
+void World::believe(std::int64_t now_ns) {
+  for (std::size_t at = 0; at < queues_.workloads.size(); ++at) {
+    const model::WorkloadSpec*& spec = queues_.workloads[at];
+    if (!spec->seats.empty()) spec = unseated_.at(spec).get();
+    if (room_makers_ && spec->makes_room && !room_makers_->contains(name_of(*spec))) {
+      believed_spec(at).makes_room = false;
+    }
+    if (failed_.empty() || !spec->admission) continue;
+    if (std::optional<model::Loss> loss = loss_of(*spec); loss != spec->loss) {
+      believed_spec(at).loss = std::move(loss);
+    }
+  }
+  if (room_makers_) {
+    for (const std::string& name : *room_makers_) {
+      const auto at = find_workload(name);
+      if (at && !queues_.workloads[*at]->makes_room) believed_spec(*at).makes_room = true;
+    }
+  }
+  for (const auto& [name, admission] : admitting_) {
+    const auto at = find_workload(name);
+    if (!at || queues_.workloads[*at]->admission) continue;
+    model::WorkloadSpec& spec = believed_spec(*at);
+    spec.admission = {admission.queue, admission.pod_sets};
+    spec.admitted = admission.checks.empty();
+    spec.reserved_ns = spec.admitted_ns = now_ns;
+  }
+}
+
+namespace {
+
+// Room for the heads behind as well: in these cycles whoever was told to leave has left and whoever
+// waited for that is admitted, which is believed here only. It ends where the future would touch
+// itself: one of those admitted would have to leave again, or one of those that left preempts.
+void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision& out) {
+  std::set<std::string, std::less<>> fresh, away;
+  for (std::string& name : queueing.clear_leaving(now_ns)) away.insert(std::move(name));
+  for (const model::Eviction& e : out.evictions) away.insert(e.workload);
+  if (away.empty()) return;
+  for (const model::Admission& a : out.admissions) fresh.insert(a.workload);
+  std::map<std::string, int, std::less<>> by;
+  for (int i = 0; i < kMostQueueCycles; ++i) {
+    model::Decision next;
+    if (!queueing.cycle(now_ns, next)) break;
+    const bool touches =
+        std::any_of(next.evictions.begin(), next.evictions.end(), [&](const model::Eviction& e) {
+          return e.by.empty() || fresh.contains(e.workload) || away.contains(e.workload) ||
+                 away.contains(e.by);
+        });
+    if (touches) break;
+    for (const model::Admission& a : next.admissions) fresh.insert(a.workload);
+    for (model::Eviction& e : next.evictions) {
+      away.insert(e.workload);
+      ++by[e.by];
+      out.evictions.push_back(std::move(e));
+    }
+  }
+  for (model::Outcome& o : out.outcomes) {
+    const auto it = by.find(o.workload);
+    if (it == by.end()) continue;
+    o.reason = model::Reason::kWaitingForPreemptedWorkloads;
+    o.message = "Pending the preemption of " + std::to_string(it->second) + " workload(s)";
+  }
+}
+
+}  // namespace
+
+model::Decision World::decide_queues(std::int64_t now_ns) {
+  believe(now_ns);
+  feed_places();
+  learn_mix();
+  if (std::exchange(nodes_changed_, false)) {
+    std::vector<const model::NodeSpec*> nodes;
+    for (const auto& [name, node] : nodes_) nodes.push_back(&node);
+    index_.set_nodes(std::move(nodes));
+  }
+  builder_->state();
+  model::SnapshotBuilder builder = *builder_;
+  Stands stands;
+  decide::QueueSetting setting(*queues_.rules, queues_.workloads, index_);
+  believe_places(builder, setting.index, stands);
+  setting.policy = policy_.queues;
+  setting.book = book_;
+  decide::Queueing queueing(setting, builder, *placer_, now_ns);
+  model::Decision out;
+  // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.
+  for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {
+    if (!queueing.cycle(now_ns, out)) break;
+  }
+  queueing.report(out);
+  look_ahead(queueing, now_ns, out);
+  room_makers_.emplace();
+  for (const model::Outcome& o : out.outcomes) {
+    if (o.reason == model::Reason::kWaitingForPreemptedWorkloads) room_makers_->insert(o.workload);
+  }
+  if (log_ != nullptr) {
+    note("queues", {{"now", now_ns},
+                    {"objects", hex(objects_.digest())},
+                    {"digest", hex(decision_digest(out))}});
+  }
+  return out;
+}
+
+}  // namespace berth::control
