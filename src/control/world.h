@@ -12,10 +12,10 @@
 //
 // - A workload that is being admitted holds its quota before the API says so.
 //
-// One SnapshotBuilder is kept and fed with changes; pods of queues come with read_queues() only, and
-// queues are decided upon a copy of it. Every call that changes something is told to a log, where there is one: the same calls in the same
-// order give the same decisions (control/replay.h). On the loop's thread. Times are monotonic
-// ticks, those of decisions wall time.
+// One SnapshotBuilder is kept and fed with changes; pods of queues come with read_queues() only,
+// and queues are decided upon a copy of it. Every call that changes something is told to a log,
+// where there is one: the same calls in the same order give the same decisions (control/replay.h).
+// On the loop's thread. Times are monotonic ticks, those of decisions wall time.
 #pragma once
 
 #include <cstdint>
@@ -237,7 +237,7 @@ class World {
     std::optional<model::PodSpec> now = {};  // as it is believed, where that is something else
   };
   std::map<std::string, QueuePod> queue_pods_;
-  Stands phantoms_;                                // in the builder: places of reservations
+  Stands phantoms_;                               // in the builder: places of reservations
   std::map<std::string, model::NodeSpec> nodes_;  // as they were fed
   bool nodes_changed_ = false;
   decide::InputIndex index_;  // of nodes_, and of queue_pods_ and phantoms_ as believed
@@ -247,8 +247,8 @@ class World {
   // Those whose places are written down, without them: reservations say it.
   std::unordered_map<const model::WorkloadSpec*, Spec> unseated_;
   std::map<std::size_t, model::WorkloadSpec> believed_;  // in queues_ in place of the API's
-  std::shared_ptr<const admit::Book> book_;   // of their rules
-  std::map<std::string, model::GangSpec> gangs_;      // as they were fed
+  std::shared_ptr<const admit::Book> book_;              // of their rules
+  std::map<std::string, model::GangSpec> gangs_;         // as they were fed
   std::uint64_t rebuilds_ = 0;
 };
 

@@ -106,8 +106,9 @@ std::optional<std::size_t> World::find_workload(std::string_view name) const {
   const auto key = [](const model::WorkloadSpec* spec) {
     return std::pair<std::string_view, std::string_view>(spec->ns, spec->name);
   };
-  const auto at = std::lower_bound(queues_.workloads.begin(), queues_.workloads.end(), wanted,
-                                   [&](const auto* spec, const auto& to) { return key(spec) < to; });
+  const auto at =
+      std::lower_bound(queues_.workloads.begin(), queues_.workloads.end(), wanted,
+                       [&](const auto* spec, const auto& to) { return key(spec) < to; });
   if (at == queues_.workloads.end() || key(*at) != wanted) return std::nullopt;
   return static_cast<std::size_t>(at - queues_.workloads.begin());
 }

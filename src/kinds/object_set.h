@@ -155,7 +155,7 @@ class ObjectSet {
   void settle_pod(const std::string& key);  // the builder has it as it is: do not tell
   void touch_node(const std::string& name);
   void touch_place(const std::string& pod);  // it is believed elsewhere than before
-  void touch_queues();  // inputs() would say something else than before
+  void touch_queues();                       // inputs() would say something else than before
   void touch_all();
 
   const LivePod* pod(std::string_view key) const;  // "ns/name"; null: not kept

@@ -318,8 +318,7 @@ bool ObjectSet::State::QueueView::is_plain(const KinIndex::Kin& kin,
     const auto it = set_.pods.find(object.substr(1));
     if (it == set_.pods.end()) return true;
     const LivePod& pod = it->second;
-    const bool charged =
-        believed && pod.node.empty() && !believed(it->first, pod).charged.empty();
+    const bool charged = believed && pod.node.empty() && !believed(it->first, pod).charged.empty();
     return !charged && !set_.in_queue(pod) && !facts_->queues.requires_queue(pod.ns) &&
            !pod.body->object.meta.labels.contains(kLocalQueueLabel);
   });
@@ -380,9 +379,9 @@ Gathered ObjectSet::State::QueueView::gather(const KinIndex::Kin& kin, const Pla
   return out;
 }
 
-void ObjectSet::State::QueueView::take_in(
-    std::uint64_t id, std::string name, KinInputs&& from, Before& before, Pods& pods,
-    std::vector<std::pair<std::string, std::string>>& ties) {
+void ObjectSet::State::QueueView::take_in(std::uint64_t id, std::string name, KinInputs&& from,
+                                          Before& before, Pods& pods,
+                                          std::vector<std::pair<std::string, std::string>>& ties) {
   Kin kin{.name = std::move(name),
           .workloads = {},
           .pods = {},

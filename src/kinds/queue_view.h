@@ -76,18 +76,18 @@ class ObjectSet::State::QueueView {
   std::unique_ptr<Nodes> nodes_;
   std::unique_ptr<CommonFacts> facts_;
   KinIndex index_;
-  std::set<std::string> changed_;       // objects: a letter for the kind, and the key
-  std::set<std::string> spaces_;        // namespaces
-  std::set<std::string> with_claims_;   // objects whose pods wait for volumes
+  std::set<std::string> changed_;                   // objects: a letter for the kind, and the key
+  std::set<std::string> spaces_;                    // namespaces
+  std::set<std::string> with_claims_;               // objects whose pods wait for volumes
   std::map<std::string, std::string> believed_on_;  // pods, and the nodes they are believed on
   bool all_ = true, rules_ = true, volumes_ = true;
-  std::map<std::uint64_t, Kin> kins_;   // with something in a queue
+  std::map<std::uint64_t, Kin> kins_;  // with something in a queue
   std::map<Key, Workload> workloads_;
-  std::set<std::uint64_t> asking_;      // kins with asks
-  std::set<Key> adjusted_;              // workloads that are shown otherwise than resolved
+  std::set<std::uint64_t> asking_;  // kins with asks
+  std::set<Key> adjusted_;          // workloads that are shown otherwise than resolved
   NameSet granted_;
-  NameSet pods_;                        // of queues
-  std::unique_ptr<model::QueueRules> whole_;   // where everything is one kin
+  NameSet pods_;                              // of queues
+  std::unique_ptr<model::QueueRules> whole_;  // where everything is one kin
 };
 
 }  // namespace berth::kinds

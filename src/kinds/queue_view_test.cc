@@ -52,7 +52,8 @@ class QueueHistory {
         put_workload(ns, random_.chance(1, 3) ? some_name() : "job-" + some_name());
         break;
       case 9:
-        set.remove(kKueue, "Workload", ns, random_.chance(1, 3) ? some_name() : "job-" + some_name());
+        set.remove(kKueue, "Workload", ns,
+                   random_.chance(1, 3) ? some_name() : "job-" + some_name());
         break;
       case 10:
         put_group(ns, some_name());
@@ -93,7 +94,8 @@ class QueueHistory {
       const std::string name = qualified(spec.ns, spec.name);
       wanted.push_back(name);
       ASSERT_TRUE(workloads.contains(name)) << at << ": " << name;
-      ASSERT_TRUE(workloads.at(name) == spec) << at << ": " << name << difference(workloads.at(name), spec);
+      ASSERT_TRUE(workloads.at(name) == spec)
+          << at << ": " << name << difference(workloads.at(name), spec);
     }
     for (const model::WorkloadSpec* spec : set.queues().workloads) {
       have.push_back(qualified(spec->ns, spec->name));
@@ -125,7 +127,11 @@ class QueueHistory {
   static constexpr const char* kKueue = "kueue.x-k8s.io/v1beta2";
 
   static std::string shown(const model::PodSpec& pod) {
-    return fmt::format("\n on '{}', gated {}, queued {}, charged '{}' by '{}', leftover {}, needs queue {}, gang '{}', queue '{}', {} tolerations, {} indices", pod.node_name, pod.gated, pod.queued, pod.charged, pod.let_in_by, pod.leftover, pod.needs_queue, pod.gang, pod.queue, pod.tolerations.size(), pod.gpu_indices.size());
+    return fmt::format(
+        "\n on '{}', gated {}, queued {}, charged '{}' by '{}', leftover {}, needs queue {}, gang "
+        "'{}', queue '{}', {} tolerations, {} indices",
+        pod.node_name, pod.gated, pod.queued, pod.charged, pod.let_in_by, pod.leftover,
+        pod.needs_queue, pod.gang, pod.queue, pod.tolerations.size(), pod.gpu_indices.size());
   }
   static std::string difference(const model::WorkloadSpec& kept, const model::WorkloadSpec& all) {
     std::string out;
@@ -134,22 +140,30 @@ class QueueHistory {
       for (const auto& each : spec.pod_sets) {
         text += fmt::format(" {} x{}:", each.name, each.count);
         for (const std::string& pod : each.pods) text += ' ' + pod;
-        for (const auto& [resource, amount] : each.requests) text += fmt::format(" {}={}", resource, amount);
+        for (const auto& [resource, amount] : each.requests)
+          text += fmt::format(" {}={}", resource, amount);
       }
       return text;
     };
     if (!(kept.pod_sets == all.pod_sets)) out += "\n kept" + sets(kept) + "\n all " + sets(all);
     if (kept.admission != all.admission) out += "\n another admission";
-    if (kept.incomplete != all.incomplete) out += "\n kept " + kept.incomplete + "\n all " + all.incomplete;
+    if (kept.incomplete != all.incomplete)
+      out += "\n kept " + kept.incomplete + "\n all " + all.incomplete;
     const auto admitted = [](const model::WorkloadSpec& spec) {
-      std::string text = spec.queue + ' ' + spec.owner + fmt::format(" priority {}, leftover {}, unmade {}, stale {}, evicted {}", spec.priority, spec.leftover, spec.unmade, spec.stale, spec.evicted);
-      for (const auto& set : spec.admission ? spec.admission->pod_sets : std::vector<model::PodSetAdmission>()) {
+      std::string text =
+          spec.queue + ' ' + spec.owner +
+          fmt::format(" priority {}, leftover {}, unmade {}, stale {}, evicted {}", spec.priority,
+                      spec.leftover, spec.unmade, spec.stale, spec.evicted);
+      for (const auto& set :
+           spec.admission ? spec.admission->pod_sets : std::vector<model::PodSetAdmission>()) {
         text += fmt::format(" {} x{}:", set.name, set.count);
-        for (const auto& [resource, amount] : set.usage) text += fmt::format(" {}={}", resource, amount);
+        for (const auto& [resource, amount] : set.usage)
+          text += fmt::format(" {}={}", resource, amount);
       }
       return text;
     };
-    if (admitted(kept) != admitted(all)) out += "\n kept " + admitted(kept) + "\n all " + admitted(all);
+    if (admitted(kept) != admitted(all))
+      out += "\n kept " + admitted(kept) + "\n all " + admitted(all);
     if (kept.charge != all.charge) out += "\n kept " + kept.charge + "\n all " + all.charge;
     return out;
   }
@@ -163,22 +177,28 @@ class QueueHistory {
   std::string pod_name() {
     return random_.chance(1, 3) ? some_name() : fmt::format("p{}", random_.below(8));
   }
-  std::string uid_of(const std::string& name) { return "u-" + name + (random_.chance(1, 12) ? "x" : ""); }
+  std::string uid_of(const std::string& name) {
+    return "u-" + name + (random_.chance(1, 12) ? "x" : "");
+  }
 
   void put_node(const std::string& name) {
     put("v1", "Node",
-        fmt::format("metadata: {{name: {}, labels: {{kubernetes.io/hostname: {}{}}}}}\nstatus: "
-                    "{{allocatable: {{cpu: 16, memory: 64Gi, nvidia.com/gpu: 4, pods: 20}}, conditions: "
-                    "[{{type: Ready, status: '{}'}}]}}\n",
-                    name, name, random_.chance(1, 2) ? ", rack: r" : "", random_.chance(5, 6) ? "True" : "False"));
+        fmt::format(
+            "metadata: {{name: {}, labels: {{kubernetes.io/hostname: {}{}}}}}\nstatus: "
+            "{{allocatable: {{cpu: 16, memory: 64Gi, nvidia.com/gpu: 4, pods: 20}}, conditions: "
+            "[{{type: Ready, status: '{}'}}]}}\n",
+            name, name, random_.chance(1, 2) ? ", rack: r" : "",
+            random_.chance(5, 6) ? "True" : "False"));
   }
   void cluster_queue() {
     put(kKueue, "ClusterQueue",
-        fmt::format("metadata: {{name: cq}}\nspec: {{namespaceSelector: {{}}, resourceGroups: "
-                    "[{{coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{{name: any, resources: [{{name: "
-                    "cpu, nominalQuota: {}}}, {{name: memory, nominalQuota: 8Gi}}, {{name: nvidia.com/gpu, "
-                    "nominalQuota: 4}}]}}]}}]}}\n",
-                    2 + random_.below(8)));
+        fmt::format(
+            "metadata: {{name: cq}}\nspec: {{namespaceSelector: {{}}, resourceGroups: "
+            "[{{coveredResources: [cpu, memory, nvidia.com/gpu], flavors: [{{name: any, resources: "
+            "[{{name: "
+            "cpu, nominalQuota: {}}}, {{name: memory, nominalQuota: 8Gi}}, {{name: nvidia.com/gpu, "
+            "nominalQuota: 4}}]}}]}}]}}\n",
+            2 + random_.below(8)));
   }
   void local_queue(const std::string& ns) {
     put(kKueue, "LocalQueue",
@@ -191,50 +211,57 @@ class QueueHistory {
                     random_.chance(1, 4)));
   }
   std::string container(int cpu) {
-    return fmt::format("containers: [{{name: c, image: i, resources: {{requests: {{cpu: {}, memory: {}Gi}}, "
-                       "limits: {{nvidia.com/gpu: 1}}}}}}]",
-                       cpu, 1 + random_.below(3));
+    return fmt::format(
+        "containers: [{{name: c, image: i, resources: {{requests: {{cpu: {}, memory: {}Gi}}, "
+        "limits: {{nvidia.com/gpu: 1}}}}}}]",
+        cpu, 1 + random_.below(3));
   }
   std::string queue_label() {
     return random_.chance(2, 3) ? "labels: {kueue.x-k8s.io/queue-name: q}" : "labels: {app: x}";
   }
   void put_job(const std::string& ns, const std::string& name) {
     put("batch/v1", "Job",
-        fmt::format("metadata: {{name: {}, namespace: {}, uid: {}, {}}}\nspec: {{suspend: {}, parallelism: {}, "
+        fmt::format("metadata: {{name: {}, namespace: {}, uid: {}, {}}}\nspec: {{suspend: {}, "
+                    "parallelism: {}, "
                     "template: {{spec: {{restartPolicy: Never, {}}}}}}}\n",
-                    name, ns, uid_of(name), queue_label(), random_.chance(1, 2), 1 + random_.below(2),
-                    container(1)));
+                    name, ns, uid_of(name), queue_label(), random_.chance(1, 2),
+                    1 + random_.below(2), container(1)));
   }
   void put_workload(const std::string& ns, const std::string& name) {
     const std::string job = name.starts_with("job-") ? name.substr(4) : name;
     std::string status = "{}";
     if (random_.chance(2, 3)) {
       const int count = static_cast<int>(1 + random_.below(2));
-      status = fmt::format("{{admission: {{clusterQueue: cq, podSetAssignments: [{{name: main, count: {}, flavors: "
-                           "{{cpu: any, memory: any, nvidia.com/gpu: any}}, resourceUsage: {{cpu: {}, memory: {}Gi, "
-                           "nvidia.com/gpu: {}}}}}]}}, conditions: [{{type: QuotaReserved, status: 'True', reason: "
-                           "x}}, {{type: Admitted, status: 'True', reason: x}}{}]}}",
-                           count, count, count, count,
-                           random_.chance(1, 5) ? ", {type: Evicted, status: 'True', reason: Preempted}" : "");
+      status = fmt::format(
+          "{{admission: {{clusterQueue: cq, podSetAssignments: [{{name: main, count: {}, flavors: "
+          "{{cpu: any, memory: any, nvidia.com/gpu: any}}, resourceUsage: {{cpu: {}, memory: {}Gi, "
+          "nvidia.com/gpu: {}}}}}]}}, conditions: [{{type: QuotaReserved, status: 'True', reason: "
+          "x}}, {{type: Admitted, status: 'True', reason: x}}{}]}}",
+          count, count, count, count,
+          random_.chance(1, 5) ? ", {type: Evicted, status: 'True', reason: Preempted}" : "");
     } else if (random_.chance(1, 4)) {
       status = "{conditions: [{type: Finished, status: 'True', reason: x}]}";
     }
     std::string owner;
     if (random_.chance(3, 4)) {
-      owner = fmt::format(", ownerReferences: [{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: "
-                          "true}}]",
-                          job, uid_of(job));
+      owner = fmt::format(
+          ", ownerReferences: [{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: "
+          "true}}]",
+          job, uid_of(job));
     }
     put(kKueue, "Workload",
-        fmt::format("metadata: {{name: {}, namespace: {}, uid: uw-{}{}}}\nspec: {{queueName: q, podSets: [{{name: "
-                    "main, count: {}, template: {{spec: {{restartPolicy: Never, {}}}}}}}]}}\nstatus: {}\n",
-                    name, ns, name, owner, 1 + random_.below(3), container(1), status));
+        fmt::format(
+            "metadata: {{name: {}, namespace: {}, uid: uw-{}{}}}\nspec: {{queueName: q, podSets: "
+            "[{{name: "
+            "main, count: {}, template: {{spec: {{restartPolicy: Never, {}}}}}}}]}}\nstatus: {}\n",
+            name, ns, name, owner, 1 + random_.below(3), container(1), status));
   }
   void put_group(const std::string& ns, const std::string& name) {
-    if (random_.chance(1, 3)) return (void)set.remove("scheduling.x-k8s.io/v1alpha1", "PodGroup", ns, name);
+    if (random_.chance(1, 3))
+      return (void)set.remove("scheduling.x-k8s.io/v1alpha1", "PodGroup", ns, name);
     put("scheduling.x-k8s.io/v1alpha1", "PodGroup",
-        fmt::format("metadata: {{name: {}, namespace: {}, {}}}\nspec: {{minMember: {}}}\n", name, ns,
-                    queue_label(), 1 + random_.below(2)));
+        fmt::format("metadata: {{name: {}, namespace: {}, {}}}\nspec: {{minMember: {}}}\n", name,
+                    ns, queue_label(), 1 + random_.below(2)));
   }
   void put_pod(const std::string& ns) {
     const std::string name = pod_name(), of = some_name();
@@ -246,25 +273,29 @@ class QueueHistory {
     if (random_.chance(1, 5)) annotations += ", kueue.x-k8s.io/workload: job-" + of;
     const bool bound = random_.chance(1, 2);
     if (bound && random_.chance(2, 3)) annotations += ", berth.dev/charged-to: kueue/cq/job-" + of;
-    std::string meta = fmt::format("name: {}, namespace: {}, uid: {}, labels: {{{}}}, annotations: {{{}}}", name,
-                                   ns, uid_of(name), labels, annotations);
+    std::string meta =
+        fmt::format("name: {}, namespace: {}, uid: {}, labels: {{{}}}, annotations: {{{}}}", name,
+                    ns, uid_of(name), labels, annotations);
     if (random_.chance(2, 3)) {
-      meta += fmt::format(", ownerReferences: [{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: "
-                          "true}}]",
-                          of, uid_of(of));
+      meta += fmt::format(
+          ", ownerReferences: [{{apiVersion: batch/v1, kind: Job, name: {}, uid: {}, controller: "
+          "true}}]",
+          of, uid_of(of));
     }
     if (random_.chance(1, 12)) meta += ", deletionTimestamp: '2026-01-01T00:00:00Z'";
     constexpr const char* kPhases[] = {"Pending", "Running", "Running", "Succeeded"};
     put("v1", "Pod",
-        fmt::format("metadata: {{{}}}\nspec: {{schedulerName: {}, {}{}}}\nstatus: {{phase: {}}}\n", meta,
-                    random_.chance(9, 10) ? "berth" : "other", container(static_cast<int>(1 + random_.below(3))),
+        fmt::format("metadata: {{{}}}\nspec: {{schedulerName: {}, {}{}}}\nstatus: {{phase: {}}}\n",
+                    meta, random_.chance(9, 10) ? "berth" : "other",
+                    container(static_cast<int>(1 + random_.below(3))),
                     bound ? fmt::format(", nodeName: n{}", random_.below(3)) : "",
                     bound ? kPhases[random_.below(4)] : "Pending"));
   }
   void believe(const std::string& ns) {
     const std::string pod = ns + '/' + pod_name();
     if (places.erase(pod) == 0) {
-      places[pod] = {.node = fmt::format("n{}", random_.below(3)), .gpus = {0},
+      places[pod] = {.node = fmt::format("n{}", random_.below(3)),
+                     .gpus = {0},
                      .charged = random_.chance(1, 2) ? "kueue/cq/job-" + some_name() : ""};
     }
     set.touch_place(pod);

@@ -12,8 +12,8 @@
 #include <utility>
 #include <vector>
 
-#include "kinds/resolve/known_queues.h"
 #include "kinds/resolve/known_nodes.h"
+#include "kinds/resolve/known_queues.h"
 #include "kinds/resolve/pod_references.h"
 #include "kinds/resolve/quota_asks.h"
 #include "kinds/resolve/resolution.h"
@@ -39,8 +39,8 @@ struct CommonFacts {
 };
 
 struct KinInputs {
-  std::vector<model::WorkloadSpec> workloads;  // by name
-  std::vector<model::PodSpec> pods;            // by name
+  std::vector<model::WorkloadSpec> workloads;               // by name
+  std::vector<model::PodSpec> pods;                         // by name
   std::vector<std::pair<std::string, std::string>> beyond;  // as of Inputs
   QuotaAsks asks;
 };

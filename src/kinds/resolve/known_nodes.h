@@ -23,7 +23,7 @@ class KnownNodes {
   KnownNodes& operator=(const KnownNodes&) = delete;
 
   virtual const model::NodeSpec* find(const std::string& name) const = 0;  // null: it is not there
-  virtual std::string label_of(const std::string& level) const = 0;  // short names of levels
+  virtual std::string label_of(const std::string& level) const = 0;        // short names of levels
   // Whether the node is there to end a pod. On one that is lost a pod may be leaving for ever.
   bool answers(const std::string& name) const;
   // Indices as the agent of the pod's node says them; null: nothing is known.

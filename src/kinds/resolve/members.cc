@@ -322,8 +322,8 @@ bool Members::rest_fits(const model::PodSpec& pod, const model::AdmissionSpec& a
   return more.empty() || take_rest(pod, set.name, admission.queue, std::move(more));
 }
 
-bool Members::take_rest(const model::PodSpec& pod, const std::string& set,
-                        const std::string& queue, std::vector<QuotaLeft::Ask> more) {
+bool Members::take_rest(const model::PodSpec& pod, const std::string& set, const std::string& queue,
+                        std::vector<QuotaLeft::Ask> more) {
   if (asks_ == nullptr) return quota_left().take(queue, more);
   std::string key = qualified(pod.ns, pod.name) + ' ' + set;
   const bool granted = granted_ != nullptr && granted_->contains(key);

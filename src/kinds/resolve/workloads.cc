@@ -265,8 +265,8 @@ bool Workloads::hold_quota(const Places& places) const {
   });
 }
 
-// In a cluster that lives no pods are made here, and who came first is not known: one workload is as
-// large as it may be, whatever else waits.
+// In a cluster that lives no pods are made here, and who came first is not known: one workload is
+// as large as it may be, whatever else waits.
 bool Workloads::take_waiting(const std::string& ns, std::size_t count, std::size_t& room) {
   std::size_t& waiting = waiting_[ns];
   room = options_.max_job_pods - waiting;
