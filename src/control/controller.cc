@@ -364,7 +364,7 @@ void Controller::State::decide_queues(model::Decision& decision) {
 void Controller::State::know_members() {
   queue_members.clear();
   beyond = world.queues().beyond;
-  for (const model::WorkloadSpec* spec : world.queues().workloads) {
+  for (const auto& spec : world.queues().workloads) {
     if (spec->admitted) continue;
     for (const model::PodSetSpec& set : spec->pod_sets) {
       if (set.pods.empty()) continue;

@@ -48,7 +48,7 @@ void QueueKeeper::clear() {
 }
 
 std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision) {
-  const std::vector<const model::WorkloadSpec*>& workloads = world_.queues().workloads;
+  const auto& workloads = world_.queues().workloads;
   std::map<std::string_view, const model::Admission*> admissions;
   std::map<std::string_view, const model::Eviction*> evictions;
   std::map<std::string_view, const model::Outcome*> outcomes;
@@ -61,7 +61,7 @@ std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision)
   for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
   replaced_.clear();
   std::set<std::string, std::less<>> holding;  // owners, one of whose workloads holds quota
-  for (const model::WorkloadSpec* each : workloads) {
+  for (const auto& each : workloads) {
     const model::WorkloadSpec& spec = *each;
     if (spec.admission) holding.insert(spec.ns + '/' + spec.owner);
     if (!spec.replaces.empty() && spec.admission) {
@@ -72,7 +72,7 @@ std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision)
   pending_ = 0;
   ++round_;
   withheld_until_ = INT64_MAX;
-  for (const model::WorkloadSpec* each : workloads) {
+  for (const auto& each : workloads) {
     const model::WorkloadSpec& spec = *each;
     Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
     if (!spec.admission) ++pending_;

@@ -15,7 +15,7 @@ namespace berth::control {
 // whose pods were ready once need none.
 void QueueKeeper::restore_places() {
   if (std::exchange(restored_, true)) return;
-  for (const model::WorkloadSpec* each : world_.queues().workloads) {
+  for (const auto& each : world_.queues().workloads) {
     const model::WorkloadSpec& spec = *each;
     if (!spec.admission || spec.seats.empty()) continue;
     const auto object = views_.workloads.find({spec.ns, spec.name});

@@ -63,7 +63,7 @@ void QueueKeeper::keep_queues(const model::Decision& decision) {
   for (const auto& queue : rules().queues) specs[queue.name] = &queue;
   std::map<std::string_view, const model::Admission*> admissions;
   for (const auto& a : decision.admissions) admissions[a.workload] = &a;
-  for (const model::WorkloadSpec* each : world_.queues().workloads) {
+  for (const auto& each : world_.queues().workloads) {
     const model::WorkloadSpec& w = *each;
     const std::string local = w.ns + '/' + w.queue;
     const auto fresh = admissions.find(w.ns + '/' + w.name);

@@ -62,6 +62,11 @@ void World::start_over() {
   for (const auto& [pod, stands] : phantoms_) index_.remove_pod(pod);
   builder_ = std::make_unique<model::SnapshotBuilder>(schedule::keeps_apart(policy_.placement));
   placer_ = std::make_unique<schedule::Placer>(policy_.placement);
+  queueing_.reset();
+  scratch_ = model::SnapshotBuilder(schedule::keeps_apart(policy_.placement));
+  queue_placer_ = std::make_unique<schedule::Placer>(policy_.placement);
+  believed_.clear();
+  retried_ns_ = 0;
   learned_ = false;
   turns_ = {};
   phantoms_.clear();
@@ -153,9 +158,14 @@ void World::feed_pod(model::PodSpec& pod) {
   if (overlay(pod)) {
     const bool fresh = !builder_->find_pod(key_of(pod));
     const model::PodId id = builder_->upsert_pod(pod);
-    if (learned_ && fresh) placer_->observe(builder_->state(), *builder_->state().pod(id).shape);
+    room_changed_ = room_changed_ || !fresh;
+    if (!learned_ || !fresh) return;
+    const model::ClusterState& state = builder_->state();
+    placer_->observe(state, *state.pod(id).shape);
+    queue_placer_->observe(state, *state.pod(id).shape);
   } else {
     builder_->remove_pod(key_of(pod));
+    room_changed_ = true;
   }
 }
 
@@ -190,13 +200,13 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
     for (const std::string& name : changes.gone_nodes) {
       builder_->remove_node(name);
       nodes_.erase(name);
-      nodes_changed_ = true;
+      nodes_changed_ = room_changed_ = true;
     }
     for (model::NodeSpec& node : changes.nodes) {
       overlay(node);
       builder_->upsert_node(node);
       nodes_.insert_or_assign(node.name, std::move(node));
-      nodes_changed_ = true;
+      nodes_changed_ = room_changed_ = true;
     }
     for (const std::string& gang : changes.gone_gangs) {
       builder_->remove_gang(gang);
@@ -210,6 +220,7 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
     }
     for (const std::string& pod : changes.gone_pods) {
       builder_->remove_pod(pod);
+      room_changed_ = true;
       index_.remove_pod(pod);
       queue_pods_.erase(pod);
     }
@@ -219,7 +230,10 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
       queue_pods_.erase(key);
       feed_pod(pod);
     }
-    if (changes.budgets_changed) builder_->set_budgets(std::move(changes.budgets));
+    if (changes.budgets_changed) {
+      builder_->set_budgets(std::move(changes.budgets));
+      room_changed_ = true;
+    }
     std::move(changes.refused.begin(), changes.refused.end(), std::back_inserter(refused));
     std::move(changes.unread.begin(), changes.unread.end(), std::back_inserter(unread));
     more = changes.more;
@@ -232,6 +246,7 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
 void World::learn_mix() {
   if (std::exchange(learned_, true)) return;
   placer_->learn_present(builder_->state());
+  queue_placer_->learn_present(builder_->state());
 }
 
 model::Decision World::decide(std::int64_t now_ns) {
@@ -241,6 +256,7 @@ model::Decision World::decide(std::int64_t now_ns) {
                                             {.certificates = false, .turns = &turns_});
   decide::apply(decision, *builder_);
   for (const model::Preemption& victim : decision.preemptions) builder_->remove_pod(victim.pod);
+  room_changed_ = room_changed_ || !decision.preemptions.empty();
   if (log_ != nullptr) {
     note("decide", {{"now", now_ns},
                     {"objects", hex(objects_.digest())},
@@ -349,6 +365,7 @@ void World::leave(const std::string& pod, const std::string& uid, const std::str
   note("leave", {{"pod", pod}, {"uid", uid}, {"node", node}});
   ++leaving_on_[node];
   builder_->remove_pod(pod);
+  room_changed_ = true;
   index_pod(pod);
 }
 

@@ -28,9 +28,9 @@
 #include <vector>
 
 #include "control/world_log.h"
-#include "decide/admit/book.h"
 #include "decide/decide.h"
 #include "decide/input_index.h"
+#include "decide/queueing.h"
 #include "decide/schedule/placer.h"
 #include "kinds/object_set.h"
 #include "model/policy.h"
@@ -182,7 +182,6 @@ class World {
   void begin_log();
   void learn_mix();
   void believe(std::int64_t now_ns);
-  model::WorkloadSpec& believed_spec(std::size_t at);
   std::optional<std::size_t> find_workload(std::string_view name) const;  // in queues_
   void know_workload(const std::shared_ptr<const model::WorkloadSpec>& spec);
   void forget_workload(const std::string& name);
@@ -246,9 +245,17 @@ class World {
   std::unordered_map<std::string, Spec> workloads_;  // by "ns/name", as the API has them
   // Those whose places are written down, without them: reservations say it.
   std::unordered_map<const model::WorkloadSpec*, Spec> unseated_;
-  std::map<std::size_t, model::WorkloadSpec> believed_;  // in queues_ in place of the API's
-  std::shared_ptr<const admit::Book> book_;              // of their rules
-  std::map<std::string, model::GangSpec> gangs_;         // as they were fed
+  // In queues_ in place of the API's: what it says, and as it is believed; by "ns/name".
+  std::map<std::string, std::pair<Spec, Spec>> believed_;
+  // What decides upon queues is kept as long as their rules are, over a copy of the builder for
+  // each decision. A placer of their own: its memory speaks of pods that are in copies alone.
+  std::unique_ptr<schedule::Placer> queue_placer_;
+  model::SnapshotBuilder scratch_;
+  std::unique_ptr<decide::QueueSetting> setting_;
+  std::unique_ptr<decide::Queueing> queueing_;
+  std::int64_t retried_ns_ = 0;  // when all were asked again
+  bool room_changed_ = false;    // nodes may have more of it than at the last decision
+  std::map<std::string, model::GangSpec> gangs_;  // as they were fed
   std::uint64_t rebuilds_ = 0;
 };
 

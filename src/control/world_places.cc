@@ -157,6 +157,7 @@ void World::feed_places() {
       continue;
     }
     index_.remove_pod(it->first);
+    room_changed_ = true;
     if (objects_.pod(it->first) == nullptr) builder_->remove_pod(it->first);
     index_pod(it->first);
     it = phantoms_.erase(it);

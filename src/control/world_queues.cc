@@ -4,13 +4,16 @@
 
 #include "control/decision_line.h"
 #include "control/world.h"
-#include "decide/queueing.h"
+#include "decide/schedule/no_memo.h"
 
 namespace berth::control {
 
 namespace {
 
 constexpr int kMostQueueCycles = 1'000;  // in one decision of the queues
+// Whoever was told no is asked again after so long also where nothing that may help was seen: by
+// then somebody may have run as long as his queue lets him.
+constexpr std::int64_t kRetryAllNs = 5'000'000'000;
 
 std::string name_of(const model::WorkloadSpec& spec) { return spec.ns + '/' + spec.name; }
 
@@ -50,7 +53,6 @@ void World::forget_workload(const std::string& name) {
 
 void World::read_queues() {
   note("inputs");
-  believed_.clear();
   kinds::QueueChanges changes = objects_.take_queue_changes(believed());
   objects_.inputs_taken();
   for (const std::string& name : changes.gone) forget_workload(name);
@@ -61,11 +63,12 @@ void World::read_queues() {
     index_.remove_pod(key);
     queue_pods_.erase(key);
     builder_->remove_pod(key);
+    room_changed_ = true;
     objects_.touch_pod(key);
   }
   for (model::PodSpec& pod : changes.pods) feed_queue_pod(std::move(pod));
   queues_ = objects_.queues();
-  if (changes.rules || !book_) book_ = std::make_shared<const admit::Book>(*queues_.rules);
+  if (changes.rules) queueing_.reset();
 }
 
 void World::feed_queue_pod(model::PodSpec pod) {
@@ -103,59 +106,68 @@ void World::index_pod(const std::string& pod) {
 std::optional<std::size_t> World::find_workload(std::string_view name) const {
   const std::size_t slash = name.find('/');
   const std::pair wanted(name.substr(0, slash), name.substr(slash + 1));
-  const auto key = [](const model::WorkloadSpec* spec) {
+  const auto key = [](const Spec& spec) {
     return std::pair<std::string_view, std::string_view>(spec->ns, spec->name);
   };
   const auto at =
       std::lower_bound(queues_.workloads.begin(), queues_.workloads.end(), wanted,
-                       [&](const auto* spec, const auto& to) { return key(spec) < to; });
+                       [&](const Spec& spec, const auto& to) { return key(spec) < to; });
   if (at == queues_.workloads.end() || key(*at) != wanted) return std::nullopt;
   return static_cast<std::size_t>(at - queues_.workloads.begin());
 }
 
 const model::WorkloadSpec* World::workload(std::string_view name) const {
   const auto at = find_workload(name);
-  return at ? queues_.workloads[*at] : nullptr;
+  return at ? queues_.workloads[*at].get() : nullptr;
 }
 
 // ---- a decision ----
 
-model::WorkloadSpec& World::believed_spec(std::size_t at) {
-  const auto [it, is_new] = believed_.try_emplace(at);
-  if (is_new) {
-    it->second = *queues_.workloads[at];
-    queues_.workloads[at] = &it->second;
-  }
-  return it->second;
-}
-
-// What is decided and not seen yet, over what the API says.
+// What is decided and not seen yet, over what the API says. One that is believed to be what it was
+// believed to be before is the same object.
 void World::believe(std::int64_t now_ns) {
+  std::map<std::string, model::WorkloadSpec> now;
+  const auto believed_at = [&](std::size_t at) -> model::WorkloadSpec& {
+    const Spec& spec = queues_.workloads[at];
+    return now.try_emplace(name_of(*spec), *spec).first->second;
+  };
   for (std::size_t at = 0; at < queues_.workloads.size(); ++at) {
-    const model::WorkloadSpec*& spec = queues_.workloads[at];
-    if (!spec->seats.empty()) spec = unseated_.at(spec).get();
+    Spec& spec = queues_.workloads[at];
+    if (!spec->seats.empty()) spec = unseated_.at(spec.get());
     if (room_makers_ && spec->makes_room && !room_makers_->contains(name_of(*spec))) {
-      believed_spec(at).makes_room = false;
+      believed_at(at).makes_room = false;
     }
     if (failed_.empty() || !spec->admission) continue;
     if (std::optional<model::Loss> loss = loss_of(*spec); loss != spec->loss) {
-      believed_spec(at).loss = std::move(loss);
+      believed_at(at).loss = std::move(loss);
     }
   }
   if (room_makers_) {
     for (const std::string& name : *room_makers_) {
       const auto at = find_workload(name);
-      if (at && !queues_.workloads[*at]->makes_room) believed_spec(*at).makes_room = true;
+      if (at && !queues_.workloads[*at]->makes_room) believed_at(*at).makes_room = true;
     }
   }
   for (const auto& [name, admission] : admitting_) {
     const auto at = find_workload(name);
     if (!at || queues_.workloads[*at]->admission) continue;
-    model::WorkloadSpec& spec = believed_spec(*at);
+    model::WorkloadSpec& spec = believed_at(*at);
     spec.admission = {admission.queue, admission.pod_sets};
     spec.admitted = admission.checks.empty();
     spec.reserved_ns = spec.admitted_ns = now_ns;
   }
+  std::map<std::string, std::pair<Spec, Spec>> believed;
+  for (auto& [name, spec] : now) {
+    Spec& shown = queues_.workloads[*find_workload(name)];
+    const auto before = believed_.find(name);
+    const bool same = before != believed_.end() && before->second.first == shown &&
+                      *before->second.second == spec;
+    Spec as =
+        same ? before->second.second : std::make_shared<const model::WorkloadSpec>(std::move(spec));
+    believed.emplace(name, std::pair(shown, as));
+    shown = std::move(as);
+  }
+  believed_ = std::move(believed);
 }
 
 namespace {
@@ -200,19 +212,35 @@ model::Decision World::decide_queues(std::int64_t now_ns) {
   believe(now_ns);
   feed_places();
   learn_mix();
-  if (std::exchange(nodes_changed_, false)) {
+  const bool nodes_changed = std::exchange(nodes_changed_, false);
+  if (nodes_changed) {
     std::vector<const model::NodeSpec*> nodes;
     for (const auto& [name, node] : nodes_) nodes.push_back(&node);
     index_.set_nodes(std::move(nodes));
   }
   builder_->state();
-  model::SnapshotBuilder builder = *builder_;
+  scratch_ = *builder_;
+  if (queueing_ && setting_->index.nodes().empty() != index_.nodes().empty()) queueing_.reset();
+  if (!queueing_) {
+    setting_ = std::make_unique<decide::QueueSetting>(
+        *queues_.rules, std::vector<const model::WorkloadSpec*>(), index_);
+    setting_->policy = policy_.queues;
+    setting_->marked = true;
+  }
+  setting_->index = index_;
   Stands stands;
-  decide::QueueSetting setting(*queues_.rules, queues_.workloads, index_);
-  believe_places(builder, setting.index, stands);
-  setting.policy = policy_.queues;
-  setting.book = book_;
-  decide::Queueing queueing(setting, builder, *placer_, now_ns);
+  believe_places(scratch_, setting_->index, stands);
+  if (!queueing_) {
+    queueing_ = std::make_unique<decide::Queueing>(*setting_, scratch_, *queue_placer_, now_ns);
+  }
+  decide::Queueing& queueing = *queueing_;
+  queue_placer_->nos() = {};  // pods of the copy before may have had the same ids
+  queueing.follow(queues_.workloads, now_ns,
+                  {.nodes = nodes_changed, .room = std::exchange(room_changed_, false)});
+  if (now_ns - retried_ns_ >= kRetryAllNs) {
+    retried_ns_ = now_ns;
+    queueing.retry();
+  }
   model::Decision out;
   // Those that are told to leave hold their quota until they have: nothing is admitted beyond that.
   for (int i = 0; i < kMostQueueCycles && out.evictions.empty(); ++i) {

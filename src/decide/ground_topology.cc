@@ -2,7 +2,9 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <iterator>
 
+#include "base/check.h"
 #include "decide/node_ground.h"
 #include "model/amounts.h"
 
@@ -136,7 +138,6 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
     }
   }
   if (!holds) return;
-  stale_ = true;
   for (const auto& admitted : spec.admission->pod_sets) {
     known.counts[admitted.name] = admitted.count;
   }
@@ -151,12 +152,40 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
       }
     }
   }
-  const bool plain =
-      spec.admitted && spec.seats.empty() &&
-      std::none_of(spec.admission->pod_sets.begin(), spec.admission->pod_sets.end(),
-                   [](const auto& admitted) { return admitted.topology.has_value(); });
-  known.unseen = marked_ && plain && !topology_only_;
+  known.plain = marked_ && !topology_only_ && spec.admitted && spec.seats.empty() &&
+                std::none_of(spec.admission->pod_sets.begin(), spec.admission->pod_sets.end(),
+                             [](const auto& admitted) { return admitted.topology.has_value(); });
+  stale_ = stale_ || has_topologies_ || !known.plain;
+  known.unseen = known.plain;
+  if (!known.plain) seen_.insert(id);
   if (!topology_only_ && !known.unseen) take_in_pods(known);
+}
+
+void NodeGround::begin(bool nodes_changed) {
+  BERTH_ASSERT(lent_.empty() && made_.empty(), "between decisions");
+  overlay_.reset();
+  placements_.clear();
+  has_.clear();
+  if (nodes_changed) {
+    sets_.clear();
+    fits_empty_.clear();
+  }
+  for (auto it = seen_.begin(); it != seen_.end();) {
+    const auto found = known_.find(*it);
+    const bool looks = found != known_.end() && found->second.holds && !found->second.plain;
+    if (found != known_.end()) {
+      Known& known = found->second;
+      known.pods.clear();
+      known.names.clear();
+      known.made.clear();
+      known.seated.clear();
+      known.held.pods.clear();
+      known.unseen = known.plain && known.holds;
+      if (looks && !topology_only_) take_in_pods(known);
+    }
+    it = looks ? std::next(it) : seen_.erase(it);
+  }
+  stale_ = stale_ || has_topologies_ || !seen_.empty();
 }
 
 void NodeGround::forget(WorkloadId id) {
@@ -166,13 +195,17 @@ void NodeGround::forget(WorkloadId id) {
     give_up(it->second, it->second.inherited_names);
     known_.erase(it);
   }
+  seen_.erase(id);
+  made_.erase(id);
   refusals_.erase(id);
 }
 
 // Where the builder put the pods of holders.
 void NodeGround::find_holders() {
-  for (auto& [id, known] : known_) {
-    if (known.holds && known.made == "held") locate(known);
+  for (const WorkloadId id : seen_) {
+    const auto found = known_.find(id);
+    if (found == known_.end()) continue;
+    if (found->second.holds && found->second.made == "held") locate(found->second);
   }
 }
 
@@ -200,6 +233,7 @@ void NodeGround::locate(Known& known) {
 NodeGround::Known& NodeGround::seen(WorkloadId id) {
   Known& known = known_.at(id);
   if (!std::exchange(known.unseen, false)) return known;
+  seen_.insert(id);
   take_in_pods(known);
   locate(known);
   return known;
@@ -208,8 +242,6 @@ NodeGround::Known& NodeGround::seen(WorkloadId id) {
 void NodeGround::recount() {
   BERTH_ASSERT(lent_.empty(), "between cycles");
   overlay_.reset();
-  sets_.clear();
-  fits_empty_.clear();
   find_holders();
   build_trees();
   stale_ = false;

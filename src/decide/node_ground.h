@@ -47,6 +47,9 @@ class NodeGround : public admit::Ground {
   // Before a cycle, when objects came or went since: holders are found on their nodes, free amounts
   // are counted again.
   void recount();
+  // Of a ground that is kept: the builder has been given another state, and holders are looked at
+  // in it anew. nodes_changed: they, or their labels, are others.
+  void begin(bool nodes_changed);
 
   Answer place(admit::WorkloadId id, const admit::Workload& workload, admit::Assignment& assignment,
                bool why) override;
@@ -105,6 +108,7 @@ class NodeGround : public admit::Ground {
     std::vector<std::string> names;               // of all of them
     bool holds = false;
     bool unseen = false;  // holds pods that nobody has asked for yet
+    bool plain = false;   // they need not be looked at before that
     Site held;            // while it holds quota
     std::vector<Domains> domains;
     std::map<std::string, int> counts = {};  // by pod set, while it holds quota
@@ -190,6 +194,7 @@ class NodeGround : public admit::Ground {
   std::vector<admit::WorkloadId> away_;                   // taken away for a trial
   std::vector<std::pair<admit::WorkloadId, Site>> lent_;  // put until the end of the cycle
   std::set<admit::WorkloadId> made_;  // with pods in the builder that are not bound
+  std::set<admit::WorkloadId> seen_;  // holders whose pods were looked at, or are at once
   std::vector<model::Placement> placements_;
   bool stale_ = false;  // trees are to be built anew
 };

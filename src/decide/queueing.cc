@@ -5,6 +5,8 @@
 #include <algorithm>
 #include <cmath>
 #include <limits>
+#include <tuple>
+#include <utility>
 
 #include "decide/admit/departure.h"
 
@@ -86,11 +88,15 @@ Queueing::Queueing(const QueueSetting& s, model::SnapshotBuilder& builder, sched
                                                                    .told = options.told,
                                                                    .forms = s.forms});
   engine_->expect(s.workloads.size());
-  for (const model::WorkloadSpec* spec : s.workloads) {
-    const WorkloadId id = engine_->add(*spec, now_ns);
-    if (ground_) ground_->know(id, *spec, holds_quota(engine_->workload(id).stage));
+  specs_.reserve(s.workloads.size());
+  in_order_.reserve(s.workloads.size());
+  for (const model::WorkloadSpec* each : s.workloads) {
+    const WorkloadId id = engine_->add(*each, now_ns);
+    specs_.emplace_back(std::shared_ptr<void>(), each);  // the setting's
+    in_order_.push_back(id);
+    know(id, now_ns);
   }
-  link_variants();
+  link();
   if (ground_) ground_->recount();
   if (options_.live) release_gone(now_ns);
   evict_departing(now_ns);
@@ -100,32 +106,134 @@ bool Queueing::is_told(WorkloadId id) const {
   return options_.told == nullptr || options_.told->contains(engine_->workload(id).name);
 }
 
-// Slices and what they grow out of, parents of variants, whoever took a place.
-void Queueing::link_variants() {
-  std::map<std::string_view, WorkloadId> by_name, by_uid;  // only where somebody names another
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const model::WorkloadSpec& spec = *setting_.workloads[id];
-    if (spec.has_variants) parents_.insert(id);
-    if (!spec.replaces.empty() && !holds_quota(engine_->workload(id).stage)) {
-      if (by_name.empty()) by_name = ids_by(&admit::Workload::name);
-      const auto old = by_name.find(spec.replaces);
-      if (old != by_name.end()) {
-        engine_->grows(id, old->second);
-        if (ground_) ground_->grows(id, old->second);
-      }
-    }
-    if (!spec.preempted_by.empty()) {
-      if (by_uid.empty()) by_uid = ids_by(&admit::Workload::uid);
-      const auto by = by_uid.find(spec.preempted_by);
-      if (by != by_uid.end()) engine_->preempted_before(id, by->second);
-    }
+// ---- workloads ----
+
+// What of it is looked at beside the engine.
+void Queueing::know(WorkloadId id, std::int64_t now_ns) {
+  const model::WorkloadSpec& w = spec(id);
+  const admit::Workload& known = engine_->workload(id);
+  if (ground_) ground_->know(id, w, holds_quota(known.stage));
+  if (w.has_variants) parents_.insert(id);
+  if (!w.replaces.empty()) slices_.insert(id);
+  if (!w.preempted_by.empty()) preempted_.insert(id);
+  if (w.unhealthy_nodes.size() == 1) unhealthy_.insert(id);
+  if (known.stage == Stage::kEvicting) evicting_.insert(id);
+  if (known.stage != Stage::kReserved && known.stage != Stage::kAdmitted) return;
+  if (admit::departure_of(*book_, w, known.queue, now_ns)) {
+    departing_.insert(id);
+  } else if (const std::int64_t at = admit::departs_at(*book_, w); at > 0) {
+    times_.emplace(at, id);
   }
 }
 
-std::map<std::string_view, WorkloadId> Queueing::ids_by(std::string admit::Workload::* key) const {
-  std::map<std::string_view, WorkloadId> out;
-  for (WorkloadId id = 0; id < engine_->size(); ++id) out.emplace(engine_->workload(id).*key, id);
-  return out;
+void Queueing::forget(WorkloadId id) {
+  if (ground_) ground_->forget(id);
+  for (auto* set : {&parents_, &slices_, &preempted_, &unhealthy_, &evicting_, &departing_}) {
+    set->erase(id);
+  }
+  if (const std::int64_t at = admit::departs_at(*book_, spec(id)); at > 0) times_.erase({at, id});
+}
+
+void Queueing::put(WorkloadId id, Spec spec, std::int64_t now_ns) {
+  forget(id);
+  specs_[id] = std::move(spec);
+  engine_->put(id, *specs_[id], now_ns);
+  know(id, now_ns);
+}
+
+void Queueing::follow(const std::vector<Spec>& workloads, std::int64_t now_ns, Since since) {
+  leaving_.clear();
+  preemptors_.clear();
+  decided_.clear();
+  replaced_.clear();
+  departures_.clear();
+  released_.clear();
+  leaving_nodes_.clear();
+  // What the last decision did to them, and what slices did to the ones before them.
+  std::set<WorkloadId> anew;
+  for (const WorkloadId id : engine_->take_touched()) anew.insert(id);
+  for (const WorkloadId id : slices_) {
+    anew.insert(id);
+    const WorkloadId old = engine_->workload(id).replaces;
+    if (old != admit::kNoId) anew.insert(old);
+  }
+  if (ground_) ground_->begin(since.nodes);
+  std::vector<WorkloadId> order;
+  order.reserve(workloads.size());
+  std::vector<const Spec*> fresh;
+  std::size_t at = 0;
+  const auto before = [](const Spec& x, const Spec& y) {
+    return std::tie(x->ns, x->name) < std::tie(y->ns, y->name);
+  };
+  const auto drop = [&](WorkloadId id) {
+    anew.erase(id);
+    forget(id);
+    engine_->remove(id);
+    specs_[id].reset();
+  };
+  for (const Spec& each : workloads) {
+    while (at < in_order_.size() && specs_[in_order_[at]] != each &&
+           before(specs_[in_order_[at]], each)) {
+      drop(in_order_[at++]);
+    }
+    if (at < in_order_.size() && !before(each, specs_[in_order_[at]])) {
+      const WorkloadId id = in_order_[at++];
+      if (specs_[id] != each) {
+        anew.erase(id);
+        put(id, each, now_ns);
+      }
+      order.push_back(id);
+    } else {
+      order.push_back(admit::kNoId);  // once the numbers of those that left are free
+      fresh.push_back(&each);
+    }
+  }
+  while (at < in_order_.size()) drop(in_order_[at++]);
+  for (const WorkloadId id : anew) {
+    if (specs_[id] != nullptr) put(id, specs_[id], now_ns);
+  }
+  auto next = fresh.begin();
+  for (WorkloadId& id : order) {
+    if (id != admit::kNoId) continue;
+    const Spec& each = **next++;
+    id = engine_->add(*each, now_ns);
+    if (id >= specs_.size()) specs_.resize(id + 1);
+    specs_[id] = each;
+    know(id, now_ns);
+  }
+  in_order_ = std::move(order);
+  link();
+  engine_->begin(now_ns);
+  if (since.room && ground_) engine_->flush_ground();
+  evict_departing(now_ns);
+}
+
+std::optional<WorkloadId> Queueing::find(const std::unordered_map<std::string, WorkloadId>& by,
+                                         const std::string& key) const {
+  const auto it = by.find(key);
+  return it == by.end() ? std::nullopt : std::optional(it->second);
+}
+
+// Slices and what they grow out of, and whoever took a place.
+void Queueing::link() {
+  if (slices_.empty() && preempted_.empty()) return;
+  by_name_.clear();
+  by_uid_.clear();
+  for (const WorkloadId id : in_order_) {
+    if (!slices_.empty()) by_name_.emplace(engine_->workload(id).name, id);
+    if (!preempted_.empty()) by_uid_.emplace(engine_->workload(id).uid, id);
+  }
+  for (const WorkloadId id : in_order_) {
+    if (slices_.contains(id) && !holds_quota(engine_->workload(id).stage)) {
+      if (const auto old = find(by_name_, spec(id).replaces)) {
+        engine_->grows(id, *old);
+        if (ground_) ground_->grows(id, *old);
+      }
+    }
+    if (preempted_.contains(id)) {
+      engine_->preempted_before(id, find(by_uid_, spec(id).preempted_by).value_or(admit::kNoId));
+    }
+  }
 }
 
 // Evicted ones none of whose pods is on a node any more give back what they hold.
@@ -134,9 +242,9 @@ void Queueing::release_gone(std::int64_t now_ns) {
     const model::PodSpec* pod = setting_.index.pod(name);
     return pod != nullptr && !pod->node_name.empty();
   };
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+  for (const WorkloadId id : in_order_) {
     if (engine_->workload(id).stage != Stage::kEvicting) continue;
-    const model::WorkloadSpec& spec = *setting_.workloads[id];
+    const model::WorkloadSpec& spec = this->spec(id);
     bool runs =
         !spec.owner.empty() && !setting_.index.running_of(spec.ns + '/' + spec.owner).empty();
     for (const auto& set : spec.pod_sets) {
@@ -150,19 +258,19 @@ void Queueing::release_gone(std::int64_t now_ns) {
 
 std::int64_t Queueing::due_ns(std::int64_t now_ns) const {
   std::int64_t out = std::numeric_limits<std::int64_t>::max();
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+  for (const WorkloadId id : in_order_) {
     const admit::Workload& w = engine_->workload(id);
     std::int64_t at = 0;
     if (w.stage == Stage::kHeld && w.hold == admit::Hold::kBackoff) {
       at = w.requeue_at_ns;
     } else if (w.stage == Stage::kAdmitted || w.stage == Stage::kReserved) {
       if (decided_.contains(id)) {
-        model::WorkloadSpec spec = *setting_.workloads[id];
+        model::WorkloadSpec spec = this->spec(id);
         spec.admitted = w.stage == Stage::kAdmitted;
         spec.admitted_ns = now_ns;
         at = admit::departs_at(*book_, spec);
       } else {
-        at = admit::departs_at(*book_, *setting_.workloads[id]);
+        at = admit::departs_at(*book_, spec(id));
       }
     }
     if (at > now_ns) out = std::min(out, at);
@@ -180,10 +288,18 @@ void Queueing::recount(std::set<std::string> leaving) {
 
 // Holders that must leave whoever asks: stopped queues, failed checks, timeouts.
 void Queueing::evict_departing(std::int64_t now_ns) {
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+  std::vector<WorkloadId> due(departing_.begin(), departing_.end());
+  for (const auto& [at, id] : times_) {
+    if (at > now_ns) break;
+    due.push_back(id);
+  }
+  std::sort(due.begin(), due.end(), [this](WorkloadId a, WorkloadId b) {
+    return std::tie(spec(a).ns, spec(a).name) < std::tie(spec(b).ns, spec(b).name);
+  });
+  for (const WorkloadId id : due) {
     const admit::Workload& w = engine_->workload(id);
     if (w.stage != Stage::kReserved && w.stage != Stage::kAdmitted) continue;
-    const auto departure = admit::departure_of(*book_, *setting_.workloads[id], w.queue, now_ns);
+    const auto departure = admit::departure_of(*book_, spec(id), w.queue, now_ns);
     if (departure) send_away(id, *departure);
   }
   if (ground_) replace_failed_nodes();
@@ -205,10 +321,10 @@ void Queueing::send_away(WorkloadId id, const admit::Departure& departure) {
 // One node at a time: the lost pods move inside their domain, or the whole workload leaves.
 void Queueing::replace_failed_nodes() {
   if (!book_->config().gate("TASFailedNodeReplacement", true)) return;
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    const model::WorkloadSpec& spec = *setting_.workloads[id];
+  for (const WorkloadId id : unhealthy_) {
+    const model::WorkloadSpec& spec = this->spec(id);
     const admit::Workload& w = engine_->workload(id);
-    if (spec.unhealthy_nodes.size() != 1 || w.stage != Stage::kAdmitted) continue;
+    if (w.stage != Stage::kAdmitted) continue;
     model::Admission now{.workload = w.name,
                          .queue = book_->queue(w.queue).spec.name,
                          .pod_sets = spec.admission->pod_sets,
@@ -285,7 +401,9 @@ void Queueing::finish_evictions(std::int64_t now_ns) {
 
 std::vector<std::string> Queueing::clear_leaving(std::int64_t now_ns) {
   std::vector<std::string> out;
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+  std::set<WorkloadId> told = evicting_;
+  told.insert(leaving_.begin(), leaving_.end());
+  for (const WorkloadId id : told) {
     if (engine_->workload(id).stage != Stage::kEvicting) continue;
     engine_->gone(id, now_ns);
     out.push_back(engine_->workload(id).name);
@@ -373,7 +491,7 @@ model::Outcome Queueing::outcome_of(WorkloadId id) const {
   }
   out.reason = reason_of(w.reason);
   out.message = w.message;
-  const model::WorkloadSpec& spec = *setting_.workloads[id];
+  const model::WorkloadSpec& spec = this->spec(id);
   const bool outside = spec.incomplete_reason == Reason::kQueueNotAllowed ||
                        spec.incomplete_reason == Reason::kQueueRequired;
   const bool held = w.hold == admit::Hold::kNoLocalQueue || w.hold == admit::Hold::kIncomplete;
@@ -428,8 +546,8 @@ model::QueueUse Queueing::use_of(admit::QueueId id) const {
 }
 
 bool Queueing::variant_runs(const std::string& parent) const {
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
-    if (setting_.workloads[id]->variant_of != parent) continue;
+  for (const WorkloadId id : in_order_) {
+    if (spec(id).variant_of != parent) continue;
     const Stage stage = engine_->workload(id).stage;
     if (stage == Stage::kReserved || stage == Stage::kAdmitted) return true;
   }
@@ -437,7 +555,7 @@ bool Queueing::variant_runs(const std::string& parent) const {
 }
 
 void Queueing::report(model::Decision& out) const {
-  for (WorkloadId id = 0; id < engine_->size(); ++id) {
+  for (const WorkloadId id : in_order_) {
     const admit::Workload& w = engine_->workload(id);
     if (w.stage == Stage::kFinished || w.stage == Stage::kEvicting) continue;
     if (w.stage == Stage::kWaiting) continue;  // below, in order

@@ -5,8 +5,11 @@
 
 #include <map>
 #include <memory>
+#include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "decide/admit/engine.h"
@@ -16,7 +19,7 @@
 namespace berth::decide {
 
 struct QueueSetting {
-  const model::QueueRules& rules;
+  const model::QueueRules& rules;                     // until the Queueing is made
   std::vector<const model::WorkloadSpec*> workloads;  // by name
   InputIndex index;                                   // of what the builder has
   bool quota_only = false;                            // nodes count for topologies alone
@@ -47,6 +50,16 @@ class Queueing {
            std::int64_t now_ns)
       : Queueing(setting, builder, placer, now_ns, Options()) {}
 
+  // For one that is kept from decision to decision: the workloads by namespace and name, as they
+  // are now. What is the same object as before has not changed. The builder has been given the
+  // state of now, and the setting its index. room: nodes may have more of it than before.
+  using Spec = std::shared_ptr<const model::WorkloadSpec>;
+  struct Since {
+    bool nodes = true, room = true;  // changed
+  };
+  void follow(const std::vector<Spec>& workloads, std::int64_t now_ns, Since since);
+  void retry() { engine_->flush(); }  // whoever was told no: time, or other rules, may help
+
   // One cycle; what it decided goes to out. False: nothing changed.
   bool cycle(std::int64_t now_ns, model::Decision& out);
   // Whoever was told to leave before is gone before the next cycle; their names.
@@ -59,8 +72,13 @@ class Queueing {
   void report(model::Decision& out) const;
 
  private:
-  void link_variants();
-  std::map<std::string_view, admit::WorkloadId> ids_by(std::string admit::Workload::* key) const;
+  const model::WorkloadSpec& spec(admit::WorkloadId id) const { return *specs_[id]; }
+  void know(admit::WorkloadId id, std::int64_t now_ns);
+  void put(admit::WorkloadId id, Spec spec, std::int64_t now_ns);
+  void forget(admit::WorkloadId id);
+  void link();
+  std::optional<admit::WorkloadId> find(
+      const std::unordered_map<std::string, admit::WorkloadId>& by, const std::string& key) const;
   void release_gone(std::int64_t now_ns);
   void evict_departing(std::int64_t now_ns);
   void replace_failed_nodes();
@@ -85,9 +103,19 @@ class Queueing {
   std::vector<model::Admission> replaced_;   // holders whose pods moved off a failed node
   std::vector<model::Eviction> departures_;  // evictions that no preemption asked for
   Options options_;
-  std::set<std::string> leaving_nodes_;  // what is placed there starts later
-  std::vector<std::string> released_;    // evicted ones that are gone
-  std::set<admit::WorkloadId> parents_;  // of variants
+  std::set<std::string> leaving_nodes_;      // what is placed there starts later
+  std::vector<std::string> released_;        // evicted ones that are gone
+  std::vector<Spec> specs_;                  // by id; null: none has it
+  std::vector<admit::WorkloadId> in_order_;  // by namespace and name
+  // Those whose specs ask for a look.
+  std::set<admit::WorkloadId> parents_;    // of variants
+  std::set<admit::WorkloadId> slices_;     // take the place of another
+  std::set<admit::WorkloadId> preempted_;  // by another
+  std::set<admit::WorkloadId> unhealthy_;  // a node of theirs failed
+  std::set<admit::WorkloadId> evicting_;
+  std::set<admit::WorkloadId> departing_;                                // whenever they are asked
+  std::set<std::pair<std::int64_t, admit::WorkloadId>> times_;           // when others depart
+  std::unordered_map<std::string, admit::WorkloadId> by_name_, by_uid_;  // where somebody asks
 };
 
 }  // namespace berth::decide

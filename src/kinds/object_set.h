@@ -112,10 +112,10 @@ struct QueueChanges {
   std::vector<model::PodSpec> pods;    // of queues: new, or with something of theirs changed
   std::vector<std::string> gone_pods;  // "ns/name"; of no queue any more
 };
-struct Queues {  // pointers are good until the next take_queue_changes()
-  const model::QueueRules* rules = nullptr;
-  std::vector<const model::WorkloadSpec*> workloads;        // by namespace and name
-  std::vector<std::pair<std::string, std::string>> beyond;  // as of Inputs
+struct Queues {
+  const model::QueueRules* rules = nullptr;  // until the next take_queue_changes()
+  std::vector<std::shared_ptr<const model::WorkloadSpec>> workloads;  // by namespace and name
+  std::vector<std::pair<std::string, std::string>> beyond;            // as of Inputs
 };
 
 class ObjectSet {

@@ -313,7 +313,7 @@ TEST(ObjectSet, OfPodsOnlyThoseOfQueuesAreTold) {
 }
 
 struct WaitingWorld : World {
-  std::vector<const model::WorkloadSpec*> decided() {
+  std::vector<std::shared_ptr<const model::WorkloadSpec>> decided() {
     set.take_queue_changes();
     return set.queues().workloads;
   }

@@ -523,7 +523,7 @@ Queues ObjectSet::State::QueueView::queues() const {
     const model::WorkloadSpec& spec = *workload.shown;
     const bool waits = !behind.empty() && !spec.admission;
     if (waits && behind.contains(qualified(key.first, key.second))) continue;
-    out.workloads.push_back(&spec);
+    out.workloads.push_back(workload.shown);
   }
   for (const auto& [id, kin] : kins_) {
     out.beyond.insert(out.beyond.end(), kin.beyond.begin(), kin.beyond.end());

@@ -97,7 +97,7 @@ class QueueHistory {
       ASSERT_TRUE(workloads.at(name) == spec)
           << at << ": " << name << difference(workloads.at(name), spec);
     }
-    for (const model::WorkloadSpec* spec : set.queues().workloads) {
+    for (const auto& spec : set.queues().workloads) {
       have.push_back(qualified(spec->ns, spec->name));
     }
     ASSERT_EQ(have, wanted) << at;

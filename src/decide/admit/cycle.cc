@@ -95,6 +95,7 @@ CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_n
   std::vector<Entry> entries;
   entries.reserve(heads.size());
   for (const WorkloadId id : heads) {
+    tried_.push_back(id);
     if (!sort_out(id, result)) entries.push_back(nominate(id));
   }
   for (const Entry& entry : entries) {
@@ -126,6 +127,7 @@ CycleResult Engine::run(const std::vector<WorkloadId>& heads, std::int64_t now_n
 // Quota says yes, or could: the nodes have the last word.
 void Engine::ground_check(WorkloadId id, Assignment& assignment, bool why) {
   if (assignment.mode == Mode::kNoFit) return;
+  assignment.on_ground = ground_ != nullptr;
   const Workload& w = ledger_.workloads[id];
   assignment.delayed = delays(w.queue, assignment.pod_sets);
   if (ground_ == nullptr || assignment.delayed) return;
@@ -480,10 +482,11 @@ void Engine::requeue(const Entry& entry, Requeue why, NoReason reason, std::stri
   }
   const bool whole = (why == Requeue::kNoFit || why == Requeue::kNoCandidates) &&
                      ledger_.book.config().gate("SchedulingEquivalenceHashing", true);
+  // What quota alone forbids no node helps.
   if (whole) {
-    line.park_lane(entry.id);
+    line.park_lane(entry.id, entry.assignment.on_ground);
   } else {
-    line.park(entry.id);
+    line.park(entry.id, entry.assignment.on_ground);
   }
   result.changed = true;
 }

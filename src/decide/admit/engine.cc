@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <utility>
 
 #include "base/check.h"
 
@@ -42,6 +43,7 @@ void Engine::set_stage(WorkloadId id, Stage stage) {
   if (w.stage == stage) return;
   BERTH_ASSERT(may_follow(w.stage, stage), "a stage that may follow");
   w.stage = stage;
+  touched_.push_back(id);
 }
 
 Hold Engine::hold_of(const model::WorkloadSpec& spec, const Workload& w,
@@ -130,9 +132,20 @@ void Engine::hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec) {
 }
 
 WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
-  const auto id = static_cast<WorkloadId>(ledger_.workloads.size());
-  ledger_.workloads.emplace_back();
-  Workload& w = ledger_.workloads.back();
+  auto id = static_cast<WorkloadId>(ledger_.workloads.size());
+  if (free_.empty()) {
+    ledger_.workloads.emplace_back();
+  } else {
+    id = free_.back();
+    free_.pop_back();
+    ledger_.workloads[id] = {};
+  }
+  take_in(id, spec, now_ns);
+  return id;
+}
+
+void Engine::take_in(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns) {
+  Workload& w = ledger_.workloads[id];
   w.name = spec.ns + '/' + spec.name;
   w.uid = spec.uid.empty() ? w.name : spec.uid;
   w.form = forms_->get(spec);
@@ -153,24 +166,127 @@ WorkloadId Engine::add(const model::WorkloadSpec& spec, std::int64_t now_ns) {
   w.evictions_ns = spec.preemptions_ns;
   if (spec.finished) {
     set_stage(id, Stage::kFinished);
-    return id;
+    return;
   }
   w.aside = aside_of(spec, w);
   if (!spec.variant_of.empty()) join_family(id, spec);
   if (spec.admission) {
     take_in_holder(id, spec);
-    if (holds_quota(w.stage)) return id;
+    if (holds_quota(w.stage)) return;
   }
   const Hold why = hold_of(spec, w, now_ns);
   hold(id, why, spec);
   w.hold = why;
   if (why == Hold::kBackoff) backoffs_.push_back(id);
-  if (why != Hold::kNone) return id;
+  if (why != Hold::kNone) return;
   hold(id, w.aside, spec);
   enqueue(id);
   w.preemptor = spec.makes_room;
-  if (w.preemptor && !ledger_.queue_of(w).spec.strict_fifo) lines_[w.queue].stick_again(id);
-  return id;
+  if (!w.preemptor) return;
+  room_makers_.insert(id);
+  if (!ledger_.queue_of(w).spec.strict_fifo) lines_[w.queue].stick_again(id);
+}
+
+// ---- while it is kept ----
+
+// Out of everything that knows it; whoever looks at it is told by the caller.
+void Engine::take_out(WorkloadId id) {
+  Workload& w = ledger_.workloads[id];
+  if (holds_quota(w.stage)) {
+    if (w.stage == Stage::kAdmitted && !w.pods_ready) --unready_;
+    usage_.forget(id);
+    ledger_.unseat(id);
+  } else if (w.stage == Stage::kWaiting) {
+    lines_[w.queue].unstick(id);
+    lines_[w.queue].remove(id);
+  }
+  leave_family(id);
+  std::erase(backoffs_, id);
+  std::erase(reserved_, id);
+  room_makers_.erase(id);
+}
+
+void Engine::leave_family(WorkloadId id) {
+  const std::uint32_t family = ledger_.workloads[id].family;
+  if (family == kNoId) return;
+  std::erase(families_[family], id);
+  if (!families_[family].empty()) return;
+  std::erase_if(family_of_, [family](const auto& entry) { return entry.second == family; });
+}
+
+void Engine::put(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns) {
+  take_out(id);
+  const Workload before = std::exchange(ledger_.workloads[id], {});
+  take_in(id, spec, now_ns);
+  const Workload& w = ledger_.workloads[id];
+  if (holds_quota(before.stage)) {
+    const bool keeps = holds_quota(w.stage) && w.queue == before.queue &&
+                       std::all_of(before.uses.begin(), before.uses.end(), [&w](const Use& had) {
+                         return std::any_of(w.uses.begin(), w.uses.end(), [&had](const Use& has) {
+                           return has.cell == had.cell && has.amount >= had.amount;
+                         });
+                       });
+    if (!keeps) left(before.queue, true);
+  } else if (before.stage == Stage::kWaiting && before.form != w.form) {
+    next_is_due(before.queue);
+  }
+  if (w.stage != Stage::kWaiting) return;
+  if (!spec.replaces.empty()) return next_is_due(w.queue);  // it asks beside what another holds
+  // Where it is parked with those that ask the same, it waits for what it was told.
+  const bool same = before.stage == Stage::kWaiting && before.queue == w.queue &&
+                    before.form == w.form && w.aside == Hold::kNone;
+  if (!same) return;
+  ledger_.workloads[id].reason = before.reason;
+  ledger_.workloads[id].message = before.message;
+}
+
+void Engine::remove(WorkloadId id) {
+  take_out(id);
+  const Workload before = std::exchange(ledger_.workloads[id], {});
+  ledger_.workloads[id].stage = Stage::kFinished;
+  free_.push_back(id);
+  const bool held = holds_quota(before.stage);
+  if (held) {
+    left(before.queue, true);
+  } else if (before.stage == Stage::kWaiting) {
+    next_is_due(before.queue);
+  }
+}
+
+// It frees nothing; who is next has not been tried, and is told why it waits.
+void Engine::next_is_due(QueueId queue) {
+  if (lines_[queue].flush()) touch(ledger_.book.queue(queue).root);
+}
+
+std::vector<WorkloadId> Engine::take_touched() { return std::exchange(touched_, {}); }
+
+void Engine::begin(std::int64_t now_ns) {
+  for (const WorkloadId id : tried_) {
+    Workload& w = ledger_.workloads[id];
+    w.progress = {};
+    w.migrating = false;
+    w.preemptor = room_makers_.contains(id);
+  }
+  tried_.clear();
+  touched_.clear();
+  for (Line& line : lines_) line.unstick();
+  for (const WorkloadId id : room_makers_) {
+    const Workload& w = ledger_.workloads[id];
+    if (w.stage == Stage::kWaiting && !ledger_.queue_of(w).spec.strict_fifo) {
+      lines_[w.queue].stick_again(id);
+    }
+  }
+  // As they come where all are added in the order of their names.
+  const auto name_of = [this](WorkloadId id) {
+    const std::string_view name = ledger_.workloads[id].name;
+    const std::size_t slash = name.find('/');
+    return std::pair(name.substr(0, slash), name.substr(slash + 1));
+  };
+  std::sort(reserved_.begin(), reserved_.end(),
+            [&](WorkloadId a, WorkloadId b) { return name_of(a) < name_of(b); });
+  standing_back_.clear();
+  fruitless_ = 0;
+  usage_.restart(now_ns);
 }
 
 // Its usage by the admission of its status; cells that no quota knows count nowhere.
@@ -230,13 +346,19 @@ void Engine::enqueue(WorkloadId id) {
   touch(ledger_.queue_of(w).root);
 }
 
-// Room appeared in the queue's tree: everyone there is due again.
+// Room appeared in the queue's tree, and on its nodes: everyone whom that may help is due again.
 void Engine::left(QueueId queue, bool held) {
   const NodeId root = ledger_.book.queue(queue).root;
   if (held) ++generation_[root];
-  if (ground_ != nullptr) return flush();
   for (const QueueId q : of_root_[root]) lines_[q].flush();
+  if (ground_ != nullptr) flush_ground();
   touch(root);
+}
+
+void Engine::flush_ground() {
+  for (QueueId q = 0; q < lines_.size(); ++q) {
+    if (lines_[q].waits_for_ground() && lines_[q].flush()) touch(ledger_.book.queue(q).root);
+  }
 }
 
 void Engine::flush() {
@@ -338,7 +460,7 @@ bool Engine::sort_out(WorkloadId id, CycleResult& result) {
     w.reason = NoReason::kOnHold;
     w.message = std::move(why);
     lines_[w.queue].unstick(id);
-    lines_[w.queue].park(id);
+    lines_[w.queue].park(id, false);
     result.changed = true;
     return true;
   }
@@ -346,7 +468,7 @@ bool Engine::sort_out(WorkloadId id, CycleResult& result) {
   // In strict order it keeps its place, unless it is in the wrong queue altogether.
   if (ledger_.queue_of(w).spec.strict_fifo && w.aside != Hold::kNamespace) return true;
   lines_[w.queue].unstick(id);
-  lines_[w.queue].park(id);
+  lines_[w.queue].park(id, false);
   result.changed = true;
   return true;
 }

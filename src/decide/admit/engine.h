@@ -65,6 +65,15 @@ class Engine {
   // A workload of its LocalQueue; with an admission it holds quota. Never refused: what is wrong
   // with it is its reason to wait.
   WorkloadId add(const model::WorkloadSpec& spec, std::int64_t now_ns);
+
+  // For an engine that is kept while its workloads change. What a decision did stands until put()
+  // or remove() say how it came out, for each of the touched; what was learned of those that wait
+  // (who was tried and parked, and why) is kept.
+  void put(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns);  // as it is now
+  void remove(WorkloadId id);  // add() may give the number to another
+  std::vector<WorkloadId> take_touched();
+  void begin(std::int64_t now_ns);  // the next decision, once all have been put
+  void flush_ground();              // nodes have more room: who was parked for want of it is due
   // The fresh one is a larger slice of the old: only what it asks for beyond is charged, on the
   // same flavors, and once it is admitted the old one is finished. Both were added.
   void grows(WorkloadId fresh, WorkloadId old);
@@ -128,6 +137,10 @@ class Engine {
     return options_.why && (options_.told == nullptr || options_.told->contains(w.name));
   }
   void set_stage(WorkloadId id, Stage stage);
+  void take_in(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns);
+  void take_out(WorkloadId id);
+  void leave_family(WorkloadId id);
+  void next_is_due(QueueId queue);
   Hold hold_of(const model::WorkloadSpec& spec, const Workload& w, std::int64_t now_ns) const;
   Hold aside_of(const model::WorkloadSpec& spec, const Workload& w) const;
   void hold(WorkloadId id, Hold why, const model::WorkloadSpec& spec);
@@ -204,6 +217,11 @@ class Engine {
   int longest_scan_ = 1;
   int puts_ = 0;             // changes of the ground in this cycle: a nomination may be stale
   std::size_t unready_ = 0;  // admitted, pods not ready
+
+  std::vector<WorkloadId> free_;      // numbers
+  std::vector<WorkloadId> touched_;   // whose stage decisions changed
+  std::vector<WorkloadId> tried_;     // heads since begin()
+  std::set<WorkloadId> room_makers_;  // as their specs say
 
   // Queues whose head was put off for owners_first: not asked again while owners are served.
   std::vector<QueueId> standing_back_;

@@ -78,7 +78,8 @@ std::optional<WorkloadId> Line::head() const {
   return best;
 }
 
-void Line::park(WorkloadId id) {
+void Line::park(WorkloadId id, bool by_ground) {
+  by_ground_ = by_ground_ || by_ground;
   remove(id);
   ++size_;
   alone_.insert(id);
@@ -91,7 +92,8 @@ void Line::park_lane(const LaneKey& key, Lane& lane) {
   parked_lanes_.push_back(key);
 }
 
-void Line::park_lane(WorkloadId id) {
+void Line::park_lane(WorkloadId id, bool by_ground) {
+  by_ground_ = by_ground_ || by_ground;
   const Form* form = ledger_->workloads[id].form.get();
   parked_forms_.insert(form);
   for (auto it = lanes_.lower_bound({form, 0}); it != lanes_.end() && it->first.first == form;
@@ -113,6 +115,7 @@ bool Line::flush() {
   }
   parked_lanes_.clear();
   parked_forms_.clear();
+  by_ground_ = false;
   for (const WorkloadId id : std::exchange(alone_, {})) {
     --size_;
     push(id);

@@ -24,9 +24,11 @@ class Line {
   void push(WorkloadId id);  // waiting, or parked with its lane
   void remove(WorkloadId id);
   std::optional<WorkloadId> head() const;
-  void park(WorkloadId id);       // this one alone
-  void park_lane(WorkloadId id);  // all of its form
-  bool flush();                   // all parked ones are due again; whether there were any
+  // by_ground: room on nodes alone may help it.
+  void park(WorkloadId id, bool by_ground = true);       // this one alone
+  void park_lane(WorkloadId id, bool by_ground = true);  // all of its form
+  bool waits_for_ground() const { return by_ground_; }   // some that are parked do
+  bool flush();  // all parked ones are due again; whether there were any
   bool is_parked(WorkloadId id) const;
 
   void stick(WorkloadId id) { sticky_ = id; }
@@ -34,6 +36,7 @@ class Line {
   void unstick(WorkloadId id) {
     if (sticky_ == id) sticky_ = kNoId;
   }
+  void unstick() { sticky_ = kNoId; }
   std::size_t size() const { return size_; }
   std::vector<WorkloadId> in_order() const;  // all of them, parked or not
 
@@ -78,6 +81,7 @@ class Line {
 
   const Ledger* ledger_;
   bool by_local_;
+  bool by_ground_ = false;
   std::map<LaneKey, Lane> lanes_;
   std::map<LocalId, Bin> bins_;
   std::set<WorkloadId> alone_;  // parked one by one

@@ -7,7 +7,14 @@ namespace berth::admit {
 
 LocalUsage::LocalUsage(Ledger& ledger, std::int64_t now_ns)
     : ledger_(ledger), on_(ledger.book.config().half_life_s.has_value()) {
+  restart(now_ns);
+}
+
+void LocalUsage::restart(std::int64_t now_ns) {
   if (!on_) return;
+  consumed_.clear();
+  sampled_ns_.clear();
+  charges_.clear();
   const Book& book = ledger_.book;
   for (LocalId l = 0; l < book.locals().size(); ++l) {
     const model::LocalQueueSpec& spec = book.local(l).spec;

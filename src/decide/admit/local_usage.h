@@ -19,10 +19,11 @@ class LocalUsage {
  public:
   LocalUsage(Ledger& ledger, std::int64_t now_ns);
 
-  void sample(std::int64_t now_ns);  // of the local queues that are due
-  void charge(WorkloadId id);        // it got quota
-  void settle(WorkloadId id);        // it was admitted after all: the charge stays
-  void forget(WorkloadId id);        // it left
+  void restart(std::int64_t now_ns);  // from what the local queues' objects say
+  void sample(std::int64_t now_ns);   // of the local queues that are due
+  void charge(WorkloadId id);         // it got quota
+  void settle(WorkloadId id);         // it was admitted after all: the charge stays
+  void forget(WorkloadId id);         // it left
 
  private:
   using Past = std::vector<double>;  // by resource

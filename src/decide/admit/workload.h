@@ -110,6 +110,7 @@ struct Assignment {
   NoReason reason = NoReason::kNone;
   std::string message;               // why not, where asked for
   std::shared_ptr<const void> site;  // the ground's placement
+  bool on_ground = false;            // quota allows it, or could: nodes were asked
   // Its nodes are still to come (a ProvisioningRequest): the ground is asked when checks are done.
   bool delayed = false;
 };
