@@ -345,7 +345,7 @@ void Controller::State::cycle() {
 
 void Controller::State::decide_queues(model::Decision& decision) {
   model::Decision more = world.decide_queues(loop.wall().now_ns());
-  for (const model::Placement& p : keeper.keep(more)) {
+  for (const model::Placement& p : keeper.keep(more, again)) {
     const kinds::LivePod* live = world.objects().pod(p.pod);
     // One of another scheduler is let in, and placed by that.
     if (live == nullptr || !live->node.empty() || live->foreign) continue;

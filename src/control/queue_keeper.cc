@@ -22,21 +22,18 @@ constexpr std::string_view kJobUidLabel = "kueue.x-k8s.io/job-uid";
 constexpr std::string_view kQueueNameLabel = "kueue.x-k8s.io/queue-name";
 constexpr std::string_view kPriorityLabel = "kueue.x-k8s.io/priority-class";
 
-// A Workload that was made for one of that name that was before it.
-bool is_of_another(const std::string& uid, const kube::ObjectPtr& workload) {
-  if (!workload) return false;
-  const Value& owners = at(workload->root(), "metadata.ownerReferences");
-  return std::any_of(owners.items().begin(), owners.items().end(), [&](const Value& owner) {
-    return true_at(owner, "controller") && text_at(owner, "uid") != uid;
-  });
-}
-
 }  // namespace
 
 QueueKeeper::QueueKeeper(const Common& common, Binder& binder, Views views)
     : common_(common), world_(common.world), binder_(binder), views_(std::move(views)) {}
 
 void QueueKeeper::clear() {
+  seen_.clear();
+  of_owner_.clear();
+  of_queue_.clear();
+  of_local_.clear();
+  queues_seen_.clear();
+  told_outcomes_.clear();
   told_at_.clear();
   turns_.clear();
   waits_.clear();
@@ -45,93 +42,6 @@ void QueueKeeper::clear() {
   retry_at_ = INT64_MAX;
   restored_ = false;
   withheld_until_ = INT64_MAX;
-}
-
-std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision) {
-  const auto& workloads = world_.queues().workloads;
-  std::map<std::string_view, const model::Admission*> admissions;
-  std::map<std::string_view, const model::Eviction*> evictions;
-  std::map<std::string_view, const model::Outcome*> outcomes;
-  std::map<std::string_view, std::vector<const model::Placement*>> placements;
-  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
-  for (const auto& e : decision.evictions) evictions[e.workload] = &e;
-  for (const auto& o : decision.outcomes) {
-    if (o.queued) outcomes[o.workload] = &o;
-  }
-  for (const auto& p : decision.placements) placements[p.gang].push_back(&p);
-  replaced_.clear();
-  std::set<std::string, std::less<>> holding;  // owners, one of whose workloads holds quota
-  for (const auto& each : workloads) {
-    const model::WorkloadSpec& spec = *each;
-    if (spec.admission) holding.insert(spec.ns + '/' + spec.owner);
-    if (!spec.replaces.empty() && spec.admission) {
-      replaced_[spec.replaces] = spec.ns + '/' + spec.name;
-    }
-  }
-  std::vector<model::Placement> direct;
-  pending_ = 0;
-  ++round_;
-  withheld_until_ = INT64_MAX;
-  for (const auto& each : workloads) {
-    const model::WorkloadSpec& spec = *each;
-    Subject s{.spec = spec, .name = spec.ns + '/' + spec.name};
-    if (!spec.admission) ++pending_;
-    s.object = views_.workloads.find({spec.ns, spec.name});
-    if (s.object && s.object->uid != spec.uid) s.object = nullptr;
-    if (const auto it = admissions.find(s.name); it != admissions.end()) s.admission = it->second;
-    if (const auto it = evictions.find(s.name); it != evictions.end()) s.eviction = it->second;
-    if (const auto it = outcomes.find(s.name); it != outcomes.end()) s.outcome = it->second;
-    if (const auto it = placements.find(s.name); it != placements.end()) s.placements = it->second;
-    s.row = kinds::find_queued(spec.owner);
-    if (s.row != nullptr) {
-      s.maker =
-          views_.makers(*s.row).find({spec.ns, std::string(kinds::name_of_owner(spec.owner))});
-      if (s.maker && is_of_another(s.maker->uid, s.object)) s.maker = nullptr;
-      if (s.maker) s.ended = s.row->maker->ended(s.maker->root());
-    }
-    if (s.object) {
-      const kinds::WorkloadStatus now(s.object->root(), 0);
-      s.runs = spec.admission && now.is_true("Admitted") && !now.is_true("Evicted") &&
-               s.eviction == nullptr;
-      keep_status(s);
-      keep_pods(s);
-    } else if (of_kueue(s)) {
-      make_object(s);
-    } else {
-      for (const model::Placement* p : s.placements) direct.push_back(*p);
-      if (s.eviction != nullptr) {
-        for (const auto& [pod, node] : s.eviction->pods) {
-          binder_.send_away(pod, s.eviction->reason, s.eviction->message);
-        }
-      }
-    }
-    if (s.maker && spec.queue.empty() && s.outcome != nullptr) {
-      common_.notices.event(s.about_maker(), "Warning", model::name(s.outcome->reason), "Admitting",
-                            s.outcome->message);
-    }
-    // A slice that waits says nothing of the Job that another one runs.
-    const bool other_runs = !spec.admission && holding.contains(spec.ns + '/' + spec.owner);
-    if (s.maker && !other_runs) keep_maker(s);
-  }
-  forget_old();
-  keep_queues(decision);
-  return direct;
-}
-
-// What no workload of this round stands for any more, and what has had its time.
-void QueueKeeper::forget_old() {
-  std::erase_if(waits_, [this](const auto& entry) { return entry.second.round != round_; });
-  std::erase_if(leaving_since_, [this](const auto& entry) { return entry.second.round != round_; });
-  const auto is_gone = [this](const std::string& name) {
-    const std::size_t slash = name.find('/');
-    return !views_.workloads.find({name.substr(0, slash), name.substr(slash + 1)});
-  };
-  std::erase_if(orphan_since_, [&](const auto& entry) { return is_gone(entry.first); });
-  std::erase_if(full_, is_gone);
-  const std::int64_t now = common_.now();
-  std::erase_if(turns_,
-                [now](const auto& entry) { return now - entry.second.last > 90 * kKeeperSecond; });
-  if (retry_at_ <= now) retry_at_ = INT64_MAX;
 }
 
 // Whether the workload waits in a queue of Kueue, so that an object must stand for it.
@@ -164,7 +74,7 @@ void QueueKeeper::create(const model::WorkloadSpec& spec, const std::string& nam
     common_.notices.event(about, "Warning", "WorkloadNotMade", "Admitting",
                           "its Workload cannot be made: " + answer.message);
   };
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 void QueueKeeper::make_object(const Subject& s) {
@@ -187,7 +97,7 @@ void QueueKeeper::make_object(const Subject& s) {
                                            int_at(maker, "metadata.generation"));
   const std::string name = kinds::workload_name(s.row->kind, s.maker->key.name, of);
   if (views_.workloads.find({spec.ns, name})) return;
-  if (!common_.writer.claim(make_key(spec.ns, name))) return;
+  if (!common_.writer.claim(make_key(spec.ns, name))) return unsettled();
   const std::string priority_class =
       std::string(at(maker, "metadata.labels")[kPriorityLabel].string());
   const kinds::Owner owner{.api_version = s.row->api_version(),
@@ -206,7 +116,8 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
   const bool single = spec.owner.starts_with("Pod/");
   const std::string name = single ? kinds::workload_name("Pod", spec.name, spec.uid) : spec.name;
   const std::string key = make_key(spec.ns, name);
-  if (views_.workloads.find({spec.ns, name}) || !common_.writer.claim(key)) return;
+  if (views_.workloads.find({spec.ns, name})) return;
+  if (!common_.writer.claim(key)) return unsettled();
   struct Gathering {
     model::WorkloadSpec spec;
     std::vector<kinds::Owner> owners;
@@ -250,7 +161,7 @@ void QueueKeeper::make_object_of_pods(const model::WorkloadSpec& spec) {
              kinds::workload_body(g->spec, name, g->owners, templates, priority_class),
              {"v1", "Pod", g->spec.ns, of.name, of.uid});
     };
-    common_.writer.add(std::move(write));
+    send(std::move(write));
   }
 }
 
@@ -281,11 +192,11 @@ void QueueKeeper::write_status(const kube::Key& at, std::string patch,
     if (a.ok()) full_.erase(name);
     if (then) then(a.ok());
   };
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 void QueueKeeper::keep_status(Subject& s) {
-  if (!common_.writer.is_free(status_key(s.object->key))) return;
+  if (!common_.writer.is_free(status_key(s.object->key))) return unsettled();
   kinds::WorkloadStatus status(s.object->root(), common_.loop.wall().now_ns());
   if (status.is_true("Finished")) return;
   if (s.spec.stale) {
@@ -353,7 +264,7 @@ void QueueKeeper::patch_workload(const kube::Key& at, std::string patch) {
       write_patch(kube::resources::workloads(), at, kube::PatchType::kMerge, std::move(patch));
   write.key = status_key(at);
   write.copy = &views_.workloads;
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 // None of its pods is on a node, or on its way to one: what waits holds nothing. Whoever makes them
@@ -471,7 +382,7 @@ void QueueKeeper::admit(Subject& s, kinds::WorkloadStatus& status) {
     views_.workloads.absorb(std::move(answer.body));
     write_status(at, fresh.patch(), then);
   };
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 // "" where all of its pods are there: they can be bound at once.
@@ -507,6 +418,7 @@ bool QueueKeeper::end_orphan(Subject& s, kinds::WorkloadStatus& status) {
     orphan_since_.erase(s.name);
     return false;
   }
+  unsettled();
   const std::int64_t now = common_.now();
   if (now - orphan_since_.emplace(s.name, now).first->second < kOrphanFor) return false;
   orphan_since_.erase(s.name);
@@ -593,7 +505,7 @@ void QueueKeeper::keep_waiting(Subject& s, kinds::WorkloadStatus& status) {
   if (!status.changed()) return;
   const std::int64_t now = common_.now();
   if (!wait_statuses_.take(now, common_.writer.answer_ns())) {
-    withheld_until_ = std::min(withheld_until_, now + kKeeperSecond);
+    withhold(now + kKeeperSecond);
     return;
   }
   waits_[s.name].told_at = now;
@@ -611,7 +523,7 @@ bool QueueKeeper::tells_wait(const Subject& s, bool same) {
                       s.outcome->reason == model::Reason::kPendingEvaluation ||
                       s.outcome->reason == model::Reason::kWaitingForPreemptedWorkloads;
   if (!passes || now - wait.since >= kKeeperSecond) return true;
-  withheld_until_ = std::min(withheld_until_, wait.since + kKeeperSecond);
+  withhold(wait.since + kKeeperSecond);
   return false;
 }
 

@@ -14,6 +14,8 @@
 #include <optional>
 #include <set>
 #include <string>
+#include <unordered_map>
+#include <unordered_set>
 #include <vector>
 
 #include "control/binder.h"
@@ -38,7 +40,10 @@ class QueueKeeper final : public Part {
   QueueKeeper(const Common& common, Binder& binder, Views views);
 
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
-  std::vector<model::Placement> keep(const model::Decision& decision);
+  // It looks at workloads of which something changed, or that have something under way; at all of
+  // them from time to time, and where asked to.
+  std::vector<model::Placement> keep(const model::Decision& decision, bool all);
+  bool changed(const Change& change) override;
   // Once after a start, or when the lead was won.
   void restore_places();
   // Pods that came for a reserved place, and where it is.
@@ -58,11 +63,34 @@ class QueueKeeper final : public Part {
     kube::Key at;
     std::string key, patch;
   };
+  using Spec = std::shared_ptr<const model::WorkloadSpec>;
+  struct Seen {
+    std::uint64_t round = 0;
+    bool settled = false;  // nothing of it is under way, or waits for its time
+  };
+  struct QueueSeen {  // as its status was compared last
+    kube::ObjectPtr object;
+    kinds::QueueCounts counts;
+    std::string inactive;
+  };
+  struct InDecision;
   struct Wait {
     std::int64_t since = 0, told_at = 0;  // 0: not told
     std::uint64_t round = 0;              // that it was seen in
   };
 
+  std::unordered_set<const model::WorkloadSpec*> who_is_due(const model::Decision& decision);
+  void look_at(const model::WorkloadSpec& spec, const InDecision& decided,
+               std::vector<model::Placement>& direct);
+  void unsettled() { acted_ = true; }  // the one that is looked at is due in the next round, too
+  void send(Write write);
+  void withhold(std::int64_t until);
+  void meet(const model::WorkloadSpec& spec);
+  void forget(const model::WorkloadSpec& spec);
+  void count_anew();
+  void count(const model::WorkloadSpec& spec, int by);
+  void count(const model::WorkloadSpec& spec, const std::vector<model::PodSetAdmission>* sets,
+             const std::string& queue, bool admitted, int by);
   bool of_kueue(const Subject& s) const;
   void make_object(const Subject& s);
   void make_object_of_pods(const model::WorkloadSpec& spec);
@@ -105,7 +133,11 @@ class QueueKeeper final : public Part {
   std::optional<QueueWrite> queue_write(const kube::ObjectPtr& object,
                                         const kinds::QueueCounts& counts,
                                         const std::vector<model::ResourceGroup>& groups,
-                                        bool cluster_queue, const std::string& inactive);
+                                        bool cluster_queue, const std::string& inactive,
+                                        bool& settled);
+  void compare_queue(const kube::ObjectPtr& object, kinds::QueueCounts counts,
+                     const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+                     const std::string& inactive, std::vector<QueueWrite>& writes);
   void write_queues(std::vector<QueueWrite> writes);
   void forget_old();
   const model::QueueRules& rules() const { return *world_.queues().rules; }
@@ -129,7 +161,17 @@ class QueueKeeper final : public Part {
   std::map<std::string, std::int64_t> told_at_;  // queue statuses
   std::map<std::string, Wait> waits_;            // by workload
   Pace wait_statuses_{50, 200}, queue_statuses_{50, 200};
-  std::uint64_t round_ = 0;                      // keep()s so far
+  std::uint64_t round_ = 0;  // keep()s so far
+  std::unordered_map<Spec, Seen> seen_;
+  std::unordered_set<std::string> due_;  // workloads, and owners "ns/Kind/name"
+  std::unordered_map<std::string, std::vector<const model::WorkloadSpec*>> of_owner_;
+  std::unordered_map<std::string, std::size_t> told_outcomes_;  // hashes
+  std::map<std::string, kinds::QueueCounts> of_queue_, of_local_;
+  std::map<std::string, std::string> queue_of_local_;
+  std::map<std::string, QueueSeen> queues_seen_;  // by key of their writes
+  std::uint64_t rules_ = 0;                       // World::rules_read()
+  std::int64_t looked_at_all_ = INT64_MIN / 2;
+  bool acted_ = false;
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota
   // Workloads that are as large as the server takes: an author may fill his, and shall not keep its
   // quota by that.

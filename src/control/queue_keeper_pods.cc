@@ -66,13 +66,14 @@ void QueueKeeper::forget_start(const Subject& s) {
                             kinds::never_started_patch(*s.row->maker, s.maker->root()), "status");
   write.key = s.maker_key();
   write.copy = &views_.makers(*s.row);
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 void QueueKeeper::patch_maker(const Subject& s, std::string patch, std::string_view event,
                               const std::string& note) {
   const std::string key = s.maker_key();
-  if (patch.empty() || !common_.writer.is_free(key) || waits_its_turn(s)) return;
+  if (patch.empty()) return;
+  if (!common_.writer.is_free(key) || waits_its_turn(s)) return unsettled();
   Write write = write_patch(kube::resource_of(*s.row), s.maker->key, kube::PatchType::kJson,
                             std::move(patch));
   write.key = key;
@@ -84,7 +85,7 @@ void QueueKeeper::patch_maker(const Subject& s, std::string patch, std::string_v
     common_.notices.event(about, "Warning", "Not" + event, "Admitting",
                           "the API server refuses the change: " + answer.message);
   };
-  common_.writer.add(std::move(write));
+  send(std::move(write));
 }
 
 // Somebody else starts what is to rest, or the other way round: each turn within a minute of the
@@ -138,11 +139,12 @@ void QueueKeeper::start_maker(const Subject& s) {
 // Of a Job that is told to leave its controller ends the pods, but for those that it no longer
 // knows. It may itself be leaving, or not be Kubernetes' own: then nobody does, and we end them.
 void QueueKeeper::end_left(const Subject& s) {
+  unsettled();
   const std::int64_t now = common_.now();
   Leaving& leaving = leaving_since_.try_emplace(s.name, Leaving{now, 0}).first->second;
   leaving.round = round_;
   const std::int64_t until = leaving.since + kLeaveFor;
-  if (now < until) withheld_until_ = std::min(withheld_until_, until);
+  if (now < until) withhold(until);
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     for (const std::string& name : set.pods) {
       const kinds::LivePod* live = world_.objects().pod(name);
@@ -179,7 +181,7 @@ void QueueKeeper::keep_pods(Subject& s) {
                       kinds::pod_start_patch(flavors_of(*admitted)));
       write.key = "gate|" + name;
       write.copy = &views_.pods;
-      common_.writer.add(std::move(write));
+      send(std::move(write));
     }
   }
   if (!leaves) adopt_pods(s);
@@ -190,9 +192,8 @@ void QueueKeeper::keep_pods(Subject& s) {
 // as they do.
 void QueueKeeper::adopt_pods(const Subject& s) {
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
-  if (owners == nullptr || owners->size() == 0 ||
-      common_.writer.is_under_way(status_key(s.object->key)))
-    return;
+  if (owners == nullptr || owners->size() == 0) return;
+  if (common_.writer.is_under_way(status_key(s.object->key))) return unsettled();
   std::vector<kinds::Owner> all;
   std::set<std::string> known;
   for (const Value& owner : owners->items()) {
@@ -219,7 +220,8 @@ void QueueKeeper::adopt_pods(const Subject& s) {
 // Its pods are those that own the object; ended ones are no part of the input any more.
 void QueueKeeper::finish_pods(Subject& s) {
   const Value* owners = find(s.object->root(), "metadata.ownerReferences");
-  if (owners == nullptr || common_.writer.is_under_way(status_key(s.object->key))) return;
+  if (owners == nullptr) return;
+  if (common_.writer.is_under_way(status_key(s.object->key))) return unsettled();
   int ended = 0, failed = 0;
   for (const model::PodSetSpec& set : s.spec.pod_sets) {
     if (!set.pods.empty()) return;  // one runs, or is to

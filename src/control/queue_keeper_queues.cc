@@ -9,11 +9,8 @@ namespace {
 
 constexpr std::int64_t kQueueStatusGap = 1'000'000'000;  // between two writes of one queue
 
-// ClusterQueues by "ns/name" of the LocalQueues that name them.
-std::map<std::string, std::string> queues_of_locals(const model::QueueRules& queues) {
-  std::map<std::string, std::string> out;
-  for (const auto& local : queues.local_queues) out[local.ns + '/' + local.name] = local.queue;
-  return out;
+std::string queue_key(const kube::Key& queue, bool cluster_queue) {
+  return (cluster_queue ? "cluster|" : "local|") + queue.to_string();
 }
 
 }  // namespace
@@ -21,11 +18,12 @@ std::map<std::string, std::string> queues_of_locals(const model::QueueRules& que
 std::optional<QueueKeeper::QueueWrite> QueueKeeper::queue_write(
     const kube::ObjectPtr& object, const kinds::QueueCounts& counts,
     const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
-    const std::string& inactive) {
+    const std::string& inactive, bool& settled) {
   std::string patch = kinds::queue_status_patch(object->root(), counts, groups, cluster_queue,
                                                 inactive, common_.loop.wall().now_ns());
-  if (patch.empty()) return std::nullopt;
-  const std::string key = (cluster_queue ? "cluster|" : "local|") + object->key.to_string();
+  settled = patch.empty();
+  if (settled) return std::nullopt;
+  const std::string key = queue_key(object->key, cluster_queue);
   const std::int64_t now = common_.now();
   const std::int64_t told = told_at_[key];
   if (!common_.writer.is_free(key) || (told != 0 && now - told < kQueueStatusGap)) {
@@ -57,76 +55,82 @@ void QueueKeeper::write_queues(std::vector<QueueWrite> writes) {
 }
 
 void QueueKeeper::keep_queues(const model::Decision& decision) {
-  std::map<std::string, std::string> queue_of = queues_of_locals(rules());
-  std::map<std::string, const model::QueueSpec*> specs;
-  std::map<std::string, kinds::QueueCounts> of_queue, of_local;
-  for (const auto& queue : rules().queues) specs[queue.name] = &queue;
-  std::map<std::string_view, const model::Admission*> admissions;
-  for (const auto& a : decision.admissions) admissions[a.workload] = &a;
-  for (const auto& each : world_.queues().workloads) {
-    const model::WorkloadSpec& w = *each;
-    const std::string local = w.ns + '/' + w.queue;
-    const auto fresh = admissions.find(w.ns + '/' + w.name);
-    const bool is_fresh = fresh != admissions.end();
-    const auto* sets = is_fresh      ? &fresh->second->pod_sets
-                       : w.admission ? &w.admission->pod_sets
-                                     : nullptr;
-    const bool admitted = is_fresh ? fresh->second->checks.empty() : w.admitted;
-    const std::string queue = is_fresh      ? fresh->second->queue
-                              : w.admission ? w.admission->queue
-                                            : queue_of[local];
-    for (kinds::QueueCounts* counts : {&of_queue[queue], &of_local[local]}) {
-      counts->pending += sets == nullptr ? 1 : 0;
-      if (sets == nullptr) continue;
-      ++counts->reserving;
-      counts->admitted += admitted ? 1 : 0;
-      for (const model::PodSetAdmission& set : *sets) {
-        for (const auto& [resource, amount] : set.usage) {
-          const auto flavor = set.flavors.find(resource);
-          if (flavor == set.flavors.end()) continue;
-          auto& [reserved, used] = counts->use[flavor->second][resource];
-          reserved += amount;
-          if (admitted) used += amount;
-        }
-      }
+  // What is being admitted counts as if its status said so, for now.
+  std::vector<std::pair<const model::WorkloadSpec*, const model::Admission*>> fresh;
+  for (const auto& a : decision.admissions) {
+    const model::WorkloadSpec* spec = world_.workload(a.workload);
+    if (spec != nullptr) fresh.emplace_back(spec, &a);
+  }
+  const auto count_fresh = [&](int by) {
+    for (const auto& [spec, a] : fresh) {
+      count(*spec, -by);
+      count(*spec, &a->pod_sets, a->queue, a->checks.empty(), by);
     }
-  }
-  for (const auto& [local, waiting] : world_.objects().waiting_behind()) {
-    of_local[local].pending += waiting;
-    of_queue[queue_of[local]].pending += waiting;
-  }
-  std::map<std::string_view, std::string> inactive;
-  for (const auto& use : decision.queues) {
-    inactive[use.name] = use.inactive;
-    // Pods that are done are given back, and what leaves is still held: the decision knows.
-    for (const auto& cell : use.cells) {
-      auto& [reserved, used] = of_queue[use.name].use[cell.flavor][cell.resource];
-      reserved = cell.used;
-      used = std::min(used, reserved);
-    }
-    if (rules().config.fair_sharing) of_queue[use.name].weighted_share = use.weighted_share;
-  }
-  std::vector<QueueWrite> writes;
-  const auto keep = [&writes](std::optional<QueueWrite> write) {
-    if (write) writes.push_back(std::move(*write));
   };
+  count_fresh(+1);
+  const std::map<std::string, int> behind = world_.objects().waiting_behind();
+  std::map<std::string, int> behind_of_queue;
+  for (const auto& [local, waiting] : behind) behind_of_queue[queue_of_local_[local]] += waiting;
+  std::map<std::string_view, const model::QueueUse*> uses;
+  for (const auto& use : decision.queues) uses[use.name] = &use;
+  std::map<std::string_view, const model::QueueSpec*> specs;
+  for (const auto& queue : rules().queues) specs[queue.name] = &queue;
+  const auto counts_in = [](const auto& all, const auto& more, const std::string& name) {
+    const auto it = all.find(name);
+    kinds::QueueCounts out = it == all.end() ? kinds::QueueCounts() : it->second;
+    if (const auto add = more.find(name); add != more.end()) out.pending += add->second;
+    return out;
+  };
+  std::vector<QueueWrite> writes;
   for (const auto& [name, spec] : specs) {
-    const auto object = views_.cluster_queues.find({"", name});
-    if (object) keep(queue_write(object, of_queue[name], spec->groups, true, inactive[name]));
+    const auto object = views_.cluster_queues.find({"", std::string(name)});
+    if (!object) continue;
+    kinds::QueueCounts counts = counts_in(of_queue_, behind_of_queue, std::string(name));
+    std::string inactive;
+    if (const auto use = uses.find(name); use != uses.end()) {
+      inactive = use->second->inactive;
+      // Pods that are done are given back, and what leaves is still held: the decision knows.
+      for (const auto& cell : use->second->cells) {
+        auto& [reserved, used] = counts.use[cell.flavor][cell.resource];
+        reserved = cell.used;
+        used = std::min(used, reserved);
+      }
+      if (rules().config.fair_sharing) counts.weighted_share = use->second->weighted_share;
+    }
+    compare_queue(object, std::move(counts), spec->groups, true, inactive, writes);
   }
   for (const auto& local : rules().local_queues) {
     const auto object = views_.local_queues.find({local.ns, local.name});
-    const auto spec = specs.find(local.queue);
     if (!object) continue;
+    const auto spec = specs.find(local.queue);
+    const auto use = uses.find(local.queue);
     const std::string why = spec == specs.end() ? "ClusterQueueDoesNotExist: Can't submit new "
                                                   "workloads to clusterQueue"
-                                                : inactive[local.queue];
-    keep(queue_write(
-        object, of_local[local.ns + '/' + local.name],
-        spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups, false,
-        why));
+                            : use == uses.end() ? ""
+                                                : use->second->inactive;
+    compare_queue(object, counts_in(of_local_, behind, local.ns + '/' + local.name),
+                  spec == specs.end() ? std::vector<model::ResourceGroup>{} : spec->second->groups,
+                  false, why, writes);
   }
+  count_fresh(-1);
   write_queues(std::move(writes));
+}
+
+void QueueKeeper::compare_queue(const kube::ObjectPtr& object, kinds::QueueCounts counts,
+                                const std::vector<model::ResourceGroup>& groups, bool cluster_queue,
+                                const std::string& inactive, std::vector<QueueWrite>& writes) {
+  const std::string key = queue_key(object->key, cluster_queue);
+  const auto seen = queues_seen_.find(key);
+  if (seen != queues_seen_.end() && seen->second.object == object &&
+      seen->second.counts == counts && seen->second.inactive == inactive) {
+    return;
+  }
+  bool settled = false;
+  if (auto write = queue_write(object, counts, groups, cluster_queue, inactive, settled)) {
+    writes.push_back(std::move(*write));
+  } else if (settled) {
+    queues_seen_.insert_or_assign(key, QueueSeen{object, std::move(counts), inactive});
+  }
 }
 
 }  // namespace berth::control

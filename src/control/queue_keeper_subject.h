@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <unordered_map>
 #include <vector>
 
 #include "control/queue_keeper.h"
@@ -23,6 +24,13 @@ inline std::string status_key(const kube::Key& workload) {
 inline std::string make_key(const std::string& ns, const std::string& name) {
   return "make|" + ns + '/' + name;
 }
+
+struct QueueKeeper::InDecision {  // by workload
+  std::unordered_map<std::string_view, const model::Admission*> admissions;
+  std::unordered_map<std::string_view, const model::Eviction*> evictions;
+  std::unordered_map<std::string_view, const model::Outcome*> outcomes;
+  std::unordered_map<std::string_view, std::vector<const model::Placement*>> placements;
+};
 
 struct QueueKeeper::Subject {
   const model::WorkloadSpec& spec;

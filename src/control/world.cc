@@ -313,6 +313,11 @@ const std::vector<std::string>& World::pods_of(const std::string& workload) cons
   return it == pods_of_.end() ? kNone : it->second;
 }
 
+const std::string* World::workload_of(const std::string& pod) const {
+  const auto known = charges_.find(pod);
+  return known == charges_.end() ? nullptr : &known->second.workload;
+}
+
 bool World::is_of(const std::string& pod, const std::string& workload) const {
   const auto known = charges_.find(pod);
   return known != charges_.end() && known->second.workload == workload;

@@ -98,6 +98,9 @@ class World {
   // As of that call, as the API has them; after a decision with what is decided and not seen yet.
   const kinds::Queues& queues() const { return queues_; }
   const model::WorkloadSpec* workload(std::string_view name) const;  // "ns/name"; null: unknown
+  std::uint64_t rules_read() const { return rules_read_; }           // how often they were others
+  // "ns/name" of the workload that has the pod, as is_of(); null: none.
+  const std::string* workload_of(const std::string& pod) const;
   // One decision of the queues, after read_queues().
   model::Decision decide_queues(std::int64_t now_ns);
 
@@ -241,6 +244,7 @@ class World {
   bool nodes_changed_ = false;
   decide::InputIndex index_;  // of nodes_, and of queue_pods_ and phantoms_ as believed
   kinds::Queues queues_;
+  std::uint64_t rules_read_ = 0;
   using Spec = std::shared_ptr<const model::WorkloadSpec>;
   std::unordered_map<std::string, Spec> workloads_;  // by "ns/name", as the API has them
   // Those whose places are written down, without them: reservations say it.

@@ -69,6 +69,7 @@ void World::read_queues() {
   for (model::PodSpec& pod : changes.pods) feed_queue_pod(std::move(pod));
   queues_ = objects_.queues();
   if (changes.rules) queueing_.reset();
+  rules_read_ += changes.rules ? 1 : 0;
 }
 
 void World::feed_queue_pod(model::PodSpec pod) {

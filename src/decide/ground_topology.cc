@@ -162,7 +162,7 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
 }
 
 void NodeGround::begin(bool nodes_changed) {
-  BERTH_ASSERT(lent_.empty() && made_.empty(), "between decisions");
+  BERTH_ASSERT(lent_.empty(), "between decisions");
   overlay_.reset();
   placements_.clear();
   has_.clear();
@@ -170,6 +170,8 @@ void NodeGround::begin(bool nodes_changed) {
     sets_.clear();
     fits_empty_.clear();
   }
+  seen_.insert(made_.begin(), made_.end());  // pods of the state before
+  made_.clear();
   for (auto it = seen_.begin(); it != seen_.end();) {
     const auto found = known_.find(*it);
     const bool looks = found != known_.end() && found->second.holds && !found->second.plain;

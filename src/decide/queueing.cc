@@ -151,7 +151,7 @@ void Queueing::follow(const std::vector<Spec>& workloads, std::int64_t now_ns, S
   leaving_nodes_.clear();
   // What the last decision did to them, and what slices did to the ones before them.
   std::set<WorkloadId> anew;
-  for (const WorkloadId id : engine_->take_touched()) anew.insert(id);
+  for (const WorkloadId id : engine_->take_touched(now_ns)) anew.insert(id);
   for (const WorkloadId id : slices_) {
     anew.insert(id);
     const WorkloadId old = engine_->workload(id).replaces;

@@ -19,6 +19,7 @@ struct QueueCounts {
   std::optional<std::int64_t> weighted_share;  // where queues share fairly
   // flavor -> resource -> {reserved, used}
   std::map<std::string, std::map<std::string, std::pair<std::int64_t, std::int64_t>>> use;
+  friend bool operator==(const QueueCounts&, const QueueCounts&) = default;
 };
 // A merge patch of a ClusterQueue's or LocalQueue's status; empty: it says so already. groups: the
 // flavors of the ClusterQueue.

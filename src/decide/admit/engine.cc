@@ -258,7 +258,12 @@ void Engine::next_is_due(QueueId queue) {
   if (lines_[queue].flush()) touch(ledger_.book.queue(queue).root);
 }
 
-std::vector<WorkloadId> Engine::take_touched() { return std::exchange(touched_, {}); }
+std::vector<WorkloadId> Engine::take_touched(std::int64_t now_ns) {
+  for (const WorkloadId id : backoffs_) {
+    if (ledger_.workloads[id].requeue_at_ns <= now_ns) touched_.push_back(id);
+  }
+  return std::exchange(touched_, {});
+}
 
 void Engine::begin(std::int64_t now_ns) {
   for (const WorkloadId id : tried_) {

@@ -71,7 +71,7 @@ class Engine {
   // (who was tried and parked, and why) is kept.
   void put(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns);  // as it is now
   void remove(WorkloadId id);  // add() may give the number to another
-  std::vector<WorkloadId> take_touched();
+  std::vector<WorkloadId> take_touched(std::int64_t now_ns);  // and whose backoff is over
   void begin(std::int64_t now_ns);  // the next decision, once all have been put
   void flush_ground();              // nodes have more room: who was parked for want of it is due
   // The fresh one is a larger slice of the old: only what it asks for beyond is charged, on the
