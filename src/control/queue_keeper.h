@@ -66,7 +66,8 @@ class QueueKeeper final : public Part {
   using Spec = std::shared_ptr<const model::WorkloadSpec>;
   struct Seen {
     std::uint64_t round = 0;
-    bool settled = false;  // nothing of it is under way, or waits for its time
+    bool settled = false;          // nothing of it is under way
+    std::int64_t due = INT64_MAX;  // when it is to be looked at all the same
   };
   struct QueueSeen {  // as its status was compared last
     kube::ObjectPtr object;
@@ -171,7 +172,9 @@ class QueueKeeper final : public Part {
   std::map<std::string, QueueSeen> queues_seen_;  // by key of their writes
   std::uint64_t rules_ = 0;                       // World::rules_read()
   std::int64_t looked_at_all_ = INT64_MIN / 2;
+  // Of the one that is looked at.
   bool acted_ = false;
+  std::int64_t due_at_ = INT64_MAX;
   std::map<std::string, std::string> replaced_;  // slices whose larger one holds quota
   // Workloads that are as large as the server takes: an author may fill his, and shall not keep its
   // quota by that.

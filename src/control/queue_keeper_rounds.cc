@@ -119,10 +119,14 @@ std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision,
   withheld_until_ = INT64_MAX;
   for (const Spec& spec : workloads) {
     Seen& seen = seen_.find(spec)->second;
-    if (seen.settled && !all && !due.contains(spec.get())) continue;
-    acted_ = false;
-    look_at(*spec, decided, direct);
-    seen.settled = !acted_;
+    if (!seen.settled || seen.due <= now || all || due.contains(spec.get())) {
+      acted_ = false;
+      due_at_ = INT64_MAX;
+      look_at(*spec, decided, direct);
+      seen.settled = !acted_;
+      seen.due = due_at_;
+    }
+    withheld_until_ = std::min(withheld_until_, seen.due);
   }
   if (all) forget_old();
   if (retry_at_ <= now) retry_at_ = INT64_MAX;
@@ -197,10 +201,7 @@ void QueueKeeper::send(Write write) {
   common_.writer.add(std::move(write));
 }
 
-void QueueKeeper::withhold(std::int64_t until) {
-  unsettled();
-  withheld_until_ = std::min(withheld_until_, until);
-}
+void QueueKeeper::withhold(std::int64_t until) { due_at_ = std::min(due_at_, until); }
 
 // ---- what they come to ----
 
