@@ -15,14 +15,14 @@ constexpr int kMostQueueCycles = 1'000;  // in one decision of the queues
 // then somebody may have run as long as his queue lets him.
 constexpr std::int64_t kRetryAllNs = 5'000'000'000;
 
-std::string name_of(const model::WorkloadSpec& spec) { return spec.ns + '/' + spec.name; }
+std::string key_of_spec(const model::WorkloadSpec& spec) { return spec.ns + '/' + spec.name; }
 
 }  // namespace
 
 // ---- what changed ----
 
 void World::know_workload(const std::shared_ptr<const model::WorkloadSpec>& spec) {
-  const std::string name = name_of(*spec);
+  const std::string name = key_of_spec(*spec);
   for (const model::PodSetSpec& set : spec->pod_sets) {
     for (const std::string& pod : set.pods) {
       charges_.insert_or_assign(pod, Charge{name, spec->charge});
@@ -56,7 +56,7 @@ void World::read_queues() {
   kinds::QueueChanges changes = objects_.take_queue_changes(believed());
   objects_.inputs_taken();
   for (const std::string& name : changes.gone) forget_workload(name);
-  for (const auto& spec : changes.workloads) forget_workload(name_of(*spec));
+  for (const auto& spec : changes.workloads) forget_workload(key_of_spec(*spec));
   for (const auto& spec : changes.workloads) know_workload(spec);
   for (const std::string& key : changes.gone_pods) {
     if (!queue_pods_.contains(key)) continue;
@@ -130,12 +130,12 @@ void World::believe(std::int64_t now_ns) {
   std::map<std::string, model::WorkloadSpec> now;
   const auto believed_at = [&](std::size_t at) -> model::WorkloadSpec& {
     const Spec& spec = queues_.workloads[at];
-    return now.try_emplace(name_of(*spec), *spec).first->second;
+    return now.try_emplace(key_of_spec(*spec), *spec).first->second;
   };
   for (std::size_t at = 0; at < queues_.workloads.size(); ++at) {
     Spec& spec = queues_.workloads[at];
     if (!spec->seats.empty()) spec = unseated_.at(spec.get());
-    if (room_makers_ && spec->makes_room && !room_makers_->contains(name_of(*spec))) {
+    if (room_makers_ && spec->makes_room && !room_makers_->contains(key_of_spec(*spec))) {
       believed_at(at).makes_room = false;
     }
     if (failed_.empty() || !spec->admission) continue;

@@ -51,6 +51,13 @@ struct Found {
   T object;
 };
 
+// Devices of a node that a pod has, as the node's agent says.
+struct Holding {
+  std::string node;
+  std::vector<int> indices;
+  friend bool operator==(const Holding&, const Holding&) = default;
+};
+
 struct Gathered {
   std::vector<Found<NodeObject>> nodes;
   std::vector<Found<GpuNode>> gpu_nodes;

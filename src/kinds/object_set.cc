@@ -60,7 +60,7 @@ std::unique_ptr<ObjectSet> ObjectSet::copy(const Bound* bound) const {
 }
 
 QueueChanges ObjectSet::take_queue_changes(const PlaceOf& believed) {
-  if (!state_->view) state_->view = std::make_unique<State::QueueView>(*state_);
+  if (!state_->view) state_->view = State::QueueView::make(*state_);
   return state_->view->refresh(believed);
 }
 

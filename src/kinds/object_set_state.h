@@ -14,7 +14,6 @@
 #include "kinds/object_set.h"
 #include "kinds/object_shelves.h"
 #include "kinds/queue_marks.h"
-#include "kinds/resolve/known_nodes.h"
 #include "kinds/unread_book.h"
 #include "kinds/waiting_lanes.h"
 
@@ -24,8 +23,8 @@ struct ObjectSet::State {
   using Names = std::set<std::string, std::less<>>;
   using Value = text::Value;
 
-  using Holding = KnownNodes::Holding;
   class QueueView;
+  class KeptQueues;  // which is one
 
   explicit State(ObjectSetOptions options_in);
   ~State();

@@ -61,7 +61,7 @@ const std::vector<int>* KnownNodes::held_by(const model::PodSpec& pod) const {
   return held != nullptr && held->node == pod.node_name ? &held->indices : nullptr;
 }
 
-const KnownNodes::Holding* NodesOfInput::holding_of(const std::string& uid) const {
+const Holding* NodesOfInput::holding_of(const std::string& uid) const {
   const auto held = holders_.find(uid);
   return held == holders_.end() ? nullptr : &held->second;
 }

@@ -11,12 +11,6 @@ namespace berth::kinds {
 
 class KnownNodes {
  public:
-  struct Holding {
-    std::string node;
-    std::vector<int> indices;
-    friend bool operator==(const Holding&, const Holding&) = default;
-  };
-
   KnownNodes() = default;
   virtual ~KnownNodes() = default;
   KnownNodes(const KnownNodes&) = delete;

@@ -1,4 +1,4 @@
-#include "kinds/queue_view.h"
+#include "kinds/resolve/kept_queues.h"
 
 #include <algorithm>
 #include <optional>
@@ -33,7 +33,7 @@ char letter_of(const Shelves& shelves, const Shelf* shelf) {
 }  // namespace
 
 // The nodes of the set, each with its GPUs when it is asked for first.
-class ObjectSet::State::QueueView::Nodes final : public KnownNodes {
+class ObjectSet::State::KeptQueues::Nodes final : public KnownNodes {
  public:
   explicit Nodes(const State& set) : set_(set) {}
 
@@ -71,19 +71,23 @@ class ObjectSet::State::QueueView::Nodes final : public KnownNodes {
   NameSet labels_;
 };
 
-ObjectSet::State::QueueView::QueueView(const State& set)
+ObjectSet::State::KeptQueues::KeptQueues(const State& set)
     : set_(set), nodes_(std::make_unique<Nodes>(set)) {}
-ObjectSet::State::QueueView::~QueueView() = default;
+ObjectSet::State::KeptQueues::~KeptQueues() = default;
+
+std::unique_ptr<ObjectSet::State::QueueView> ObjectSet::State::QueueView::make(const State& set) {
+  return std::make_unique<KeptQueues>(set);
+}
 
 // ---- what changed ----
 
-bool ObjectSet::State::QueueView::object_changed(const Shelf* shelf, const std::string& key) {
+bool ObjectSet::State::KeptQueues::object_changed(const Shelf* shelf, const std::string& key) {
   const char letter = letter_of(set_.shelves, shelf);
   if (letter != '\0') changed_.insert(letter + key);
   return letter != '\0';
 }
 
-void ObjectSet::State::QueueView::node_changed(const std::string& name) {
+void ObjectSet::State::KeptQueues::node_changed(const std::string& name) {
   nodes_->changed(name);
   const auto on = set_.pods_on.find(name);
   if (on != set_.pods_on.end()) {
@@ -94,21 +98,21 @@ void ObjectSet::State::QueueView::node_changed(const std::string& name) {
   }
 }
 
-void ObjectSet::State::QueueView::namespace_changed(const std::string& ns) {
+void ObjectSet::State::KeptQueues::namespace_changed(const std::string& ns) {
   spaces_.insert(ns);
   rules_ = true;
 }
 
-void ObjectSet::State::QueueView::volumes_changed() {
+void ObjectSet::State::KeptQueues::volumes_changed() {
   volumes_ = true;
   changed_.insert(with_claims_.begin(), with_claims_.end());
 }
 
-void ObjectSet::State::QueueView::everything_changed() { all_ = rules_ = volumes_ = true; }
+void ObjectSet::State::KeptQueues::everything_changed() { all_ = rules_ = volumes_ = true; }
 
 // ---- following it ----
 
-void ObjectSet::State::QueueView::make_facts() {
+void ObjectSet::State::KeptQueues::make_facts() {
   const Shelves& s = set_.shelves;
   Gathered in = of_demands(s);
   s.flavors.give(in);
@@ -122,8 +126,8 @@ void ObjectSet::State::QueueView::make_facts() {
   facts_ = std::make_unique<CommonFacts>(std::move(in), set_.live_options());
 }
 
-std::vector<std::string> ObjectSet::State::QueueView::names_of(const std::string& object,
-                                                               const PlaceOf& believed) const {
+std::vector<std::string> ObjectSet::State::KeptQueues::names_of(const std::string& object,
+                                                                const PlaceOf& believed) const {
   const Shelves& s = set_.shelves;
   const std::string key = object.substr(1);
   std::string ns;
@@ -200,7 +204,7 @@ std::vector<std::string> ObjectSet::State::QueueView::names_of(const std::string
   return out;
 }
 
-void ObjectSet::State::QueueView::follow(const PlaceOf& believed) {
+void ObjectSet::State::KeptQueues::follow(const PlaceOf& believed) {
   if (all_) {
     index_ = KinIndex();
     with_claims_.clear();
@@ -233,7 +237,7 @@ void ObjectSet::State::QueueView::follow(const PlaceOf& believed) {
   all_ = rules_ = volumes_ = false;
 }
 
-QueueChanges ObjectSet::State::QueueView::refresh(const PlaceOf& believed) {
+QueueChanges ObjectSet::State::KeptQueues::refresh(const PlaceOf& believed) {
   QueueChanges out;
   Before before;
   const bool is_whole = set_.has_other_queues();
@@ -276,7 +280,7 @@ QueueChanges ObjectSet::State::QueueView::refresh(const PlaceOf& believed) {
 
 // ---- a kin ----
 
-void ObjectSet::State::QueueView::forget(std::uint64_t id, Before& before) {
+void ObjectSet::State::KeptQueues::forget(std::uint64_t id, Before& before) {
   const auto kin = kins_.find(id);
   if (kin == kins_.end()) return;
   for (const Key& key : kin->second.workloads) {
@@ -293,8 +297,8 @@ void ObjectSet::State::QueueView::forget(std::uint64_t id, Before& before) {
   kins_.erase(kin);
 }
 
-void ObjectSet::State::QueueView::resolve_fresh(const PlaceOf& believed, Before& before,
-                                                Pods& pods) {
+void ObjectSet::State::KeptQueues::resolve_fresh(const PlaceOf& believed, Before& before,
+                                                 Pods& pods) {
   for (int round = 0; round < kMostRounds; ++round) {
     const KinIndex::Changes changes = index_.take_changes();
     if (changes.gone.empty() && changes.fresh.empty()) return;
@@ -311,8 +315,8 @@ void ObjectSet::State::QueueView::resolve_fresh(const PlaceOf& believed, Before&
 }
 
 // Nothing of it waits in a queue or holds quota.
-bool ObjectSet::State::QueueView::is_plain(const KinIndex::Kin& kin,
-                                           const PlaceOf& believed) const {
+bool ObjectSet::State::KeptQueues::is_plain(const KinIndex::Kin& kin,
+                                            const PlaceOf& believed) const {
   return std::all_of(kin.objects.begin(), kin.objects.end(), [&](std::string_view object) {
     if (object.front() != 'P') return false;
     const auto it = set_.pods.find(object.substr(1));
@@ -324,7 +328,7 @@ bool ObjectSet::State::QueueView::is_plain(const KinIndex::Kin& kin,
   });
 }
 
-Gathered ObjectSet::State::QueueView::gather(const KinIndex::Kin& kin, const PlaceOf& believed) {
+Gathered ObjectSet::State::KeptQueues::gather(const KinIndex::Kin& kin, const PlaceOf& believed) {
   const Shelves& s = set_.shelves;
   Gathered out;
   const auto give = [](const auto& shelf, const std::string& key, auto& to) {
@@ -379,9 +383,9 @@ Gathered ObjectSet::State::QueueView::gather(const KinIndex::Kin& kin, const Pla
   return out;
 }
 
-void ObjectSet::State::QueueView::take_in(std::uint64_t id, std::string name, KinInputs&& from,
-                                          Before& before, Pods& pods,
-                                          std::vector<std::pair<std::string, std::string>>& ties) {
+void ObjectSet::State::KeptQueues::take_in(std::uint64_t id, std::string name, KinInputs&& from,
+                                           Before& before, Pods& pods,
+                                           std::vector<std::pair<std::string, std::string>>& ties) {
   Kin kin{.name = std::move(name),
           .workloads = {},
           .pods = {},
@@ -412,8 +416,8 @@ void ObjectSet::State::QueueView::take_in(std::uint64_t id, std::string name, Ki
   kins_.emplace(id, std::move(kin));
 }
 
-void ObjectSet::State::QueueView::resolve_whole(const PlaceOf& believed, Before& before,
-                                                Pods& pods) {
+void ObjectSet::State::KeptQueues::resolve_whole(const PlaceOf& believed, Before& before,
+                                                 Pods& pods) {
   Gathered all;
   for (const Shelf* shelf : set_.shelves.all()) {
     if (shelf != &set_.shelves.workloads) shelf->give(all);
@@ -439,7 +443,7 @@ void ObjectSet::State::QueueView::resolve_whole(const PlaceOf& believed, Before&
 
 // ---- what is left of quota ----
 
-void ObjectSet::State::QueueView::show(const Key& key, Spec spec, Before& before) {
+void ObjectSet::State::KeptQueues::show(const Key& key, Spec spec, Before& before) {
   Workload& workload = workloads_.at(key);
   before.workloads.try_emplace(key, workload.shown);
   workload.shown = std::move(spec);
@@ -447,7 +451,7 @@ void ObjectSet::State::QueueView::show(const Key& key, Spec spec, Before& before
 
 // Whatever pods have beyond what they were let in with, in one order over all kins. True: some pod
 // may have what it was resolved without, or the other way round; its kin is to be resolved again.
-bool ObjectSet::State::QueueView::settle_asks(Before& before) {
+bool ObjectSet::State::KeptQueues::settle_asks(Before& before) {
   if (asking_.empty() && adjusted_.empty() && granted_.empty()) return false;
   QuotaLeft left(rules());
   for (const auto& [key, workload] : workloads_) {
@@ -508,11 +512,11 @@ bool ObjectSet::State::QueueView::settle_asks(Before& before) {
 
 // ---- what is there ----
 
-const model::QueueRules& ObjectSet::State::QueueView::rules() const {
+const model::QueueRules& ObjectSet::State::KeptQueues::rules() const {
   return whole_ ? *whole_ : facts_->rules();
 }
 
-Queues ObjectSet::State::QueueView::queues() const {
+Queues ObjectSet::State::KeptQueues::queues() const {
   Queues out{.rules = &rules(), .workloads = {}, .beyond = {}};
   std::set<std::string_view> behind;  // "ns/name"
   for (const std::string_view key : set_.lanes.behind(WaitingLanes::kMostSeen)) {
