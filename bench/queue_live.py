@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """What one Job of a queue costs the controller on a cluster that is full: one leaves, one comes.
 
-    bench/queue_live.py [--nodes 250] [--waiting 0] [--queues 10] [--forms 1] [--pairs 20]
+    bench/queue_live.py [--nodes 250] [--waiting 0] [--queues 10] [--forms 1] [--pairs 20] [--settle 5]
                         [--berth build/release/berth] [--smoke]
 
 `berth up --no-controller` serves the API with simulated nodes of 8 GPUs, `berth controller` is a process
@@ -122,7 +122,7 @@ def run(options):
         begin = time.monotonic()
         fill(api, running, options)
         filled = time.monotonic() - begin
-        pause(5)
+        pause(options.settle)
         waits, cpu = pairs(api, running, options, controller)
         memory = usage(controller.pid)[1]
         print(json.dumps({"nodes": options.nodes, "waiting": options.waiting, "queues": options.queues,
@@ -139,6 +139,7 @@ def main():
     parser.add_argument("--queues", type=int, default=10)
     parser.add_argument("--forms", type=int, default=1)
     parser.add_argument("--pairs", type=int, default=20)
+    parser.add_argument("--settle", type=float, default=5, help="seconds before them; who waits is told so by then")
     parser.add_argument("--smoke", action="store_true")
     options = parser.parse_args()
     if options.smoke:

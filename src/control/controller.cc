@@ -154,7 +154,7 @@ struct Controller::State {
   std::uint64_t cycles = 0;
   std::uint64_t last_digest = 0;
   LastDecision last_decision;
-  std::vector<model::Outcome> queue_outcomes;  // of the last cycle of queues
+  model::Decision queue_decision;  // the last of queues, but for what has been carried out
   Decided::Members queue_members;
   std::vector<std::pair<std::string, std::string>> beyond;  // kinds::Inputs
   std::string trouble = "starting";
@@ -327,9 +327,10 @@ void Controller::State::cycle() {
     queues_at = now();
     again = false;
   } else if (!world.objects().has_queues()) {
-    queue_outcomes.clear();
+    queue_decision = {};
   }
-  decision.outcomes.insert(decision.outcomes.end(), queue_outcomes.begin(), queue_outcomes.end());
+  decision.outcomes.insert(decision.outcomes.end(), queue_decision.outcomes.begin(),
+                           queue_decision.outcomes.end());
   binder.flush();
   for (Part* part : parts) part->decided({decision, queue_members, beyond});
   write_down(decision);
@@ -344,19 +345,21 @@ void Controller::State::cycle() {
 }
 
 void Controller::State::decide_queues(model::Decision& decision) {
-  model::Decision more = world.decide_queues(loop.wall().now_ns());
-  for (const model::Placement& p : keeper.keep(more, again)) {
+  std::optional<model::Decision> more = world.decide_queues(loop.wall().now_ns(), again);
+  const bool same = !more;
+  if (more) queue_decision = std::move(*more);
+  for (const model::Placement& p : keeper.keep(queue_decision, {.all = again, .same = same})) {
     const kinds::LivePod* live = world.objects().pod(p.pod);
     // One of another scheduler is let in, and placed by that.
     if (live == nullptr || !live->node.empty() || live->foreign) continue;
     binder.place(p.pod, {.uid = live->uid, .node = p.node, .gang = p.gang, .gpus = p.gpus});
   }
   know_members();
-  queue_outcomes = std::move(more.outcomes);
-  std::move(more.placements.begin(), more.placements.end(),
-            std::back_inserter(decision.placements));
-  decision.admissions = std::move(more.admissions);
-  decision.evictions = std::move(more.evictions);
+  for (model::Placement& p : std::exchange(queue_decision.placements, {})) {
+    decision.placements.push_back(std::move(p));
+  }
+  decision.admissions = std::exchange(queue_decision.admissions, {});
+  decision.evictions = std::exchange(queue_decision.evictions, {});
   room = false;
 }
 

@@ -42,7 +42,11 @@ class QueueKeeper final : public Part {
   // After a cycle of the queues. Placements that need no Workload object are left to the caller.
   // It looks at workloads of which something changed, or that have something under way; at all of
   // them from time to time, and where asked to.
-  std::vector<model::Placement> keep(const model::Decision& decision, bool all);
+  struct Round {
+    bool all = false;
+    bool same = false;  // the decision is that of the round before, carried out
+  };
+  std::vector<model::Placement> keep(const model::Decision& decision, Round round);
   bool changed(const Change& change) override;
   // Once after a start, or when the lead was won.
   void restore_places();
@@ -80,7 +84,8 @@ class QueueKeeper final : public Part {
     std::uint64_t round = 0;              // that it was seen in
   };
 
-  std::unordered_set<const model::WorkloadSpec*> who_is_due(const model::Decision& decision);
+  std::unordered_set<const model::WorkloadSpec*> who_is_due(const model::Decision& decision,
+                                                            bool same);
   void look_at(const model::WorkloadSpec& spec, const InDecision& decided,
                std::vector<model::Placement>& direct);
   void unsettled() { acted_ = true; }  // the one that is looked at is due in the next round, too

@@ -47,7 +47,7 @@ bool QueueKeeper::changed(const Change& change) {
 
 // By what changed since the last round and what was decided in this one.
 std::unordered_set<const model::WorkloadSpec*> QueueKeeper::who_is_due(
-    const model::Decision& decision) {
+    const model::Decision& decision, bool same) {
   std::unordered_set<const model::WorkloadSpec*> out;
   const auto take = [&](std::string_view name) {
     if (const model::WorkloadSpec* spec = world_.workload(name)) out.insert(spec);
@@ -61,6 +61,7 @@ std::unordered_set<const model::WorkloadSpec*> QueueKeeper::who_is_due(
   for (const auto& e : decision.evictions) take(e.workload);
   for (const auto& p : decision.placements) take(p.gang);
   for (const auto& [old, fresh] : replaced_) take(old);
+  if (same) return out;
   std::unordered_map<std::string, std::size_t> told;
   for (const auto& o : decision.outcomes) {
     if (!o.queued) continue;
@@ -79,11 +80,11 @@ std::unordered_set<const model::WorkloadSpec*> QueueKeeper::who_is_due(
 
 // ---- a round ----
 
-std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision, bool all) {
+std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision, Round round) {
   const auto& workloads = world_.queues().workloads;
   const std::int64_t now = common_.now();
   const bool other_rules = std::exchange(rules_, world_.rules_read()) != rules_;
-  all = all || other_rules || now - looked_at_all_ >= kLookAtAll;
+  const bool all = round.all || other_rules || now - looked_at_all_ >= kLookAtAll;
   if (all) looked_at_all_ = now;
   if (other_rules) count_anew();
   InDecision decided;
@@ -114,7 +115,7 @@ std::vector<model::Placement> QueueKeeper::keep(const model::Decision& decision,
     });
   }
   for (const Spec* spec : fresh) meet(**spec);
-  const auto due = who_is_due(decision);
+  const auto due = who_is_due(decision, round.same);
   std::vector<model::Placement> direct;
   withheld_until_ = INT64_MAX;
   for (const Spec& spec : workloads) {

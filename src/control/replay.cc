@@ -130,7 +130,7 @@ Result<std::optional<ReplayDifference>> Replay::apply(std::string_view op, const
     out = compare(v, "pods", last_);
   } else if (op == "queues") {
     if (!queues_read_) return invalid("found queues, want inputs before it");
-    queues_ = world_->decide_queues(int_at(v, "now"));
+    queues_ = *world_->decide_queues(int_at(v, "now"), true);
     out = compare(v, "queues", queues_);
     const auto join = [](auto& to, const auto& from) {
       to.insert(to.end(), from.begin(), from.end());

@@ -101,8 +101,9 @@ class World {
   std::uint64_t rules_read() const { return rules_read_; }           // how often they were others
   // "ns/name" of the workload that has the pod, as is_of(); null: none.
   const std::string* workload_of(const std::string& pod) const;
-  // One decision of the queues, after read_queues().
-  model::Decision decide_queues(std::int64_t now_ns);
+  // One decision of the queues, after read_queues(). Absent: nothing has changed since the last
+  // one, which asked for nothing. anyhow: it is made in any case.
+  std::optional<model::Decision> decide_queues(std::int64_t now_ns, bool anyhow);
 
   // ---- what is decided and not seen yet ----
   void assume(const std::string& pod, Assumed assumed);
@@ -183,6 +184,7 @@ class World {
 
   void start_over();
   void begin_log();
+  bool is_decided(std::int64_t now_ns) const;
   void learn_mix();
   void believe(std::int64_t now_ns);
   std::optional<std::size_t> find_workload(std::string_view name) const;  // in queues_
@@ -259,6 +261,7 @@ class World {
   std::unique_ptr<decide::Queueing> queueing_;
   std::int64_t retried_ns_ = 0;  // when all were asked again
   bool room_changed_ = false;    // nodes may have more of it than at the last decision
+  std::vector<Spec> decided_;    // what that was over, where it asked for nothing
   std::map<std::string, model::GangSpec> gangs_;  // as they were fed
   std::uint64_t rebuilds_ = 0;
 };

@@ -97,7 +97,9 @@ void World::restore(const model::WorkloadSpec& spec, const std::vector<KnownPlac
 }
 
 void World::end_reservation(const std::string& workload) {
-  if (reservations_.erase(workload) > 0) note("end-reservation", {{"workload", workload}});
+  if (reservations_.erase(workload) == 0) return;
+  room_changed_ = true;
+  note("end-reservation", {{"workload", workload}});
 }
 
 void World::take_place(const std::string& workload, std::size_t place, const std::string& pod) {

@@ -209,8 +209,14 @@ void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision
 
 }  // namespace
 
-model::Decision World::decide_queues(std::int64_t now_ns) {
+bool World::is_decided(std::int64_t now_ns) const {
+  return queueing_ && !room_changed_ && !nodes_changed_ && now_ns < retried_ns_ + kRetryAllNs &&
+         now_ns < queueing_->next_ns() && !decided_.empty() && decided_ == queues_.workloads;
+}
+
+std::optional<model::Decision> World::decide_queues(std::int64_t now_ns, bool anyhow) {
   believe(now_ns);
+  if (!anyhow && is_decided(now_ns)) return std::nullopt;
   feed_places();
   learn_mix();
   const bool nodes_changed = std::exchange(nodes_changed_, false);
@@ -253,6 +259,8 @@ model::Decision World::decide_queues(std::int64_t now_ns) {
   for (const model::Outcome& o : out.outcomes) {
     if (o.reason == model::Reason::kWaitingForPreemptedWorkloads) room_makers_->insert(o.workload);
   }
+  const bool quiet = out.admissions.empty() && out.evictions.empty() && out.placements.empty();
+  decided_ = quiet ? queues_.workloads : std::vector<Spec>();
   if (log_ != nullptr) {
     note("queues", {{"now", now_ns},
                     {"objects", hex(objects_.digest())},

@@ -208,6 +208,13 @@ void Queueing::follow(const std::vector<Spec>& workloads, std::int64_t now_ns, S
   evict_departing(now_ns);
 }
 
+std::int64_t Queueing::next_ns() const {
+  if (book_->config().half_life_s) return 0;  // usage fades all the time
+  const std::int64_t departs =
+      times_.empty() ? std::numeric_limits<std::int64_t>::max() : times_.begin()->first;
+  return std::min(departs, engine_->backoff_ends_ns());
+}
+
 std::optional<WorkloadId> Queueing::find(const std::unordered_map<std::string, WorkloadId>& by,
                                          const std::string& key) const {
   const auto it = by.find(key);

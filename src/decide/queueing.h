@@ -58,6 +58,8 @@ class Queueing {
     bool nodes = true, room = true;  // changed
   };
   void follow(const std::vector<Spec>& workloads, std::int64_t now_ns, Since since);
+  // When time alone changes what is decided of them as they are: at the latest.
+  std::int64_t next_ns() const;
   void retry() { engine_->flush(); }  // whoever was told no: time, or other rules, may help
 
   // One cycle; what it decided goes to out. False: nothing changed.

@@ -3,6 +3,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <limits>
 #include <utility>
 
 #include "base/check.h"
@@ -263,6 +264,12 @@ std::vector<WorkloadId> Engine::take_touched(std::int64_t now_ns) {
     if (ledger_.workloads[id].requeue_at_ns <= now_ns) touched_.push_back(id);
   }
   return std::exchange(touched_, {});
+}
+
+std::int64_t Engine::backoff_ends_ns() const {
+  std::int64_t out = std::numeric_limits<std::int64_t>::max();
+  for (const WorkloadId id : backoffs_) out = std::min(out, ledger_.workloads[id].requeue_at_ns);
+  return out;
 }
 
 void Engine::begin(std::int64_t now_ns) {

@@ -72,8 +72,9 @@ class Engine {
   void put(WorkloadId id, const model::WorkloadSpec& spec, std::int64_t now_ns);  // as it is now
   void remove(WorkloadId id);  // add() may give the number to another
   std::vector<WorkloadId> take_touched(std::int64_t now_ns);  // and whose backoff is over
-  void begin(std::int64_t now_ns);  // the next decision, once all have been put
-  void flush_ground();              // nodes have more room: who was parked for want of it is due
+  void begin(std::int64_t now_ns);       // the next decision, once all have been put
+  std::int64_t backoff_ends_ns() const;  // the first; INT64_MAX: nobody backs off
+  void flush_ground();  // nodes have more room: who was parked for want of it is due
   // The fresh one is a larger slice of the old: only what it asks for beyond is charged, on the
   // same flavors, and once it is admitted the old one is finished. Both were added.
   void grows(WorkloadId fresh, WorkloadId old);

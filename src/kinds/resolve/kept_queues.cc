@@ -245,19 +245,19 @@ QueueChanges ObjectSet::State::KeptQueues::refresh(const PlaceOf& believed) {
     while (!kins_.empty()) forget(kins_.begin()->first, before);
   }
   out.rules = rules_ || is_whole || whole_ != nullptr;
-  Pods pods;
+  Pods told;
   if (is_whole) {
     everything_changed();
-    resolve_whole(believed, before, pods);
+    resolve_whole(believed, before, told);
   } else {
     if (whole_) everything_changed();
     whole_.reset();
     follow(believed);
     for (int round = 0; round < kMostRounds; ++round) {
-      resolve_fresh(believed, before, pods);
+      resolve_fresh(believed, before, told);
       if (!settle_asks(before)) break;
     }
-    resolve_fresh(believed, before, pods);
+    resolve_fresh(believed, before, told);
   }
   for (const auto& [key, was] : before.workloads) {
     const auto now = workloads_.find(key);
@@ -272,7 +272,7 @@ QueueChanges ObjectSet::State::KeptQueues::refresh(const PlaceOf& believed) {
   for (const std::string& pod : before.pods) {
     if (!pods_.contains(pod)) out.gone_pods.push_back(pod);
   }
-  for (auto& [key, pod] : pods) {
+  for (auto& [key, pod] : told) {
     if (pods_.contains(key)) out.pods.push_back(std::move(pod));
   }
   return out;
@@ -298,7 +298,7 @@ void ObjectSet::State::KeptQueues::forget(std::uint64_t id, Before& before) {
 }
 
 void ObjectSet::State::KeptQueues::resolve_fresh(const PlaceOf& believed, Before& before,
-                                                 Pods& pods) {
+                                                 Pods& told) {
   for (int round = 0; round < kMostRounds; ++round) {
     const KinIndex::Changes changes = index_.take_changes();
     if (changes.gone.empty() && changes.fresh.empty()) return;
@@ -308,7 +308,7 @@ void ObjectSet::State::KeptQueues::resolve_fresh(const PlaceOf& believed, Before
       if (is_plain(kin, believed)) continue;
       KinInputs inputs = resolve_kin(gather(kin, believed), *nodes_, *facts_, granted_);
       std::string name = names_of(std::string(kin.objects.front()), believed).front();
-      take_in(kin.id, std::move(name), std::move(inputs), before, pods, ties);
+      take_in(kin.id, std::move(name), std::move(inputs), before, told, ties);
     }
     for (const auto& [name, other] : ties) index_.tie(name, other);
   }
@@ -384,7 +384,7 @@ Gathered ObjectSet::State::KeptQueues::gather(const KinIndex::Kin& kin, const Pl
 }
 
 void ObjectSet::State::KeptQueues::take_in(std::uint64_t id, std::string name, KinInputs&& from,
-                                           Before& before, Pods& pods,
+                                           Before& before, Pods& told,
                                            std::vector<std::pair<std::string, std::string>>& ties) {
   Kin kin{.name = std::move(name),
           .workloads = {},
@@ -410,14 +410,14 @@ void ObjectSet::State::KeptQueues::take_in(std::uint64_t id, std::string name, K
     if (live == set_.pods.end() || !set_.in_queue(live->second)) continue;
     kin.pods.insert(key);
     pods_.insert(key);
-    pods.insert_or_assign(std::move(key), std::move(pod));
+    told.insert_or_assign(std::move(key), std::move(pod));
   }
   if (!kin.asks.empty()) asking_.insert(id);
   kins_.emplace(id, std::move(kin));
 }
 
 void ObjectSet::State::KeptQueues::resolve_whole(const PlaceOf& believed, Before& before,
-                                                 Pods& pods) {
+                                                 Pods& told) {
   Gathered all;
   for (const Shelf* shelf : set_.shelves.all()) {
     if (shelf != &set_.shelves.workloads) shelf->give(all);
@@ -438,7 +438,7 @@ void ObjectSet::State::KeptQueues::resolve_whole(const PlaceOf& believed, Before
                 .asks = {}};
   whole_ = std::make_unique<model::QueueRules>(std::move(inputs.queues));
   std::vector<std::pair<std::string, std::string>> none;
-  take_in(kWhole, "", std::move(out), before, pods, none);
+  take_in(kWhole, "", std::move(out), before, told, none);
 }
 
 // ---- what is left of quota ----

@@ -62,15 +62,15 @@ class ObjectSet::State::KeptQueues final : public QueueView {
   void follow(const PlaceOf& believed);
   void make_facts();
   std::vector<std::string> names_of(const std::string& object, const PlaceOf& believed) const;
-  void resolve_fresh(const PlaceOf& believed, Before& before, Pods& pods);
+  void resolve_fresh(const PlaceOf& believed, Before& before, Pods& told);
   void forget(std::uint64_t id, Before& before);
   bool is_plain(const KinIndex::Kin& kin, const PlaceOf& believed) const;
   Gathered gather(const KinIndex::Kin& kin, const PlaceOf& believed);
-  void take_in(std::uint64_t id, std::string name, KinInputs&& from, Before& before, Pods& pods,
+  void take_in(std::uint64_t id, std::string name, KinInputs&& from, Before& before, Pods& told,
                std::vector<std::pair<std::string, std::string>>& ties);
   bool settle_asks(Before& before);
   void show(const Key& key, Spec spec, Before& before);
-  void resolve_whole(const PlaceOf& believed, Before& before, Pods& pods);
+  void resolve_whole(const PlaceOf& believed, Before& before, Pods& told);
 
   const State& set_;
   std::unique_ptr<Nodes> nodes_;
