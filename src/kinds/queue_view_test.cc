@@ -26,7 +26,7 @@ class QueueHistory {
 
   void step() {
     const std::string ns = random_.chance(1, 2) ? "a" : "b";
-    switch (random_.below(16)) {
+    switch (random_.below(18)) {
       case 0:
         put_node(fmt::format("n{}", random_.below(3)));
         break;
@@ -63,6 +63,13 @@ class QueueHistory {
         break;
       case 12:
         believe(ns);
+        break;
+      case 14:
+        if (random_.chance(1, 3)) volcano_queue();
+        put_claim(ns);
+        break;
+      case 15:
+        put_jobset(ns, some_name());
         break;
       case 13:
         if (random_.chance(1, 2)) set.remove("v1", "Pod", ns, pod_name());
@@ -205,6 +212,30 @@ class QueueHistory {
         fmt::format("metadata: {{name: {}, namespace: {}}}\nspec: {{clusterQueue: cq}}\n",
                     random_.chance(1, 5) ? "default" : "q", ns));
   }
+  // While it is there, everything is resolved at once.
+  void volcano_queue() {
+    constexpr const char* kVersion = "scheduling.volcano.sh/v1beta1";
+    if (random_.chance(2, 3)) return (void)set.remove(kVersion, "Queue", "", "v");
+    put(kVersion, "Queue", "metadata: {name: v}\nspec: {weight: 1}\n");
+  }
+  void put_claim(const std::string& ns) {
+    put("v1", "PersistentVolumeClaim",
+        fmt::format("metadata: {{name: c, namespace: {}}}\nspec: {{volumeName: {}}}\n", ns,
+                    random_.chance(1, 2) ? "v" : "''"));
+    put("v1", "PersistentVolume",
+        fmt::format("metadata: {{name: v, labels: {{topology.kubernetes.io/zone: z{}}}}}\nspec: "
+                    "{{claimRef: {{namespace: {}, name: c}}}}\n",
+                    random_.below(2), ns));
+  }
+  void put_jobset(const std::string& ns, const std::string& name) {
+    constexpr const char* kVersion = "jobset.x-k8s.io/v1alpha2";
+    if (random_.chance(1, 3)) return (void)set.remove(kVersion, "JobSet", ns, name);
+    put(kVersion, "JobSet",
+        fmt::format("metadata: {{name: {}, namespace: {}, uid: us-{}, {}}}\nspec: {{suspend: {}, "
+                    "replicatedJobs: [{{name: r, replicas: 1, template: {{spec: {{parallelism: 2, "
+                    "template: {{spec: {{restartPolicy: Never, {}}}}}}}}}}}]}}\n",
+                    name, ns, name, queue_label(), random_.chance(1, 2), container(1)));
+  }
   void put_space(const std::string& ns) {
     put("v1", "Namespace",
         fmt::format("metadata: {{name: {}, labels: {{berth.dev/queue-required: '{}'}}}}\n", ns,
@@ -271,6 +302,7 @@ class QueueHistory {
     if (random_.chance(1, 4)) annotations += ", kueue.x-k8s.io/pod-group-total-count: '2'";
     if (random_.chance(1, 5)) labels += ", scheduling.x-k8s.io/pod-group: " + of;
     if (random_.chance(1, 5)) annotations += ", kueue.x-k8s.io/workload: job-" + of;
+    if (random_.chance(1, 6)) labels += ", jobset.sigs.k8s.io/jobset-name: " + of;
     const bool bound = random_.chance(1, 2);
     if (bound && random_.chance(2, 3)) annotations += ", berth.dev/charged-to: kueue/cq/job-" + of;
     std::string meta =
@@ -285,11 +317,14 @@ class QueueHistory {
     if (random_.chance(1, 12)) meta += ", deletionTimestamp: '2026-01-01T00:00:00Z'";
     constexpr const char* kPhases[] = {"Pending", "Running", "Running", "Succeeded"};
     put("v1", "Pod",
-        fmt::format("metadata: {{{}}}\nspec: {{schedulerName: {}, {}{}}}\nstatus: {{phase: {}}}\n",
-                    meta, random_.chance(9, 10) ? "berth" : "other",
-                    container(static_cast<int>(1 + random_.below(3))),
-                    bound ? fmt::format(", nodeName: n{}", random_.below(3)) : "",
-                    bound ? kPhases[random_.below(4)] : "Pending"));
+        fmt::format(
+            "metadata: {{{}}}\nspec: {{schedulerName: {}, {}{}{}}}\nstatus: {{phase: {}}}\n", meta,
+            random_.chance(9, 10) ? "berth" : "other",
+            container(static_cast<int>(1 + random_.below(3))),
+            bound ? fmt::format(", nodeName: n{}", random_.below(3)) : "",
+            random_.chance(1, 6) ? ", volumes: [{name: a, persistentVolumeClaim: {claimName: c}}]"
+                                 : "",
+            bound ? kPhases[random_.below(4)] : "Pending"));
   }
   void believe(const std::string& ns) {
     const std::string pod = ns + '/' + pod_name();
