@@ -29,6 +29,7 @@ QueueKeeper::QueueKeeper(const Common& common, Binder& binder, Views views)
 
 void QueueKeeper::clear() {
   seen_.clear();
+  due_.clear();
   of_owner_.clear();
   of_queue_.clear();
   of_local_.clear();

@@ -70,7 +70,10 @@ void QueueKeeper::keep_queues(const model::Decision& decision) {
   count_fresh(+1);
   const std::map<std::string, int> behind = world_.objects().waiting_behind();
   std::map<std::string, int> behind_of_queue;
-  for (const auto& [local, waiting] : behind) behind_of_queue[queue_of_local_[local]] += waiting;
+  for (const auto& [local, waiting] : behind) {
+    const auto leads_to = queue_of_local_.find(local);
+    if (leads_to != queue_of_local_.end()) behind_of_queue[leads_to->second] += waiting;
+  }
   std::map<std::string_view, const model::QueueUse*> uses;
   for (const auto& use : decision.queues) uses[use.name] = &use;
   std::map<std::string_view, const model::QueueSpec*> specs;

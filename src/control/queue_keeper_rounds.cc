@@ -28,6 +28,7 @@ std::string owner_key(const model::WorkloadSpec& spec) { return spec.ns + '/' + 
 // ---- who is due ----
 
 bool QueueKeeper::changed(const Change& change) {
+  if (seen_.empty()) return false;  // whom we have not met is looked at in any case
   const std::string name = change.name();
   if (change.is("Pod")) {
     if (const std::string* workload = world_.workload_of(name)) due_.insert(*workload);
@@ -239,8 +240,12 @@ void QueueKeeper::count(const model::WorkloadSpec& spec,
                         const std::vector<model::PodSetAdmission>* sets, const std::string& queue,
                         bool admitted, int by) {
   const std::string local = spec.ns + '/' + spec.queue;
-  for (kinds::QueueCounts* counts :
-       {&of_queue_[sets != nullptr ? queue : queue_of_local_[local]], &of_local_[local]}) {
+  const auto leads_to = queue_of_local_.find(local);
+  const std::string target = sets != nullptr                     ? queue
+                             : leads_to == queue_of_local_.end() ? ""
+                                                                 : leads_to->second;
+  for (const auto& [all, key] : {std::pair(&of_queue_, &target), std::pair(&of_local_, &local)}) {
+    kinds::QueueCounts* counts = &(*all)[*key];
     counts->pending += sets == nullptr ? by : 0;
     if (sets == nullptr) continue;
     counts->reserving += by;
@@ -254,6 +259,10 @@ void QueueKeeper::count(const model::WorkloadSpec& spec,
         if (admitted) used += by * amount;
       }
     }
+  }
+  for (const auto& [all, key] : {std::pair(&of_queue_, &target), std::pair(&of_local_, &local)}) {
+    const auto it = all->find(*key);
+    if (it->second.pending == 0 && it->second.reserving == 0) all->erase(it);
   }
 }
 

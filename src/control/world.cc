@@ -154,11 +154,12 @@ std::optional<model::Loss> World::loss_of(const model::WorkloadSpec& spec) const
   return std::nullopt;
 }
 
-void World::feed_pod(model::PodSpec& pod) {
+// gives_room: what is known of it before may have held more than it does now.
+void World::feed_pod(model::PodSpec& pod, bool gives_room) {
   if (overlay(pod)) {
     const bool fresh = !builder_->find_pod(key_of(pod));
     const model::PodId id = builder_->upsert_pod(pod);
-    room_changed_ = room_changed_ || !fresh;
+    room_changed_ = room_changed_ || (!fresh && gives_room);
     if (!learned_ || !fresh) return;
     const model::ClusterState& state = builder_->state();
     placer_->observe(state, *state.pod(id).shape);
@@ -205,7 +206,9 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
     for (model::NodeSpec& node : changes.nodes) {
       overlay(node);
       builder_->upsert_node(node);
-      nodes_.insert_or_assign(node.name, std::move(node));
+      const auto [it, is_new] = nodes_.try_emplace(node.name);
+      if (!is_new && it->second == node) continue;
+      it->second = std::move(node);
       nodes_changed_ = room_changed_ = true;
     }
     for (const std::string& gang : changes.gone_gangs) {
@@ -223,6 +226,7 @@ void World::refresh(std::vector<kinds::Note>& refused, std::vector<kinds::Note>&
       room_changed_ = true;
       index_.remove_pod(pod);
       queue_pods_.erase(pod);
+      phantoms_.erase(pod);  // a place of that name is fed again
     }
     for (model::PodSpec& pod : changes.pods) {
       const std::string key = key_of(pod);

@@ -185,6 +185,8 @@ class World {
   void start_over();
   void begin_log();
   bool is_decided(std::int64_t now_ns) const;
+  bool retries(std::int64_t now_ns) const;
+  void charge_again(const kinds::QueueChanges& changes);
   void learn_mix();
   void believe(std::int64_t now_ns);
   std::optional<std::size_t> find_workload(std::string_view name) const;  // in queues_
@@ -200,7 +202,7 @@ class World {
   kinds::ObjectSet::PlaceOf believed() const;
   bool overlay(model::PodSpec& pod) const;  // false: the model has it gone
   void overlay(model::NodeSpec& node) const;
-  void feed_pod(model::PodSpec& pod);
+  void feed_pod(model::PodSpec& pod, bool gives_room = true);
   bool is_kept(const Reservation& of, const Reservation::Place& place) const;
   model::PodSpec stand_in(const Reservation::Place& place) const;
   using Stands = std::map<std::string, model::PodSpec>;
@@ -247,6 +249,7 @@ class World {
   decide::InputIndex index_;  // of nodes_, and of queue_pods_ and phantoms_ as believed
   kinds::Queues queues_;
   std::uint64_t rules_read_ = 0;
+  std::vector<std::string> uncharged_;  // pods whose workload was forgotten just now
   using Spec = std::shared_ptr<const model::WorkloadSpec>;
   std::unordered_map<std::string, Spec> workloads_;  // by "ns/name", as the API has them
   // Those whose places are written down, without them: reservations say it.
@@ -261,6 +264,7 @@ class World {
   std::unique_ptr<decide::Queueing> queueing_;
   std::int64_t retried_ns_ = 0;  // when all were asked again
   bool room_changed_ = false;    // nodes may have more of it than at the last decision
+  bool had_nodes_ = false;       // then
   std::vector<Spec> decided_;    // what that was over, where it asked for nothing
   std::map<std::string, model::GangSpec> gangs_;  // as they were fed
   std::uint64_t rebuilds_ = 0;

@@ -25,7 +25,8 @@ void World::know_workload(const std::shared_ptr<const model::WorkloadSpec>& spec
   const std::string name = key_of_spec(*spec);
   for (const model::PodSetSpec& set : spec->pod_sets) {
     for (const std::string& pod : set.pods) {
-      charges_.insert_or_assign(pod, Charge{name, spec->charge});
+      const auto [it, is_new] = charges_.try_emplace(pod, Charge{name, spec->charge});
+      if (!is_new && it->second.workload <= name) it->second = {name, spec->charge};
       pods_of_[name].push_back(pod);
     }
   }
@@ -41,7 +42,9 @@ void World::forget_workload(const std::string& name) {
   if (const auto pods = pods_of_.find(name); pods != pods_of_.end()) {
     for (const std::string& pod : pods->second) {
       const auto charge = charges_.find(pod);
-      if (charge != charges_.end() && charge->second.workload == name) charges_.erase(charge);
+      if (charge == charges_.end() || charge->second.workload != name) continue;
+      charges_.erase(charge);
+      uncharged_.push_back(pod);
     }
     pods_of_.erase(pods);
   }
@@ -51,6 +54,25 @@ void World::forget_workload(const std::string& name) {
   workloads_.erase(known);
 }
 
+// Variants of one workload have its pods too: whom one of them has let go another may have.
+void World::charge_again(const kinds::QueueChanges& changes) {
+  const std::vector<std::string> pods = std::exchange(uncharged_, {});
+  const bool several =
+      objects_.queue_rules()->config.gate("ConcurrentAdmission", false) || changes.rules;
+  if (!several) return;
+  for (const std::string& pod : pods) {
+    if (charges_.contains(pod)) continue;
+    const model::WorkloadSpec* last = nullptr;
+    for (const auto& [name, spec] : workloads_) {
+      for (const model::PodSetSpec& set : spec->pod_sets) {
+        const bool has = std::find(set.pods.begin(), set.pods.end(), pod) != set.pods.end();
+        if (has && (last == nullptr || key_of_spec(*last) < name)) last = spec.get();
+      }
+    }
+    if (last != nullptr) charges_.emplace(pod, Charge{key_of_spec(*last), last->charge});
+  }
+}
+
 void World::read_queues() {
   note("inputs");
   kinds::QueueChanges changes = objects_.take_queue_changes(believed());
@@ -58,6 +80,7 @@ void World::read_queues() {
   for (const std::string& name : changes.gone) forget_workload(name);
   for (const auto& spec : changes.workloads) forget_workload(key_of_spec(*spec));
   for (const auto& spec : changes.workloads) know_workload(spec);
+  charge_again(changes);
   for (const std::string& key : changes.gone_pods) {
     if (!queue_pods_.contains(key)) continue;
     index_.remove_pod(key);
@@ -67,7 +90,16 @@ void World::read_queues() {
     objects_.touch_pod(key);
   }
   for (model::PodSpec& pod : changes.pods) feed_queue_pod(std::move(pod));
-  queues_ = objects_.queues();
+  const bool same =
+      changes.gone.empty() && changes.workloads.empty() && !changes.rules && !changes.beyond;
+  if (same && queues_.rules != nullptr) {
+    for (const auto& [name, believed] : believed_) {
+      queues_.workloads[*find_workload(name)] = believed.first;
+    }
+    queues_.rules = objects_.queue_rules();
+  } else {
+    queues_ = objects_.queues();
+  }
   if (changes.rules) queueing_.reset();
   rules_read_ += changes.rules ? 1 : 0;
 }
@@ -84,10 +116,23 @@ void World::feed_queue_pod(model::PodSpec pod) {
   const auto known = queue_pods_.find(key);
   const bool stood = phantoms_.contains(key);
   if (known != queue_pods_.end() && known->second.fed == pod && !stood) return;
+  bool gives_room = true;
+  if (known != queue_pods_.end() && !stood) {
+    const QueuePod& before = known->second;
+    model::PodSpec was = before.now ? *before.now : before.fed;
+    gives_room = !was.node_name.empty();
+    if (gives_room) {  // that it starts, and whose it is, gives none
+      was.started_ns = pod.started_ns;
+      was.queued = pod.queued;
+      was.charged = pod.charged;
+      was.let_in_by = pod.let_in_by;
+      gives_room = was != pod;
+    }
+  }
   index_.remove_pod(key);
   phantoms_.erase(key);
   queue_pods_.insert_or_assign(key, QueuePod{pod});
-  feed_pod(pod);
+  feed_pod(pod, gives_room);
   index_pod(key);
 }
 
@@ -209,8 +254,13 @@ void look_ahead(decide::Queueing& queueing, std::int64_t now_ns, model::Decision
 
 }  // namespace
 
+// A clock that was set back is no reason to wait for longer.
+bool World::retries(std::int64_t now_ns) const {
+  return now_ns < retried_ns_ || now_ns - retried_ns_ >= kRetryAllNs;
+}
+
 bool World::is_decided(std::int64_t now_ns) const {
-  return queueing_ && !room_changed_ && !nodes_changed_ && now_ns < retried_ns_ + kRetryAllNs &&
+  return queueing_ && !room_changed_ && !nodes_changed_ && !retries(now_ns) &&
          now_ns < queueing_->next_ns() && !decided_.empty() && decided_ == queues_.workloads;
 }
 
@@ -227,7 +277,8 @@ std::optional<model::Decision> World::decide_queues(std::int64_t now_ns, bool an
   }
   builder_->state();
   scratch_ = *builder_;
-  if (queueing_ && setting_->index.nodes().empty() != index_.nodes().empty()) queueing_.reset();
+  const bool has_nodes = !index_.nodes().empty();
+  if (std::exchange(had_nodes_, has_nodes) != has_nodes) queueing_.reset();
   if (!queueing_) {
     setting_ = std::make_unique<decide::QueueSetting>(
         *queues_.rules, std::vector<const model::WorkloadSpec*>(), index_);
@@ -244,7 +295,7 @@ std::optional<model::Decision> World::decide_queues(std::int64_t now_ns, bool an
   queue_placer_->nos() = {};  // pods of the copy before may have had the same ids
   queueing.follow(queues_.workloads, now_ns,
                   {.nodes = nodes_changed, .room = std::exchange(room_changed_, false)});
-  if (now_ns - retried_ns_ >= kRetryAllNs) {
+  if (retries(now_ns)) {
     retried_ns_ = now_ns;
     queueing.retry();
   }
@@ -266,6 +317,9 @@ std::optional<model::Decision> World::decide_queues(std::int64_t now_ns, bool an
                     {"objects", hex(objects_.digest())},
                     {"digest", hex(decision_digest(out))}});
   }
+  // Nothing shares the builder's pages any more: what comes is written in place.
+  scratch_ = model::SnapshotBuilder(schedule::keeps_apart(policy_.placement));
+  setting_->index = {};
   return out;
 }
 

@@ -158,7 +158,7 @@ void NodeGround::know(WorkloadId id, const model::WorkloadSpec& spec, bool holds
   stale_ = stale_ || has_topologies_ || !known.plain;
   known.unseen = known.plain;
   if (!known.plain) seen_.insert(id);
-  if (!topology_only_ && !known.unseen) take_in_pods(known);
+  if (!topology_only_ && !known.unseen && !looks_later_) take_in_pods(known);
 }
 
 void NodeGround::begin(bool nodes_changed) {
@@ -183,11 +183,21 @@ void NodeGround::begin(bool nodes_changed) {
       known.seated.clear();
       known.held.pods.clear();
       known.unseen = known.plain && known.holds;
-      if (looks && !topology_only_) take_in_pods(known);
     }
     it = looks ? std::next(it) : seen_.erase(it);
   }
+  looks_later_ = true;
+}
+
+void NodeGround::look(std::span<const WorkloadId> in_order) {
+  looks_later_ = false;
   stale_ = stale_ || has_topologies_ || !seen_.empty();
+  if (seen_.empty() || topology_only_) return;
+  for (const WorkloadId id : in_order) {
+    if (!seen_.contains(id)) continue;
+    Known& known = known_.at(id);
+    if (known.holds && !known.plain) take_in_pods(known);
+  }
 }
 
 void NodeGround::forget(WorkloadId id) {

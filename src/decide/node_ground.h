@@ -47,9 +47,11 @@ class NodeGround : public admit::Ground {
   // Before a cycle, when objects came or went since: holders are found on their nodes, free amounts
   // are counted again.
   void recount();
-  // Of a ground that is kept: the builder has been given another state, and holders are looked at
-  // in it anew. nodes_changed: they, or their labels, are others.
+  // Of a ground that is kept: the builder has been given another state. Until look() what is known
+  // of holders may change; then their pods are taken in, in that order. nodes_changed: they, or
+  // their labels, are others.
   void begin(bool nodes_changed);
+  void look(std::span<const admit::WorkloadId> in_order);
 
   Answer place(admit::WorkloadId id, const admit::Workload& workload, admit::Assignment& assignment,
                bool why) override;
@@ -196,7 +198,8 @@ class NodeGround : public admit::Ground {
   std::set<admit::WorkloadId> made_;  // with pods in the builder that are not bound
   std::set<admit::WorkloadId> seen_;  // holders whose pods were looked at, or are at once
   std::vector<model::Placement> placements_;
-  bool stale_ = false;  // trees are to be built anew
+  bool stale_ = false;        // trees are to be built anew
+  bool looks_later_ = false;  // between begin() and look()
 };
 
 }  // namespace berth::decide

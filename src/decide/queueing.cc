@@ -202,6 +202,7 @@ void Queueing::follow(const std::vector<Spec>& workloads, std::int64_t now_ns, S
     know(id, now_ns);
   }
   in_order_ = std::move(order);
+  if (ground_) ground_->look(in_order_);
   link();
   engine_->begin(now_ns);
   if (since.room && ground_) engine_->flush_ground();

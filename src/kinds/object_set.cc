@@ -65,6 +65,7 @@ QueueChanges ObjectSet::take_queue_changes(const PlaceOf& believed) {
 }
 
 Queues ObjectSet::queues() const { return state_->view->queues(); }
+const model::QueueRules* ObjectSet::queue_rules() const { return &state_->view->rules(); }
 
 std::map<std::string, int> ObjectSet::waiting_behind() const {
   std::map<std::string, int> out;

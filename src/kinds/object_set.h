@@ -107,6 +107,7 @@ struct ObjectChanges {
 // What decisions of queues read, and what changed of it.
 struct QueueChanges {
   bool rules = false;                                                 // others
+  bool beyond = false;                                                // Queues::beyond may be
   std::vector<std::string> gone;                                      // workloads, "ns/name"
   std::vector<std::shared_ptr<const model::WorkloadSpec>> workloads;  // new, or others than before
   std::vector<model::PodSpec> pods;    // of queues: new, or with something of theirs changed
@@ -148,6 +149,7 @@ class ObjectSet {
   // As of that call. Of many workloads that wait and are alike only the first (waiting_lanes.h);
   // none that was evicted and whose only pod is deleted.
   Queues queues() const;
+  const model::QueueRules* queue_rules() const;  // the same of it alone
   // By "ns/name" of LocalQueues: how many of them that leaves out.
   std::map<std::string, int> waiting_behind() const;
   ObjectChanges take_changes(std::size_t max_pods, const PlaceOf& believed = {});

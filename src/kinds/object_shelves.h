@@ -28,6 +28,9 @@ bool same_object(const T&, const T&) {
   return false;
 }
 inline bool same_object(const NodeObject& a, const NodeObject& b) { return a.spec == b.spec; }
+inline bool same_object(const NamespaceObject& a, const NamespaceObject& b) {
+  return a.meta.labels == b.meta.labels;  // all that is read of it
+}
 inline bool same_object(const GpuNode& a, const GpuNode& b) { return a == b; }
 inline bool same_object(const PolicyObject& a, const PolicyObject& b) {
   return a.policy == b.policy;

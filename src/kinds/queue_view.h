@@ -26,6 +26,7 @@ class ObjectSet::State::QueueView {
 
   virtual QueueChanges refresh(const PlaceOf& believed) = 0;
   virtual Queues queues() const = 0;
+  virtual const model::QueueRules& rules() const = 0;
 
   static std::unique_ptr<QueueView> make(const State& set);
 };

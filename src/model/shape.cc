@@ -347,8 +347,8 @@ void ShapeBook::add_terms(const PodSpec& pod, Shape& shape, News& news) {
 ShapeBook::News ShapeBook::intern(const PodSpec& pod, bool quiet) {
   News news;
   scratch_ = shape_key(pod, quiet, std::move(scratch_));
-  if (auto it = by_key_.find(std::string_view(scratch_)); it != by_key_.end()) {
-    if ((news.shape = it->second.lock())) return news;
+  if (const auto* known = by_key_.find(scratch_)) {
+    if ((news.shape = known->lock())) return news;
   }
   auto before = keys_version_;
   auto shape = std::make_shared<Shape>();
@@ -386,7 +386,7 @@ ShapeBook::News ShapeBook::intern(const PodSpec& pod, bool quiet) {
   news.new_shape = true;
   news.new_keys = keys_version_ != before;
   shapes_[shape->index] = news.shape;
-  by_key_.insert_or_assign(shape->key, news.shape);
+  by_key_.put(shape->key, news.shape);
   return news;
 }
 

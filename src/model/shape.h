@@ -19,6 +19,7 @@
 #include <vector>
 
 #include "base/interner.h"
+#include "base/shared_map.h"
 #include "model/spec.h"
 
 namespace berth::model {
@@ -178,7 +179,7 @@ class ShapeBook {
   std::size_t words() const {
     return strings_->size() + topology_keys_.size() + label_keys_.size();
   }
-  std::size_t live_shapes() const { return by_key_.size(); }
+  std::size_t live_shapes() const { return shapes_.size() - free_indices_.size(); }
 
  private:
   struct KeyHash {
@@ -210,8 +211,8 @@ class ShapeBook {
   // Common to copies: caches by serial serve all of them.
   std::shared_ptr<std::uint64_t> serial_ = std::make_shared<std::uint64_t>(0);
   KeepsApart keeps_apart_;
-  std::string scratch_;  // the key being looked up
-  Table<Shape> by_key_;
+  std::string scratch_;                           // the key being looked up
+  SharedMap<std::weak_ptr<const Shape>> by_key_;  // keys are long, and one a workload or more
   Table<Demand> demands_;
   Table<NodeRules> rules_;
   struct KeptCounter {

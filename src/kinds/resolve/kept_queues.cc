@@ -259,6 +259,7 @@ QueueChanges ObjectSet::State::KeptQueues::refresh(const PlaceOf& believed) {
     }
     resolve_fresh(believed, before, told);
   }
+  out.beyond = before.beyond;
   for (const auto& [key, was] : before.workloads) {
     const auto now = workloads_.find(key);
     if (now == workloads_.end()) {
@@ -289,6 +290,7 @@ void ObjectSet::State::KeptQueues::forget(std::uint64_t id, Before& before) {
     workloads_.erase(workload);
     adjusted_.erase(key);
   }
+  before.beyond = before.beyond || !kin->second.beyond.empty();
   for (const std::string& pod : kin->second.pods) {
     before.pods.insert(pod);
     pods_.erase(pod);
@@ -391,6 +393,7 @@ void ObjectSet::State::KeptQueues::take_in(std::uint64_t id, std::string name, K
           .pods = {},
           .beyond = std::move(from.beyond),
           .asks = std::move(from.asks)};
+  before.beyond = before.beyond || !kin.beyond.empty();
   for (model::WorkloadSpec& spec : from.workloads) {
     Key key(spec.ns, spec.name);
     const auto [it, is_new] = workloads_.try_emplace(key);
@@ -492,6 +495,7 @@ bool ObjectSet::State::KeptQueues::settle_asks(Before& before) {
     for (model::PodSetAdmission& held : it->second.admission->pod_sets) {
       if (held.name != ask.set) continue;
       const auto used = held.usage.find(ask.resource);
+      if (used == held.usage.end() || !held.flavors.contains(ask.resource)) continue;
       const std::int64_t beyond = ask.amount - used->second;
       if (beyond <= 0) continue;
       used->second += left.take_most(it->second.admission->queue,
@@ -523,8 +527,21 @@ Queues ObjectSet::State::KeptQueues::queues() const {
     behind.insert(key.substr(key.find('|') + 1));
   }
   out.workloads.reserve(workloads_.size());
+  // What waits in a namespace has a bound, as in files: there the one that comes first has it.
+  const std::size_t most = set_.live_options().max_job_pods;
+  std::string_view ns;
+  std::size_t waiting = 0;
   for (const auto& [key, workload] : workloads_) {
     const model::WorkloadSpec& spec = *workload.shown;
+    if (std::exchange(ns, key.first) != key.first) waiting = 0;
+    if (!spec.admission) {
+      std::size_t pods_of = 0;
+      for (const model::PodSetSpec& each : spec.pod_sets) {
+        pods_of += static_cast<std::size_t>(std::max(0, each.count));
+      }
+      if (waiting + pods_of > most) continue;
+      waiting += pods_of;
+    }
     const bool waits = !behind.empty() && !spec.admission;
     if (waits && behind.contains(qualified(key.first, key.second))) continue;
     out.workloads.push_back(workload.shown);

@@ -35,6 +35,7 @@ class ObjectSet::State::KeptQueues final : public QueueView {
 
   QueueChanges refresh(const PlaceOf& believed) override;
   Queues queues() const override;
+  const model::QueueRules& rules() const override;
 
  private:
   using Spec = std::shared_ptr<const model::WorkloadSpec>;
@@ -55,10 +56,10 @@ class ObjectSet::State::KeptQueues final : public QueueView {
   // Of a refresh: what was there before it.
   struct Before {
     std::map<Key, Spec> workloads;
+    bool beyond = false;  // some kin has or had any
     NameSet pods;
   };
 
-  const model::QueueRules& rules() const;
   void follow(const PlaceOf& believed);
   void make_facts();
   std::vector<std::string> names_of(const std::string& object, const PlaceOf& believed) const;
