@@ -94,7 +94,7 @@ void World::read_queues() {
       changes.gone.empty() && changes.workloads.empty() && !changes.rules && !changes.beyond;
   if (same && queues_.rules != nullptr) {
     for (const auto& [name, believed] : believed_) {
-      queues_.workloads[*find_workload(name)] = believed.first;
+      if (const auto at = find_workload(name)) queues_.workloads[*at] = believed.first;
     }
     queues_.rules = objects_.queue_rules();
   } else {
@@ -179,7 +179,10 @@ void World::believe(std::int64_t now_ns) {
   };
   for (std::size_t at = 0; at < queues_.workloads.size(); ++at) {
     Spec& spec = queues_.workloads[at];
-    if (!spec->seats.empty()) spec = unseated_.at(spec.get());
+    if (const auto bare = spec->seats.empty() ? unseated_.end() : unseated_.find(spec.get());
+        bare != unseated_.end()) {
+      spec = bare->second;
+    }
     if (room_makers_ && spec->makes_room && !room_makers_->contains(key_of_spec(*spec))) {
       believed_at(at).makes_room = false;
     }

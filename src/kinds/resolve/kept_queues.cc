@@ -126,6 +126,31 @@ void ObjectSet::State::KeptQueues::make_facts() {
   facts_ = std::make_unique<CommonFacts>(std::move(in), set_.live_options());
 }
 
+std::vector<std::string> ObjectSet::State::KeptQueues::names_of_pod(const std::string& key,
+                                                                    const PlaceOf& believed) const {
+  std::vector<std::string> out;
+  const auto it = set_.pods.find(key);
+  if (it == set_.pods.end()) return out;
+  const LivePod& pod = it->second;
+  const auto say = [&](std::string_view name) {
+    if (!name.empty()) out.push_back(pod.ns + '/' + std::string(name));
+  };
+  const Meta& meta = pod.body->object.meta;
+  say(pod.name);
+  for (const Owner& owner : meta.owners) say(owner.name);
+  say(last_part(pod.owner()));
+  say(pod.group());
+  say(label_value(meta, kGroupName));
+  say(label_or_annotation(meta, kGroupName));
+  for (const std::string& maker : makers_named_by(meta.labels)) say(last_part(maker));
+  if (const std::string* by = meta.annotation(kWorkloadAnnotation)) say(*by);
+  model::PodSpec charge;
+  if (pod.is_charged()) read_charge(pod.charged, charge);
+  if (pod.node.empty() && believed) read_charge(believed(key, pod).charged, charge);
+  say(charge.let_in_by);
+  return out;
+}
+
 std::vector<std::string> ObjectSet::State::KeptQueues::names_of(const std::string& object,
                                                                 const PlaceOf& believed) const {
   const Shelves& s = set_.shelves;
@@ -145,26 +170,8 @@ std::vector<std::string> ObjectSet::State::KeptQueues::names_of(const std::strin
     if (it != shelf.objects.end()) read(it->second->object);
   };
   switch (object.front()) {
-    case 'P': {
-      const auto it = set_.pods.find(key);
-      if (it == set_.pods.end()) break;
-      const LivePod& pod = it->second;
-      const Meta& meta = pod.body->object.meta;
-      ns = pod.ns;
-      say(pod.name);
-      for (const Owner& owner : meta.owners) say(owner.name);
-      say(last_part(pod.owner()));
-      say(pod.group());
-      say(label_value(meta, kGroupName));
-      say(label_or_annotation(meta, kGroupName));
-      for (const std::string& maker : makers_named_by(meta.labels)) say(last_part(maker));
-      if (const std::string* by = meta.annotation(kWorkloadAnnotation)) say(*by);
-      model::PodSpec charge;
-      if (pod.is_charged()) read_charge(pod.charged, charge);
-      if (pod.node.empty() && believed) read_charge(believed(key, pod).charged, charge);
-      say(charge.let_in_by);
-      break;
-    }
+    case 'P':
+      return names_of_pod(key, believed);
     case 'J':
       look(s.jobs, [&](const JobObject& job) {
         say_meta(job.meta);

@@ -63,6 +63,7 @@ class ObjectSet::State::KeptQueues final : public QueueView {
   void follow(const PlaceOf& believed);
   void make_facts();
   std::vector<std::string> names_of(const std::string& object, const PlaceOf& believed) const;
+  std::vector<std::string> names_of_pod(const std::string& key, const PlaceOf& believed) const;
   void resolve_fresh(const PlaceOf& believed, Before& before, Pods& told);
   void forget(std::uint64_t id, Before& before);
   bool is_plain(const KinIndex::Kin& kin, const PlaceOf& believed) const;
